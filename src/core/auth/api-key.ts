@@ -1,0 +1,34 @@
+/** The text of an API key: `usk_`, 256 random bits and a checksum, both in base62. */
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const PREFIX = 'usk_';
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+export function generateApiKey(): string {
+  const secret = toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
+  return PREFIX + secret + checksumOf(PREFIX + secret);
+}
+
+/** Whether the text can be an API key at all: one that was mistyped is refused without a look-up. */
+export function isApiKey(text: string): boolean {
+  return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
+}
+
+/** SHA-256 of the key in hex: all that is ever stored of it. */
+export function digestOf(apiKey: string): string {
+  return hash('sha256', apiKey, 'hex');
+}
+
+function checksumOf(text: string): string {
+  return toBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+}
+
+function toBase62(value: bigint, length: number): string {
+  let digits = '';
+  for (let rest = value; digits.length < length; rest /= 62n) digits = BASE62[Number(rest % 62n)] + digits;
+  return digits;
+}

