@@ -1,0 +1,63 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../db/database.ts';
+import { apiKeys, applications } from '../../db/schema.ts';
+import { digestOf, generateApiKey } from '../auth/api-key.ts';
+import { isRegistrable } from '../auth/redirect-uri.ts';
+import type { Application, Call } from '../call.ts';
+import { check, line, listOf, textThat, type Unchecked } from '../validation.ts';
+
+const redirectUri = textThat(
+  isRegistrable,
+  'must be absolute https, http on a loopback host, or a private scheme with a dot, without fragment, user information or wildcard',
+  { max: 2048 },
+);
+const rules = { name: line, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
+
+/** Creates an application and its first API key, which is shown this once. */
+export async function createApplication(
+  { run, now }: Call,
+  request: Unchecked<keyof typeof rules>,
+): Promise<{ application: Application; apiKeyId: string; apiKey: string }> {
+  const { name, redirectUris } = check(request, rules);
+  const application = { id: randomUUID(), name, clientId: `client_${randomBytes(16).toString('hex')}`, redirectUris };
+  const apiKeyId = randomUUID();
+  const apiKey = generateApiKey();
+  await run(insertApplication, {
+    ...application,
+    apiKeyId,
+    digest: Buffer.from(digestOf(apiKey), 'hex'),
+    now,
+  });
+  return { application, apiKeyId, apiKey };
+}
+
+const insertApplication: Statement<unknown> = (db) => {
+  const created = db.$with('created').as(
+    db
+      .insert(applications)
+      .values({
+        id: sql.placeholder('id'),
+        name: sql.placeholder('name'),
+        clientId: sql.placeholder('clientId'),
+        redirectUris: sql.placeholder('redirectUris'),
+        createdAt: sql.placeholder('now'),
+      })
+      .returning({ id: applications.id }),
+  );
+  return db
+    .with(created)
+    .insert(apiKeys)
+    .select(
+      db
+        .select({
+          applicationId: created.id,
+          id: sql`${sql.placeholder('apiKeyId')}::uuid`.as('api_key_id'),
+          digest: sql`${sql.placeholder('digest')}::bytea`.as('digest'),
+          createdAt: sql`${sql.param(sql.placeholder('now'), apiKeys.createdAt)}::timestamptz`.as('created_at'),
+          revokedAt: sql`null::timestamptz`.as('revoked_at'),
+        })
+        .from(created),
+    )
+    .prepare('insert_application');
+};

@@ -1,0 +1,35 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../db/database.ts';
+import { events } from '../../db/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, line, type Unchecked } from '../validation.ts';
+
+const rules = { eventId: line };
+
+/**
+ * Marks an event as deleted; once this has resolved, no check-in to it commits any more. Throws
+ * `Event not found`, also when the event belongs to another application or is deleted already.
+ */
+export async function deleteEvent(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<void> {
+  const { eventId } = check(request, rules);
+  const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
+  if (!deleted) throw new ServiceError('not-found', 'Event not found');
+}
+
+const markDeleted: Statement<{ id: string }[]> = (db) =>
+  db
+    .update(events)
+    .set({ deletedAt: sql`${sql.param(sql.placeholder('now'), events.deletedAt)}` })
+    .where(
+      and(
+        eq(events.applicationId, sql.placeholder('applicationId')),
+        eq(events.id, sql.placeholder('eventId')),
+        isNull(events.deletedAt),
+      ),
+    )
+    .returning({ id: events.id })
+    .prepare('mark_event_deleted');
