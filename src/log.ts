@@ -1,0 +1,26 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+/** Structured logs: a JSON object per line. */
+export function createLogger(level: string, destination?: DestinationStream): Logger {
+  return pino({ level, base: null, serializers: { err: serializeError } }, destination);
+}
+
+/**
+ * Of an error only what never holds a value of a caller's: messages and details of Postgres may
+ * quote parameters, and Drizzle's hold the whole statement.
+ */
+function serializeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const isFromPostgres = error.name === 'PostgresError' || error.name === 'DrizzleQueryError';
+  const { code, constraint_name, table_name, column_name } = error as Error & Record<string, unknown>;
+  return {
+    type: error.name,
+    message: isFromPostgres ? undefined : error.message,
+    code,
+    constraint: constraint_name,
+    table: table_name,
+    column: column_name,
+    stack: isFromPostgres ? error.stack?.replace(error.message, '') : error.stack,
+    cause: error.cause === undefined ? undefined : serializeError(error.cause),
+  };
+}

@@ -1,0 +1,42 @@
+import { BlockList, isIP } from 'node:net';
+import type { NodeRequest } from './exchange.ts';
+
+/** From addresses and CIDR ranges. Throws for an entry that is neither. */
+export function parseTrustedProxies(entries: readonly string[]): BlockList {
+  const proxies = new BlockList();
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/');
+    const version = isIP(address);
+    const bits = version === 4 ? 32 : 128;
+    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
+    if (version === 0 || !(length <= bits)) throw new Error(`${entry} is neither an IP address nor a CIDR range`);
+    proxies.addSubnet(address, length, version === 4 ? 'ipv4' : 'ipv6');
+  }
+  return proxies;
+}
+
+/**
+ * The address of the client: that of the connection, or, behind trusted proxies, the last one in
+ * X-Forwarded-For that is not itself a trusted proxy.
+ */
+export function clientAddressOf(request: NodeRequest, trustedProxies: BlockList): string {
+  let address = withoutIPv4Mapping(request.socket.remoteAddress ?? '');
+  const forwarded = request.headers['x-forwarded-for'];
+  if (forwarded === undefined || !isTrusted(address, trustedProxies)) return address;
+  for (const hop of String(forwarded).split(',').reverse()) {
+    const candidate = withoutIPv4Mapping(hop.trim());
+    if (isIP(candidate) === 0) return address;
+    address = candidate;
+    if (!isTrusted(address, trustedProxies)) return address;
+  }
+  return address;
+}
+
+function isTrusted(address: string, trustedProxies: BlockList): boolean {
+  const version = isIP(address);
+  return version !== 0 && trustedProxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+function withoutIPv4Mapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

@@ -1,0 +1,44 @@
+/** Interface, "Common response envelope": the shape of every REST reply, errors included. */
+import { STATUS_CODES } from 'node:http';
+import type { HttpExchange } from './exchange.ts';
+import { sendJson } from './reply.ts';
+
+export interface Envelope {
+  readonly status: boolean;
+  readonly message: string;
+  readonly data?: unknown;
+  readonly errors?: readonly { readonly field: string; readonly message: string }[];
+}
+
+export function sendEnvelope(
+  exchange: HttpExchange,
+  status: number,
+  envelope: Envelope,
+  headers: Record<string, string> = {},
+): void {
+  sendJson(exchange, status, JSON.stringify(envelope), headers);
+}
+
+export function sendFailure(
+  exchange: HttpExchange,
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): void {
+  sendEnvelope(exchange, status, { status: false, message }, headers);
+}
+
+/** An envelope as raw HTTP/1.1, for a connection whose request cannot be parsed. */
+export function rawFailure(status: number, message: string, requestId: string): string {
+  const json = JSON.stringify({ status: false, message } satisfies Envelope);
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(json)}`,
+    'Cache-Control: no-store',
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+    '',
+    json,
+  ].join('\r\n');
+}

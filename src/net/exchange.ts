@@ -1,0 +1,56 @@
+/** One HTTP request and its response, HTTP/1.1 and HTTP/2 alike, with what every handler needs of it. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { BlockList } from 'node:net';
+import { clientAddressOf } from './client-address.ts';
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+export interface HttpExchange {
+  readonly request: NodeRequest;
+  readonly response: NodeResponse;
+  /** The target's path as it was sent, without the query. */
+  readonly path: string;
+  /** The target's query as it was sent, without the question mark. */
+  readonly query: string;
+  /** On the reply as `x-request-id`, and in every log line of the exchange. */
+  readonly requestId: string;
+  readonly clientAddress: string;
+}
+
+/** Answers an exchange; a rejection is a bug of ours and is answered with 500. */
+export type HttpHandler = (exchange: HttpExchange) => Promise<void> | void;
+
+export function createExchange(request: NodeRequest, response: NodeResponse, trustedProxies: BlockList): HttpExchange {
+  const requestId = requestIdOf(request);
+  response.setHeader('x-request-id', requestId);
+  response.setHeader('cache-control', 'no-store');
+  const { path, query } = splitTarget(request.url ?? '');
+  return { request, response, path, query, requestId, clientAddress: clientAddressOf(request, trustedProxies) };
+}
+
+/** Whether the request names a host that makes a URL; without one there is nothing to route by. */
+export function hasValidAuthority(request: NodeRequest): boolean {
+  const authority = 'authority' in request ? request.authority : request.headers.host;
+  return !!authority && /^[^\s/?#@\\]+$/.test(authority) && URL.canParse(`http://${authority}`);
+}
+
+export function headerOf(request: NodeRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The caller's own request ID where it is well-formed, or else a new one. */
+function requestIdOf(request: NodeRequest): string {
+  const given = headerOf(request, 'x-request-id');
+  return given !== undefined && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Takes targets in origin form, and in absolute form as a proxy sends them (RFC 9112, section 3.2). */
+function splitTarget(target: string): { path: string; query: string } {
+  const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
+  const [path = '', ...query] = target.slice(origin.length).split('?');
+  return { path: path || '/', query: query.join('?') };
+}

@@ -1,0 +1,198 @@
+/**
+ * One port for HTTP/1.1 and HTTP/2: by ALPN over TLS, by the first bytes in cleartext. Nothing a
+ * client sends here ends the process, and what Node would answer by itself is answered in the
+ * envelope.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { BlockList, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { rawFailure, sendFailure } from './envelope.ts';
+import {
+  createExchange,
+  type HttpHandler,
+  hasValidAuthority,
+  type NodeRequest,
+  type NodeResponse,
+} from './exchange.ts';
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** PEM; without it the listener is cleartext. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly trustedProxies: BlockList;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Begins to answer. Connections made before wait. */
+  serve(handler: HttpHandler, onError: (error: unknown, requestId: string) => void): void;
+  /** Takes no more connections, lets requests under way finish, and ends what is left after `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** How long a connection may take to say what it wants, and a request to arrive. */
+const ARRIVAL_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_TIMEOUT_MS = 60_000;
+
+const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+const HTTP1_OPTIONS = {
+  headersTimeout: ARRIVAL_TIMEOUT_MS,
+  requestTimeout: ARRIVAL_TIMEOUT_MS,
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+  connectionsCheckingInterval: 1_000,
+  // A missing Host is ours to answer.
+  requireHostHeader: false,
+} satisfies ServerOptions;
+
+const HTTP2_OPTIONS = {
+  settings: { maxConcurrentStreams: 250, maxHeaderListSize: 16_384, enablePush: false },
+  maxSessionMemory: 10,
+};
+
+/** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
+export async function openListener({ host, port, tls, trustedProxies }: ListenerOptions): Promise<Listener> {
+  const http2 = createHttp2Server(HTTP2_OPTIONS);
+  // The server that listens speaks HTTP/1.1; its connections go to the other where they ask for it.
+  const http1: Server = tls
+    ? createHttpsServer({
+        ...HTTP1_OPTIONS,
+        ...tls,
+        ALPNProtocols: ['h2', 'http/1.1'],
+        handshakeTimeout: ARRIVAL_TIMEOUT_MS,
+      })
+    : createHttpServer(HTTP1_OPTIONS);
+  const connected = tls ? 'secureConnection' : 'connection';
+  const serveHttp1 = http1.listeners(connected);
+  http1.removeAllListeners(connected);
+
+  const { promise: ready, resolve: start } = Promise.withResolvers<void>();
+  http1.on(connected, async (socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    await ready;
+    const protocol = await chooseProtocol(socket);
+    if (protocol === 'h2') http2.emit('connection', socket);
+    if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
+  });
+  http1.on('tlsClientError', (_error, socket) => socket.destroy());
+  http1.on('clientError', answerUnparsable);
+  http1.on('connect', (_request, socket) => socket.end(rawFailure(405, 'Method not allowed', randomUUID())));
+
+  const sessions = trackSessions(http2);
+  const active = new Set<NodeResponse>();
+  let isDraining = false;
+
+  http1.listen(port, host);
+  await once(http1, 'listening');
+  const address = http1.address();
+  if (address === null || typeof address === 'string') throw new Error('The listener has no port');
+
+  return {
+    port: address.port,
+
+    serve(handler, onError) {
+      const answer = async (request: NodeRequest, response: NodeResponse) => {
+        active.add(response);
+        response.once('close', () => {
+          active.delete(response);
+          if (isDraining) http1.closeIdleConnections();
+        });
+        response.on('error', () => {});
+        request.on('error', () => {});
+        if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
+
+        const exchange = createExchange(request, response, trustedProxies);
+        if (!hasValidAuthority(request)) return sendFailure(exchange, 400, 'Invalid host');
+        try {
+          await handler(exchange);
+        } catch (error) {
+          onError(error, exchange.requestId);
+          if (!response.headersSent) sendFailure(exchange, 500, 'Internal error');
+        }
+      };
+      http1.on('request', answer);
+      http1.on('checkContinue', (request, response) => {
+        response.writeContinue();
+        answer(request, response);
+      });
+      http1.on('checkExpectation', (request, response) => {
+        sendFailure(createExchange(request, response, trustedProxies), 417, 'Expectation failed');
+      });
+      http2.on('request', answer);
+      start();
+    },
+
+    async close(timeoutMs) {
+      isDraining = true;
+      const closed = once(http1, 'close');
+      http1.close();
+      for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
+      for (const session of sessions) session.close();
+      const timer = setTimeout(() => {
+        http1.closeAllConnections();
+        for (const session of sessions) session.destroy();
+      }, timeoutMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Over TLS what was negotiated; otherwise HTTP/2 when the first bytes are its preface. */
+async function chooseProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
+  if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
+
+  const timer = setTimeout(() => socket.destroy(), ARRIVAL_TIMEOUT_MS);
+  let seen = Buffer.alloc(0);
+  try {
+    while (!socket.destroyed) {
+      const chunk: Buffer | null = socket.read();
+      if (chunk) seen = Buffer.concat([seen, chunk]);
+      const common = Math.min(seen.length, HTTP2_PREFACE.length);
+      const isPreface = seen.subarray(0, common).equals(HTTP2_PREFACE.subarray(0, common));
+      if (!isPreface || common === HTTP2_PREFACE.length || socket.readableEnded) {
+        socket.unshift(seen);
+        return isPreface ? 'h2' : 'http/1.1';
+      }
+      await Promise.race([once(socket, 'readable'), once(socket, 'end'), once(socket, 'close')]);
+    }
+  } catch {
+    socket.destroy();
+  } finally {
+    clearTimeout(timer);
+  }
+  return 'none';
+}
+
+/** The answers Node gives without a body, in the envelope. */
+function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const [status, message]: [number, string] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'Request header fields too large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'Request timeout']
+        : [400, 'Bad request'];
+  socket.end(rawFailure(status, message, randomUUID()));
+}
+
+function trackSessions(http2: ReturnType<typeof createHttp2Server>): Set<ServerHttp2Session> {
+  const sessions = new Set<ServerHttp2Session>();
+  http2.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    session.on('error', () => session.destroy());
+    session.setTimeout(KEEP_ALIVE_TIMEOUT_MS, () => session.close());
+  });
+  http2.on('sessionError', () => {});
+  return sessions;
+}

@@ -1,0 +1,54 @@
+import { ServerResponse } from 'node:http';
+import type { HttpExchange, NodeRequest } from './exchange.ts';
+
+/** How long, and for how many bytes, we read on after a reply that came before the request was over. */
+const LINGER_MS = 1_000;
+const LINGER_BYTES = 1_048_576;
+
+export function sendJson(
+  exchange: HttpExchange,
+  status: number,
+  json: string,
+  headers: Record<string, string> = {},
+): void {
+  send(exchange, status, json, { 'content-type': 'application/json', ...headers });
+}
+
+/** Sends the whole reply, and closes the connection after it where it must be. */
+export function send(
+  exchange: HttpExchange,
+  status: number,
+  body: string | Uint8Array,
+  headers: Record<string, string>,
+): void {
+  const { request, response } = exchange;
+  response.statusCode = status;
+  for (const name in headers) response.setHeader(name, headers[name] ?? '');
+  response.setHeader('content-length', Buffer.byteLength(body));
+  const shown = request.method === 'HEAD' ? '' : body;
+  if (response instanceof ServerResponse && mustClose(exchange)) closeAfter(request, response, shown);
+  else response.end(shown);
+}
+
+/** Whether so much of a request over HTTP/1.1 is still to come that its connection is not worth keeping. */
+export function mustClose({ request, response }: HttpExchange): boolean {
+  if (request.complete || !(response instanceof ServerResponse)) return false;
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 65_536;
+}
+
+/** Reads on for a while: to close while the client still sends resets the connection and may lose the reply. */
+function closeAfter(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
+  response.setHeader('connection', 'close');
+  response.write(body);
+  let read = 0;
+  const end = () => void response.end();
+  const timer = setTimeout(end, LINGER_MS);
+  request.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+    if (read > LINGER_BYTES) end();
+  });
+  request.once('end', end);
+  request.once('error', end);
+  response.once('close', () => clearTimeout(timer));
+  request.resume();
+}

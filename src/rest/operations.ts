@@ -1,0 +1,32 @@
+/** What operators and verifiers of tokens ask for: health, readiness and the public signing keys. */
+import type { JWK } from 'jose';
+import { sendFailure } from '../net/envelope.ts';
+import type { HttpExchange } from '../net/exchange.ts';
+import { sendJson } from '../net/reply.ts';
+
+/** Answers the exchange and returns true, or returns false where its path is another's. */
+export type OperationsAdapter = (exchange: HttpExchange) => Promise<boolean>;
+
+export function createOperationsAdapter(
+  publicJwks: { keys: JWK[] },
+  isReady: () => Promise<boolean>,
+): OperationsAdapter {
+  const jwks = JSON.stringify(publicJwks);
+  const answers: Record<string, (exchange: HttpExchange) => Promise<void> | void> = {
+    '/healthz': (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
+    '/readyz': async (exchange) => {
+      if (await isReady()) sendJson(exchange, 200, '{"status":"ready"}');
+      else sendJson(exchange, 503, '{"status":"not ready"}', { 'retry-after': '1' });
+    },
+    '/.well-known/jwks.json': (exchange) => sendJson(exchange, 200, jwks, { 'cache-control': 'public, max-age=300' }),
+  };
+
+  return async (exchange) => {
+    const answer = Object.hasOwn(answers, exchange.path) ? answers[exchange.path] : undefined;
+    if (!answer) return false;
+    const { method } = exchange.request;
+    if (method === 'GET' || method === 'HEAD') await answer(exchange);
+    else sendFailure(exchange, 405, 'Method not allowed', { allow: 'GET, HEAD' });
+    return true;
+  };
+}

@@ -1,0 +1,98 @@
+/** Gathers an RPC's fields from an HTTP request. Their values are unchecked: any JSON may be in a body. */
+import { ServiceError } from '../core/errors.ts';
+import type { Deadline } from '../db/database.ts';
+import { type HttpExchange, headerOf, type NodeRequest } from '../net/exchange.ts';
+import { MAX_MESSAGE_BYTES } from '../rpc/adapter.ts';
+import { HttpError } from './http-error.ts';
+import type { Route } from './routes.ts';
+
+/** No text of a caller's can be this: a check of the field refuses it as not well-formed. */
+const MALFORMED = '\uD800';
+
+/**
+ * The route's fields, each from its place. Throws HttpError 408, 413 or 415, or a ServiceError
+ * `Validation failed` where the body is no JSON object.
+ */
+export async function readFields(
+  { method, fields: sources }: Route,
+  parameter: string,
+  { request, query }: HttpExchange,
+  deadline: Deadline,
+): Promise<Record<string, unknown>> {
+  // A body on GET and DELETE means nothing, whatever its type.
+  const body = method === 'POST' ? await readJsonObject(request, deadline) : {};
+  const queryParameters = new URLSearchParams(query);
+  const fields: Record<string, unknown> = {};
+  for (const [name, source] of Object.entries(sources)) {
+    if (source === 'path') fields[name] = decodeSegment(parameter);
+    else if (source === 'query') fields[name] = onlyValue(queryParameters.getAll(name));
+    else if (Object.hasOwn(body, name)) fields[name] = body[name];
+  }
+  return fields;
+}
+
+async function readJsonObject(request: NodeRequest, deadline: Deadline): Promise<Record<string, unknown>> {
+  requireJson(request);
+  const bytes = await readBody(request, deadline);
+  if (bytes.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    value = undefined;
+  }
+  if (!isObject(value)) {
+    const violation = { field: 'body', message: 'must be a JSON object in UTF-8' };
+    throw new ServiceError('invalid', 'Validation failed', [violation]);
+  }
+  return value;
+}
+
+/** No Content-Type counts as JSON. */
+function requireJson(request: NodeRequest): void {
+  const contentType = headerOf(request, 'content-type') ?? 'application/json';
+  const encoding = headerOf(request, 'content-encoding') ?? 'identity';
+  const isJson = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(contentType);
+  if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError(415, 'Unsupported media type');
+}
+
+async function readBody(request: NodeRequest, deadline: Deadline): Promise<Buffer> {
+  if (Number(headerOf(request, 'content-length') ?? 0) > MAX_MESSAGE_BYTES)
+    throw new HttpError(413, 'Payload too large');
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const onData = (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > MAX_MESSAGE_BYTES) reject(new HttpError(413, 'Payload too large'));
+    else chunks.push(chunk);
+  };
+  const onEnd = () => resolve(Buffer.concat(chunks));
+  const onClose = () => reject(new HttpError(408, 'Request timeout'));
+  const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
+  request.on('data', onData).once('end', onEnd).once('close', onClose);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    request.off('data', onData).off('end', onEnd).off('close', onClose);
+  }
+}
+
+/** A percent-encoded path segment as text. */
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return MALFORMED;
+  }
+}
+
+/** The value of a parameter that was given once; a repeated one stays a list, which no check accepts. */
+function onlyValue(values: string[]): unknown {
+  return values.length > 1 ? values : values[0];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,169 @@
+/**
+ * HTTP to Connect, gRPC and gRPC-Web. Connect speaks the protocols; this adds what it leaves open:
+ * limits, a deadline for every call, and errors that put the blame where it belongs.
+ */
+import { Code, type ConnectError, createConnectRouter, createContextValues } from '@connectrpc/connect';
+import {
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalServerRequest,
+  type UniversalServerResponse,
+} from '@connectrpc/connect/protocol';
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from '@connectrpc/connect-node';
+import type { Logger } from 'pino';
+import { type HttpExchange, headerOf } from '../net/exchange.ts';
+import { mustClose, send, sendJson } from '../net/reply.ts';
+import { type CallEnvironment, callKey, RpcCall } from './call.ts';
+import { logWhenDone } from './call-log.ts';
+import { deadlineExceeded, toDecodingError, unavailable } from './errors.ts';
+import type { Registration } from './procedures.ts';
+import { takeTimeout } from './timeout.ts';
+
+/** The largest message a caller may send, in bytes, decompressed. */
+export const MAX_MESSAGE_BYTES = 65_536;
+
+/** Answers the exchange and returns true, or returns false where its path is no RPC's. */
+export type RpcAdapter = (exchange: HttpExchange) => boolean;
+
+export function createRpcAdapter(
+  registrations: readonly Registration[],
+  environment: CallEnvironment,
+  logger: Logger,
+): RpcAdapter {
+  const router = createConnectRouter({
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    acceptCompression: [compressionGzip, compressionBrotli],
+  });
+  for (const registration of registrations) registration.register(router);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+
+  return (exchange) => {
+    const handler = handlers.get(exchange.path);
+    if (handler) {
+      serve(handler, exchange, environment, logger).catch((error) => {
+        logger.error({ err: error, requestId: exchange.requestId }, 'reply failed');
+        exchange.response.destroy();
+      });
+    } else if (/^\/[\w.]+\.\w+\/\w+$/.test(exchange.path)) {
+      refuseUnknown(exchange);
+    } else {
+      return false;
+    }
+    return true;
+  };
+}
+
+async function serve(
+  handler: UniversalHandler,
+  exchange: HttpExchange,
+  environment: CallEnvironment,
+  logger: Logger,
+): Promise<void> {
+  const values = createContextValues();
+  const request = universalRequestFromNodeRequest(exchange.request, exchange.response, undefined, values);
+  const protocol = protocolOf(exchange);
+  const call = new RpcCall(
+    exchange,
+    { procedure: handler.requestPath.slice(1), protocol, timeoutMs: takeTimeout(protocol, request.header) },
+    environment,
+  );
+  values.set(callKey, call);
+  logWhenDone(logger, call, exchange);
+
+  const response = await respond(handler, request, call);
+  await reply(exchange, response);
+}
+
+/** The response of the call, or that of the error which ended it before its implementation did. */
+async function respond(
+  handler: UniversalHandler,
+  request: UniversalServerRequest,
+  call: RpcCall,
+): Promise<UniversalServerResponse> {
+  const isUnary = handler.method.methodKind === 'unary';
+  const response = await (isUnary ? withinDeadline(handler(request), call) : handler(request));
+  const rejection = response ? decodingErrorOf(call) : deadlineErrorOf(call);
+  if (response && !rejection) return response;
+  // Once more with no body and the gate closed: Connect shapes the error as the protocol wants it.
+  call.rejection = rejection;
+  return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
+}
+
+/** Resolves to undefined when the deadline passes first. */
+async function withinDeadline<T>(promise: Promise<T>, call: RpcCall): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), Math.max(0, call.deadline - performance.now()));
+  });
+  try {
+    return await Promise.race([promise, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Why the message could not be decoded, where the call came to its end over that. */
+function decodingErrorOf(call: RpcCall): ConnectError | undefined {
+  return call.stage === 'decoding' ? toDecodingError(call.signal?.reason) : undefined;
+}
+
+/** A caller's deadline is the caller's; one of ours is a failing of the service, unless the body is late. */
+function deadlineErrorOf(call: RpcCall): ConnectError {
+  return call.isDeadlineOfCaller || call.stage === 'decoding' ? deadlineExceeded() : unavailable();
+}
+
+async function reply(exchange: HttpExchange, response: UniversalServerResponse): Promise<void> {
+  if (response.status === 405) {
+    sendError(exchange, 405, 'unimplemented', 'Method not allowed', { allow: 'POST' });
+  } else if (response.status === 415) {
+    sendError(exchange, 415, 'invalid_argument', 'Unsupported media type');
+  } else if (response.status === 505) {
+    sendError(exchange, 505, 'unimplemented', 'This method needs HTTP/2', { connection: 'close' });
+  } else if (mustClose(exchange) && response.body) {
+    const body: Uint8Array[] = [];
+    for await (const chunk of response.body) body.push(chunk);
+    send(exchange, httpStatusOf(response), Buffer.concat(body), Object.fromEntries(response.header ?? []));
+  } else {
+    // Rejects only when writing fails, and then there is nobody left to tell.
+    universalResponseToNodeResponse({ ...response, status: httpStatusOf(response) }, exchange.response).catch(() => {});
+  }
+}
+
+/** Connect's status, but for a message that is too large: HTTP has a status of its own for that. */
+function httpStatusOf({ status }: UniversalServerResponse): number {
+  return status === 429 ? 413 : status;
+}
+
+function refuseUnknown(exchange: HttpExchange): void {
+  if (protocolOf(exchange) === 'connect') {
+    sendError(exchange, 404, 'unimplemented', 'Unknown method');
+    return;
+  }
+  send(exchange, 200, '', {
+    'content-type': headerOf(exchange.request, 'content-type') ?? '',
+    'grpc-status': String(Code.Unimplemented),
+    'grpc-message': 'Unknown method',
+  });
+}
+
+/** An error in Connect's shape, for requests that no protocol claims. */
+function sendError(
+  exchange: HttpExchange,
+  status: number,
+  code: string,
+  message: string,
+  headers?: Record<string, string>,
+): void {
+  sendJson(exchange, status, JSON.stringify({ code, message }), headers);
+}
+
+function protocolOf({ request }: HttpExchange): 'connect' | 'grpc' | 'grpc-web' {
+  const contentType = headerOf(request, 'content-type') ?? '';
+  if (contentType.startsWith('application/grpc-web')) return 'grpc-web';
+  return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';
+}

@@ -1,0 +1,27 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import type { AuthTokens } from '../core/auth/auth-tokens.ts';
+import { exchangeToken, type Session } from '../core/auth/exchange-token.ts';
+import { generateAuthUrl } from '../core/auth/generate-auth-url.ts';
+import { applicationCallOf } from './call.ts';
+
+export function createAuthHandlers(tokens: AuthTokens, authPageUrl: string): ServiceImpl<typeof AuthService> {
+  return {
+    async generateAuthUrl(request, context) {
+      return generateAuthUrl(applicationCallOf(context), authPageUrl, request);
+    },
+
+    async exchangeToken(request, context) {
+      const call = applicationCallOf(context);
+      return toExchangeTokenResponse(await exchangeToken(call, tokens, call.peer, request));
+    },
+  };
+}
+
+function toExchangeTokenResponse({ id, createdAt, email, name, profileImage, walletAddress }: Session) {
+  return {
+    user: { email, walletAddress, ...(name !== null && { name }), ...(profileImage !== null && { profileImage }) },
+    session: { id, createdAt: timestampFromDate(createdAt) },
+  };
+}

@@ -1,0 +1,84 @@
+/** What travels with a call, over whichever protocol it came, in Connect's context values. */
+import { type Code, type ConnectError, createContextKey, type HandlerContext } from '@connectrpc/connect';
+import type { Peer } from '../core/auth/exchange-token.ts';
+import type { Application, ApplicationCall, Call } from '../core/call.ts';
+import type { Database, Deadline } from '../db/database.ts';
+import { type HttpExchange, headerOf } from '../net/exchange.ts';
+
+export class RpcCall implements Call {
+  readonly requestId: string;
+  /** For example `usher.v1.WebhookService/GetWebhook`. */
+  readonly procedure: string;
+  readonly protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web';
+  readonly startedAt = performance.now();
+  /** When the call must have been answered. */
+  readonly deadline: Deadline;
+  /** Whether the deadline is the caller's own rather than ours. */
+  readonly isDeadlineOfCaller: boolean;
+  readonly run: Call['run'];
+  readonly now: Date;
+  readonly peer: Peer;
+  readonly apiKey: string | undefined;
+  readonly adminKey: string | undefined;
+  /** Set by the gate. */
+  application: Application | undefined;
+  /** Where the call has got to: at the gate, being decoded, or with the implementation. */
+  stage: 'gate' | 'decoding' | 'implementation' = 'gate';
+  /** Set by the gate: Connect's signal, aborted with the error when the request cannot be decoded. */
+  signal: AbortSignal | undefined;
+  /** Set when the call is to be answered with this error, whatever it asks for. */
+  rejection: ConnectError | undefined;
+  /** How the call ended. */
+  code: Code | 'ok' = 'ok';
+  /** Why, where the answer does not tell, for the log. */
+  reason: string | undefined;
+
+  constructor(
+    exchange: HttpExchange,
+    {
+      procedure,
+      protocol,
+      timeoutMs,
+    }: { procedure: string; protocol: RpcCall['protocol']; timeoutMs?: number | undefined },
+    { database, clock, requestTimeoutMs }: CallEnvironment,
+  ) {
+    this.requestId = exchange.requestId;
+    this.procedure = procedure;
+    this.protocol = protocol;
+    this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
+    this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
+    this.run = database.within(this.deadline);
+    this.now = clock();
+    this.peer = { ipAddress: exchange.clientAddress, userAgent: headerOf(exchange.request, 'user-agent') ?? '' };
+    this.apiKey = headerOf(exchange.request, 'x-api-key');
+    this.adminKey = headerOf(exchange.request, 'x-admin-key');
+  }
+}
+
+/** What calls are made in. */
+export interface CallEnvironment {
+  readonly database: Database;
+  readonly clock: () => Date;
+  /** The longest a call may take. */
+  readonly requestTimeoutMs: number;
+}
+
+export const callKey = createContextKey<RpcCall | undefined>(undefined);
+
+/** Throws where there is none: a handler that is reached without a call is a bug. */
+export function callOf(context: Pick<HandlerContext, 'values'>): RpcCall {
+  const call = context.values.get(callKey);
+  if (!call) throw new Error('The context has no call');
+  return call;
+}
+
+/** Throws where the gate has not let an application in. */
+export function applicationCallOf(context: HandlerContext): ApplicationCall & RpcCall {
+  const call = callOf(context);
+  if (!isApplicationCall(call)) throw new Error(`${call.procedure} was reached without an application`);
+  return call;
+}
+
+function isApplicationCall(call: RpcCall): call is RpcCall & ApplicationCall {
+  return call.application !== undefined;
+}

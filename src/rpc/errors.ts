@@ -1,0 +1,90 @@
+/** The one place where what went wrong becomes what a caller is told. */
+import { isFieldError } from '@bufbuild/protobuf/reflect';
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import type { Logger } from 'pino';
+import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { type ErrorKind, ServiceError, type Violation } from '../core/errors.ts';
+import { DatabaseUnavailableError } from '../db/database.ts';
+import { callKey, type RpcCall } from './call.ts';
+
+const CODES: Record<ErrorKind, Code> = {
+  invalid: Code.InvalidArgument,
+  unauthenticated: Code.Unauthenticated,
+  'not-found': Code.NotFound,
+  'already-exists': Code.AlreadyExists,
+  'failed-precondition': Code.FailedPrecondition,
+};
+
+/** Turns any error into the one to answer with. What nobody foresaw is logged whole and shown opaque. */
+export function toConnectError(error: unknown, call: RpcCall, logger: Logger): ConnectError {
+  if (error instanceof ConnectError) return error;
+  if (error instanceof ServiceError) return createError(CODES[error.kind], error.message, error.violations);
+  if (error instanceof DatabaseUnavailableError) {
+    call.reason = reasonOf(error.cause);
+    return call.isDeadlineOfCaller && performance.now() >= call.deadline ? deadlineExceeded() : unavailable();
+  }
+  logger.error({ err: error, requestId: call.requestId, method: call.procedure }, 'unexpected error');
+  return new ConnectError('Internal error', Code.Internal);
+}
+
+export function unavailable(): ConnectError {
+  return new ConnectError('Service unavailable', Code.Unavailable, { 'retry-after': '1' });
+}
+
+export function deadlineExceeded(): ConnectError {
+  return new ConnectError('Deadline exceeded', Code.DeadlineExceeded);
+}
+
+/**
+ * Connect's error for a message it could not decode, as ours: the request is at fault, not the
+ * service, so malformed protobuf, JSON and compression are `Validation failed`.
+ */
+export function toDecodingError(error: unknown): ConnectError {
+  if (!(error instanceof ConnectError)) return createError(Code.InvalidArgument, 'Validation failed', [malformed]);
+  if (isFieldError(error.cause)) {
+    const field = error.cause.field();
+    const name = field.kind === 'field' ? field.jsonName : field.name;
+    return createError(Code.InvalidArgument, 'Validation failed', [
+      { field: name, message: 'must be of the documented type' },
+    ]);
+  }
+  const isMalformed =
+    error.code === Code.Internal || (error.code === Code.InvalidArgument && error.cause !== undefined);
+  return isMalformed ? createError(Code.InvalidArgument, 'Validation failed', [malformed]) : error;
+}
+
+const malformed: Violation = { field: 'body', message: 'must be a well-formed message' };
+
+function createError(code: Code, message: string, violations: readonly Violation[]): ConnectError {
+  if (violations.length === 0) return new ConnectError(message, code);
+  const fieldViolations = violations.map(({ field, message }) => ({ field, description: message }));
+  return new ConnectError(message, code, undefined, [{ desc: BadRequestSchema, value: { fieldViolations } }]);
+}
+
+/** The field violations that an error carries. */
+export function violationsOf(error: ConnectError): Violation[] {
+  return error
+    .findDetails(BadRequestSchema)
+    .flatMap((detail) => detail.fieldViolations.map(({ field, description }) => ({ field, message: description })));
+}
+
+/** Maps the errors of every implementation and marks that it was reached. */
+export function createErrorInterceptor(logger: Logger): Interceptor {
+  return (next) => async (request) => {
+    const call = request.contextValues.get(callKey);
+    if (!call) throw new Error('The context has no call');
+    call.stage = 'implementation';
+    try {
+      return await next(request);
+    } catch (error) {
+      const answer = toConnectError(error, call, logger);
+      call.code = answer.code;
+      throw answer;
+    }
+  };
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return 'code' in cause ? String(cause.code) : cause.message;
+}

@@ -1,0 +1,62 @@
+/** All services on one screen: what is served, by whose handlers, through which gate. */
+import type { Logger } from 'pino';
+import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts';
+import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { Health } from '../../gen/health/v1/health_pb.ts';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import type { AuthTokens } from '../core/auth/auth-tokens.ts';
+import type { ApiKeys } from '../core/auth/authenticate-application.ts';
+import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
+import { createAdminHandlers } from './admin-handlers.ts';
+import { createAuthHandlers } from './auth-handlers.ts';
+import { createErrorInterceptor } from './errors.ts';
+import { createEventHandlers } from './event-handlers.ts';
+import { createAdminGate, createApplicationGate, createOpenGate } from './gate.ts';
+import { createHealthHandlers } from './health-handlers.ts';
+import { type Registration, serveService } from './procedures.ts';
+import { createReflectionHandlers } from './reflection-handlers.ts';
+import { createWebhookHandlers } from './webhook-handlers.ts';
+
+export interface ServiceParts {
+  readonly adminKey: string;
+  readonly apiKeys: ApiKeys;
+  readonly authPageUrl: string;
+  readonly cipher: SigningKeyCipher;
+  readonly isReady: () => Promise<boolean>;
+  readonly logger: Logger;
+  readonly tokens: AuthTokens;
+}
+
+export function createServices({
+  adminKey,
+  apiKeys,
+  authPageUrl,
+  cipher,
+  isReady,
+  logger,
+  tokens,
+}: ServiceParts): Registration[] {
+  const interceptors = [createErrorInterceptor(logger)];
+  const applications = createApplicationGate(apiKeys, logger);
+  const admins = createAdminGate(adminKey, logger);
+  const everyone = createOpenGate(logger);
+
+  const described = [AuthService, WebhookService, EventService, AdminService, Health, ServerReflection];
+  const names = described.map((service) => service.typeName);
+  return [
+    serveService(AuthService, createAuthHandlers(tokens, authPageUrl), applications, interceptors),
+    serveService(WebhookService, createWebhookHandlers(cipher), applications, interceptors),
+    serveService(EventService, createEventHandlers(), applications, interceptors),
+    serveService(AdminService, createAdminHandlers(tokens, apiKeys), admins, interceptors),
+    serveService(Health, createHealthHandlers(names, isReady), everyone, interceptors),
+    serveService(
+      ServerReflection,
+      createReflectionHandlers(described, [file_google_rpc_error_details]),
+      everyone,
+      interceptors,
+    ),
+  ];
+}

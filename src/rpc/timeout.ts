@@ -1,0 +1,25 @@
+/** The deadline a caller sets in a header: `grpc-timeout` or `Connect-Timeout-Ms`. */
+
+const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
+
+/**
+ * Takes the caller's timeout, in milliseconds, out of the headers: it is we who keep it, since Connect
+ * has no upper limit and a huge one would overflow a timer. A malformed one is left for Connect to refuse.
+ */
+export function takeTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): number | undefined {
+  const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
+  const value = headers.get(name);
+  const timeoutMs = value === null ? undefined : protocol === 'connect' ? parseConnect(value) : parseGrpc(value);
+  if (timeoutMs !== undefined) headers.delete(name);
+  return timeoutMs;
+}
+
+function parseConnect(value: string): number | undefined {
+  return /^\d{1,10}$/.test(value) ? Number(value) : undefined;
+}
+
+function parseGrpc(value: string): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(value) ?? [];
+  const factor = GRPC_UNITS_IN_MS[unit];
+  return factor === undefined ? undefined : Number(amount) * factor;
+}
