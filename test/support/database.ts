@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { inject } from 'vitest';
+import { TEMPLATE } from './postgres.ts';
+
+export interface TestDatabase extends AsyncDisposable {
+  readonly url: string;
+  /** For looking behind the service's back. */
+  readonly sql: postgres.Sql;
+}
+
+/** A migrated, empty database of one's own. */
+export async function cloneDatabase(): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  const url = new URL(inject('postgresUrl'));
+  await withServer((server) => server.unsafe(`create database ${name} template ${TEMPLATE}`));
+  url.pathname = name;
+  const sql = postgres(url.href, { max: 2, onnotice: () => {} });
+  return {
+    url: url.href,
+    sql,
+    async [Symbol.asyncDispose]() {
+      await sql.end();
+      await withServer((server) => server.unsafe(`drop database ${name} with (force)`));
+    },
+  };
+}
+
+async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
+  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  try {
+    await run(server);
+  } finally {
+    await server.end();
+  }
+}

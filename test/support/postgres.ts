@@ -1,0 +1,34 @@
+/** One Postgres for the whole run, with a migrated template that every test file clones. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
+import { migrateDatabase } from '../../src/db/migrate.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server's own database; see cloneDatabase for one to test with. */
+    postgresUrl: string;
+  }
+}
+
+export const TEMPLATE = 'usher_template';
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-test-'));
+  const server = await startEmbeddedPostgres(directory, { durable: false });
+  const client = postgres(server.url, { max: 1 });
+  await client.unsafe(`create database ${TEMPLATE}`);
+  await client.end();
+  const template = new URL(server.url);
+  template.pathname = TEMPLATE;
+  await migrateDatabase(template.href);
+  project.provide('postgresUrl', server.url);
+
+  return async () => {
+    await server.close();
+    await rm(directory, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,155 @@
+/** Starts the service as main does, on a free port and a database of its own. */
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { type Config, readConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/log.ts';
+import { type Overrides, startService } from '../../src/service.ts';
+import { cloneDatabase, type TestDatabase } from './database.ts';
+
+export const ADMIN_KEY = 'an-admin-key-for-tests-of-sufficient-length';
+export const PUBLIC_URL = 'https://usher.test';
+export const REDIRECT_URI = 'https://app.test/callback';
+
+export interface TestService extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly config: Config;
+  readonly database: TestDatabase;
+  close(): Promise<void>;
+}
+
+export interface TestServiceOptions extends Overrides {
+  /** Share a database between two instances. */
+  readonly database?: TestDatabase;
+  /** The configuration of another instance, so that both have the same secrets. */
+  readonly like?: Config;
+  readonly config?: Partial<Config>;
+}
+
+const silent = createLogger('silent');
+
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const database = options.database ?? (await cloneDatabase());
+  const config: Config = {
+    ...(options.like ?? testConfig(database.url)),
+    databaseUrl: database.url,
+    ...options.config,
+  };
+  const service = await startService(config, { logger: silent, ...options });
+  const close = async () => {
+    await service.close();
+    if (!options.database) await database[Symbol.asyncDispose]();
+  };
+  return {
+    url: service.url.replace('localhost', '127.0.0.1'),
+    port: Number(new URL(service.url).port),
+    config,
+    database,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** As the environment would give it, with new secrets. */
+export function testConfig(databaseUrl: string, env: Record<string, string> = {}): Config {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const files: Record<string, string> = {
+    'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
+    'encryption-key': randomBytes(32).toString('base64'),
+  };
+  return readConfig(
+    {
+      PORT: '0',
+      PUBLIC_URL,
+      DATABASE_URL: databaseUrl,
+      ADMIN_KEY,
+      AUTH_SIGNING_KEYS_FILE: 'signing-keys',
+      ENCRYPTION_KEY_FILE: 'encryption-key',
+      DATABASE_LANES: '2',
+      ...env,
+    },
+    (path) => files[path] ?? '',
+  );
+}
+
+/** An application with its key, and clients that use it. */
+export interface Tenant {
+  readonly id: string;
+  readonly name: string;
+  readonly clientId: string;
+  readonly apiKeyId: string;
+  readonly apiKey: string;
+}
+
+export function adminClient(service: { url: string }) {
+  return createClient(AdminService, transportWith(service.url, { 'x-admin-key': ADMIN_KEY }));
+}
+
+export function clientsOf(service: { url: string }, tenant: Pick<Tenant, 'apiKey'>) {
+  const transport = transportWith(service.url, { 'x-api-key': tenant.apiKey });
+  return {
+    auth: createClient(AuthService, transport),
+    webhooks: createClient(WebhookService, transport),
+    events: createClient(EventService, transport),
+  };
+}
+
+function transportWith(baseUrl: string, headers: Record<string, string>) {
+  return createConnectTransport({
+    baseUrl,
+    httpVersion: '1.1',
+    interceptors: [
+      (next) => (request) => {
+        for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
+        return next(request);
+      },
+    ],
+  });
+}
+
+export async function createTenant(
+  service: { url: string },
+  { name = 'Test application', redirectUris = [REDIRECT_URI] } = {},
+): Promise<Tenant> {
+  const { application, apiKeyId, apiKey } = await adminClient(service).createApplication({ name, redirectUris });
+  if (!application) throw new Error('No application');
+  return { id: application.id, name, clientId: application.clientId, apiKeyId, apiKey };
+}
+
+export interface TestUser {
+  readonly id: string;
+  readonly email: string;
+  readonly name?: string | undefined;
+  readonly profileImage?: string | undefined;
+  readonly walletAddress: string;
+}
+
+export async function createTestUser(
+  service: { url: string },
+  fields: { email?: string; name?: string; profileImage?: string; walletAddress?: string } = {},
+): Promise<TestUser> {
+  const { user } = await adminClient(service).createUser({
+    email: `${randomBytes(6).toString('hex')}@example.com`,
+    walletAddress: `0x${randomBytes(20).toString('hex')}`,
+    ...fields,
+  });
+  if (!user) throw new Error('No user');
+  const { id, email, name, profileImage, walletAddress } = user;
+  return { id, email, name, profileImage, walletAddress };
+}
+
+/** Logs the user in to the application and returns the auth token. */
+export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
+  const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
+    clientId: tenant.clientId,
+    redirectUri: REDIRECT_URI,
+    state: 'state',
+  });
+  const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
+  return authToken;
+}
