@@ -9,7 +9,7 @@ import { createServer as createHttpServer, type Server, type ServerOptions } fro
 import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { BlockList, Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { chooseProtocol } from './choose-protocol.ts';
 import { rawFailure, sendFailure } from './envelope.ts';
 import {
   createExchange,
@@ -39,8 +39,6 @@ export interface Listener {
 /** How long a connection may take to say what it wants, and a request to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
-
-const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const HTTP1_OPTIONS = {
   headersTimeout: ARRIVAL_TIMEOUT_MS,
@@ -73,10 +71,14 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   http1.removeAllListeners(connected);
 
   const { promise: ready, resolve: start } = Promise.withResolvers<void>();
+  /** Connections that have not said yet which protocol they speak. */
+  const undecided = new Set<Socket>();
   http1.on(connected, async (socket: Socket) => {
     socket.on('error', () => socket.destroy());
+    undecided.add(socket);
     await ready;
-    const protocol = await chooseProtocol(socket);
+    const protocol = await chooseProtocol(socket, ARRIVAL_TIMEOUT_MS);
+    undecided.delete(socket);
     if (protocol === 'h2') http2.emit('connection', socket);
     if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
   });
@@ -133,6 +135,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       const closed = once(http1, 'close');
       http1.close();
       for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
+      for (const socket of undecided) socket.destroy();
       for (const session of sessions) session.close();
       const timer = setTimeout(() => {
         http1.closeAllConnections();
@@ -142,32 +145,6 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       clearTimeout(timer);
     },
   };
-}
-
-/** Over TLS what was negotiated; otherwise HTTP/2 when the first bytes are its preface. */
-async function chooseProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
-  if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
-
-  const timer = setTimeout(() => socket.destroy(), ARRIVAL_TIMEOUT_MS);
-  let seen = Buffer.alloc(0);
-  try {
-    while (!socket.destroyed) {
-      const chunk: Buffer | null = socket.read();
-      if (chunk) seen = Buffer.concat([seen, chunk]);
-      const common = Math.min(seen.length, HTTP2_PREFACE.length);
-      const isPreface = seen.subarray(0, common).equals(HTTP2_PREFACE.subarray(0, common));
-      if (!isPreface || common === HTTP2_PREFACE.length || socket.readableEnded) {
-        socket.unshift(seen);
-        return isPreface ? 'h2' : 'http/1.1';
-      }
-      await Promise.race([once(socket, 'readable'), once(socket, 'end'), once(socket, 'close')]);
-    }
-  } catch {
-    socket.destroy();
-  } finally {
-    clearTimeout(timer);
-  }
-  return 'none';
 }
 
 /** The answers Node gives without a body, in the envelope. */
