@@ -4,6 +4,9 @@ import { readConfig } from './config.ts';
 import { describeDemo } from './demo.ts';
 import { startService } from './service.ts';
 
+/** How long the database may take to close once the last call is done. */
+const CLOSE_GRACE_MS = 5_000;
+
 if (existsSync('.env')) loadEnvFile('.env');
 
 try {
@@ -12,14 +15,17 @@ try {
   if (service.demo)
     process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
 
-  for (const signal of ['SIGTERM', 'SIGINT']) {
-    process.once(signal, async () => {
-      // What is still open when the time is up, a database that hangs for one, is left behind.
-      setTimeout(() => process.exit(1), config.shutdownTimeoutMs + 5_000).unref();
-      await service.close();
-      process.exit(0);
-    });
-  }
+  let isClosing = false;
+  const close = async () => {
+    // A Ctrl-C below npm arrives twice.
+    if (isClosing) return;
+    isClosing = true;
+    // What is still open when the time is up, a database that hangs for one, is left behind.
+    setTimeout(() => process.exit(1), config.shutdownTimeoutMs + CLOSE_GRACE_MS).unref();
+    await service.close();
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);

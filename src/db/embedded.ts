@@ -30,8 +30,9 @@ const START_TIMEOUT_MS = 30_000;
 const NOBODY = 65_534;
 
 /**
- * Starts Postgres on a free loopback port with its files in `directory`, creating them the first time.
- * `durable: false` trades crash safety for speed, for tests. Throws an Error with one clear line.
+ * Starts Postgres on a free loopback port with its files in `directory`, creating them the first time,
+ * and starts it again should it crash. `durable: false` trades crash safety for speed, for tests.
+ * Throws an Error with one clear line.
  */
 export async function startEmbeddedPostgres(directory: string, { durable = true } = {}): Promise<EmbeddedPostgres> {
   const binaries = await findBinaries();
@@ -40,24 +41,40 @@ export async function startEmbeddedPostgres(directory: string, { durable = true 
   const cluster = join(directory, 'postgres');
   if (!(await exists(cluster))) await createCluster(binaries, directory, cluster);
 
+  const port = await findFreePort();
+  const url = `postgres://usher:${password}@127.0.0.1:${port}/postgres`;
+  const command = asUnprivilegedUser([binaries.postgres, '-D', cluster, ...settings(port, durable)]);
+  let server = await startServer(command, url, directory);
+  let isClosing = false;
+
+  const supervise = async () => {
+    await once(server, 'exit');
+    while (!isClosing && !isRunning(server)) server = await startServer(command, url, directory).catch(() => server);
+    if (!isClosing) await supervise();
+  };
+  supervise();
+
+  return {
+    url,
+    async close() {
+      isClosing = true;
+      await stop(server);
+    },
+  };
+}
+
+/** Tries until the server answers: a predecessor may still be shutting down. */
+async function startServer(command: string[], url: string, directory: string): Promise<ChildProcess> {
   const startBy = performance.now() + START_TIMEOUT_MS;
   const log = join(directory, 'postgres.log');
-  for (;;) {
-    const port = await findFreePort();
-    const server = await spawnWithLifeline(
-      asUnprivilegedUser([binaries.postgres, '-D', cluster, ...settings(port, durable)]),
-      log,
-    );
-    const url = `postgres://usher:${password}@127.0.0.1:${port}/postgres`;
-    if (await answers(server, url, startBy)) return { url, close: () => stop(server) };
+  while (performance.now() < startBy) {
+    const server = await spawnWithLifeline(command, log);
+    if (await answers(server, url, startBy)) return server;
     await stop(server);
-    // A predecessor may still be shutting down, or the port may have been taken a moment ago.
-    if (performance.now() > startBy) {
-      const lastLine = (await readFile(log, 'utf8')).trimEnd().split('\n').at(-1);
-      throw new Error(`The embedded Postgres in ${directory} does not start: ${lastLine}`);
-    }
     await sleep(100);
   }
+  const lastLine = (await readFile(log, 'utf8')).trimEnd().split('\n').at(-1);
+  throw new Error(`The embedded Postgres in ${directory} does not start: ${lastLine}`);
 }
 
 async function findBinaries(): Promise<Binaries> {
@@ -124,7 +141,9 @@ async function spawnWithLifeline(command: string[], log: string): Promise<ChildP
     "$@" 3<&- &
     server=$!
     { cat <&3 >/dev/null; kill -INT $server; } 2>/dev/null &
-    wait $server`;
+    lifeline=$!
+    wait $server
+    kill $lifeline 2>/dev/null`;
   await using logFile = await open(log, 'a', 0o600);
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
     // A session of its own: a Ctrl-C in the terminal is for us, who then close in order.
