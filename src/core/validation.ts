@@ -35,11 +35,8 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
 /** Well-formed Unicode text, its length counted in code points. */
 export function text({ max, min = 1 }: { max: number; min?: number }): Rule<string> {
   return (value) => {
-    const string = requireString(value);
+    const string = requireText(value);
     if (string.length === 0 && min > 0) throw new Unacceptable('is required');
-    if (!string.isWellFormed() || string.includes('\0')) {
-      throw new Unacceptable('must be well-formed Unicode without NUL');
-    }
     // A code point takes one or two code units, so most texts need no count.
     const length = string.length <= max && string.length >= 2 * min ? max : countCodePoints(string);
     if (length < min || length > max) throw new Unacceptable(`must have ${min} to ${max} characters`);
@@ -55,10 +52,10 @@ export const line: Rule<string> = (value) => {
 };
 const lineText = text({ max: 255 });
 
-/** Any string of 1 to `max` bytes in UTF-8. */
+/** Well-formed Unicode text of 1 to `max` bytes in UTF-8. */
 export function textOfBytes(max: number): Rule<string> {
   return (value) => {
-    const string = requireString(value);
+    const string = requireText(value);
     if (string.length === 0) throw new Unacceptable('is required');
     if (Buffer.byteLength(string) > max) throw new Unacceptable(`must have 1 to ${max} bytes`);
     return string;
@@ -122,6 +119,14 @@ function requireString(value: unknown): string {
   if (value === undefined) throw new Unacceptable('is required');
   if (typeof value !== 'string') throw new Unacceptable('must be a string');
   return value;
+}
+
+function requireText(value: unknown): string {
+  const string = requireString(value);
+  if (!string.isWellFormed() || string.includes('\0')) {
+    throw new Unacceptable('must be well-formed Unicode without NUL');
+  }
+  return string;
 }
 
 function countCodePoints(string: string): number {

@@ -30,15 +30,21 @@ export class DatabaseUnavailableError extends Error {
 const REST_MS = 400;
 
 export class Lane {
-  /** Statements under way. */
-  pending = 0;
   #connection: Connection;
   #restUntil = 0;
   readonly #open: () => Connection;
+  /** Postgres itself ends a statement before that: a connection that is silent for longer is lost. */
+  readonly #patienceMs: number;
 
   constructor(url: string, statementTimeoutMs: number) {
+    this.#patienceMs = statementTimeoutMs + REST_MS;
     this.#open = () => new Connection(url, statementTimeoutMs);
     this.#connection = this.#open();
+  }
+
+  /** Statements that have not been answered, waited for or not. */
+  get pending(): number {
+    return this.#connection.pending;
   }
 
   get isResting(): boolean {
@@ -48,17 +54,35 @@ export class Lane {
   /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
     const connection = this.#connection;
-    this.pending++;
+    const rows = connection.prepare(statement).execute(parameters);
+    connection.pending++;
     try {
-      return await settleBefore(deadline, connection.prepare(statement).execute(parameters));
+      return await this.#settleBefore(deadline, rows, connection);
     } catch (error) {
       const cause = error instanceof DrizzleQueryError ? error.cause : error;
       if (isConnectionFault(cause)) this.#replace(connection);
       else if (!isBusy(cause)) throw cause;
       throw new DatabaseUnavailableError(cause);
-    } finally {
-      this.pending--;
     }
+  }
+
+  /** Who does not wait for the rows any more leaves somebody behind to see that they come. */
+  #settleBefore<T>(deadline: Deadline, rows: Promise<T>, connection: Connection): Promise<T> {
+    const startedAt = performance.now();
+    return new Promise((resolve, reject) => {
+      let timer = setTimeout(
+        () => {
+          reject(new DeadlinePassedError('No answer before the deadline'));
+          const patienceMs = startedAt + this.#patienceMs - performance.now();
+          timer = setTimeout(() => this.#replace(connection), Math.max(0, patienceMs));
+        },
+        Math.max(0, deadline - startedAt),
+      );
+      rows.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        connection.pending--;
+      });
+    });
   }
 
   /** Lets statements under way finish, for up to five seconds. */
@@ -75,6 +99,7 @@ export class Lane {
 }
 
 class Connection {
+  pending = 0;
   readonly client: postgres.Sql;
   readonly #db: PostgresJsDatabase;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
@@ -104,24 +129,14 @@ class Connection {
 
 class DeadlinePassedError extends Error {}
 
-function settleBefore<T>(deadline: Deadline, promise: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new DeadlinePassedError('No answer before the deadline')),
-      Math.max(0, deadline - performance.now()),
-    );
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
 /** Whether the connection is lost or cannot be trusted any more. */
 function isConnectionFault(error: unknown): boolean {
-  if (error instanceof DeadlinePassedError) return true;
   if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P)/.test(error.code);
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 
-/** Whether Postgres is well but would not do this now: a lock, a deadlock, a timeout, no room. */
+/** Whether Postgres may be well but would not do this now: a lock, a deadlock, a deadline, no room. */
 function isBusy(error: unknown): boolean {
+  if (error instanceof DeadlinePassedError) return true;
   return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
 }

@@ -79,16 +79,25 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     await ready;
     const protocol = await chooseProtocol(socket, ARRIVAL_TIMEOUT_MS);
     undecided.delete(socket);
-    if (protocol === 'h2') http2.emit('connection', socket);
+    if (protocol === 'h2') {
+      // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
+      socket.allowHalfOpen = false;
+      http2.emit('connection', socket);
+    }
     if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
   });
   http1.on('tlsClientError', (_error, socket) => socket.destroy());
-  http1.on('clientError', answerUnparsable);
   http1.on('connect', (_request, socket) => socket.end(rawFailure(405, 'Method not allowed', randomUUID())));
 
   const sessions = trackSessions(http2);
   const active = new Set<NodeResponse>();
   let isDraining = false;
+  http1.on('clientError', (error, socket: Socket) => {
+    const pending = [...active].find((response) => response.socket === socket);
+    // What was asked before is answered first; then there is nothing more to understand.
+    if (pending) pending.once('close', () => socket.destroy());
+    else answerUnparsable(error, socket);
+  });
 
   http1.listen(port, host);
   await once(http1, 'listening');

@@ -19,13 +19,14 @@ export async function readFields(
   { request, query }: HttpExchange,
   deadline: Deadline,
 ): Promise<Record<string, unknown>> {
+  if (Number(headerOf(request, 'content-length') ?? 0) > MAX_MESSAGE_BYTES)
+    throw new HttpError(413, 'Payload too large');
   // A body on GET and DELETE means nothing, whatever its type.
   const body = method === 'POST' ? await readJsonObject(request, deadline) : {};
-  const queryParameters = new URLSearchParams(query);
   const fields: Record<string, unknown> = {};
   for (const [name, source] of Object.entries(sources)) {
-    if (source === 'path') fields[name] = decodeSegment(parameter);
-    else if (source === 'query') fields[name] = onlyValue(queryParameters.getAll(name));
+    if (source === 'path') fields[name] = decode(parameter);
+    else if (source === 'query') fields[name] = onlyValue(queryValues(query, name));
     else if (Object.hasOwn(body, name)) fields[name] = body[name];
   }
   return fields;
@@ -50,15 +51,13 @@ async function readJsonObject(request: NodeRequest, deadline: Deadline): Promise
 
 /** No Content-Type counts as JSON. */
 function requireJson(request: NodeRequest): void {
-  const contentType = headerOf(request, 'content-type') ?? 'application/json';
+  const contentType = headerOf(request, 'content-type') || 'application/json';
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
   const isJson = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(contentType);
   if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError(415, 'Unsupported media type');
 }
 
 async function readBody(request: NodeRequest, deadline: Deadline): Promise<Buffer> {
-  if (Number(headerOf(request, 'content-length') ?? 0) > MAX_MESSAGE_BYTES)
-    throw new HttpError(413, 'Payload too large');
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -79,8 +78,17 @@ async function readBody(request: NodeRequest, deadline: Deadline): Promise<Buffe
   }
 }
 
-/** A percent-encoded path segment as text. */
-function decodeSegment(segment: string): string {
+/** The values of a query parameter. URLSearchParams would mend what is not well-formed. */
+function queryValues(query: string, name: string): string[] {
+  return query
+    .split('&')
+    .map((pair) => pair.replaceAll('+', ' ').split('='))
+    .filter(([key = '']) => decode(key) === name)
+    .map(([, ...value]) => decode(value.join('=')));
+}
+
+/** Percent-encoded text. */
+function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -27,6 +27,9 @@ import { takeTimeout } from './timeout.ts';
 /** The largest message a caller may send, in bytes, decompressed. */
 export const MAX_MESSAGE_BYTES = 65_536;
 
+/** Connect passes the decoder on, though its types do not say so: invalid UTF-8 is refused, not mended. */
+const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };
+
 /** Answers the exchange and returns true, or returns false where its path is no RPC's. */
 export type RpcAdapter = (exchange: HttpExchange) => boolean;
 
@@ -38,6 +41,7 @@ export function createRpcAdapter(
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli],
+    jsonOptions,
   });
   for (const registration of registrations) registration.register(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));

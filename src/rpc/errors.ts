@@ -1,5 +1,5 @@
 /** The one place where what went wrong becomes what a caller is told. */
-import { isFieldError } from '@bufbuild/protobuf/reflect';
+import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
@@ -41,8 +41,9 @@ export function deadlineExceeded(): ConnectError {
  */
 export function toDecodingError(error: unknown): ConnectError {
   if (!(error instanceof ConnectError)) return createError(Code.InvalidArgument, 'Validation failed', [malformed]);
-  if (isFieldError(error.cause)) {
-    const field = error.cause.field();
+  const fieldError = fieldErrorIn(error);
+  if (fieldError) {
+    const field = fieldError.field();
     const name = field.kind === 'field' ? field.jsonName : field.name;
     return createError(Code.InvalidArgument, 'Validation failed', [
       { field: name, message: 'must be of the documented type' },
@@ -51,6 +52,12 @@ export function toDecodingError(error: unknown): ConnectError {
   const isMalformed =
     error.code === Code.Internal || (error.code === Code.InvalidArgument && error.cause !== undefined);
   return isMalformed ? createError(Code.InvalidArgument, 'Validation failed', [malformed]) : error;
+}
+
+/** Protobuf wraps the error of a field in that of the message. */
+function fieldErrorIn(error: unknown): FieldError | undefined {
+  if (isFieldError(error)) return error;
+  return error instanceof Error ? fieldErrorIn(error.cause) : undefined;
 }
 
 const malformed: Violation = { field: 'body', message: 'must be a well-formed message' };

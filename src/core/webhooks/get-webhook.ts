@@ -7,7 +7,7 @@ import { check, text, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
 
-const rules = { webhookId: text({ max: 255 }) };
+const rules = { webhookId: text({ max: 65_536 }) };
 
 /**
  * Returns a webhook of the application. Throws `Invalid webhook ID format`, or `Webhook not found`
@@ -18,9 +18,11 @@ export async function getWebhook(
   cipher: SigningKeyCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
-  const webhookId = check(request, rules).webhookId.toLowerCase();
-  if (!/^wh_[0-9a-f]{32}$/.test(webhookId)) throw new ServiceError('invalid', 'Invalid webhook ID format');
+  const given = check(request, rules).webhookId;
+  if (!/^wh_[0-9a-f]{32}$/i.test(given) || !given.startsWith('wh_'))
+    throw new ServiceError('invalid', 'Invalid webhook ID format');
 
+  const webhookId = given.toLowerCase();
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
   if (!row) throw new ServiceError('not-found', 'Webhook not found');
   const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });

@@ -2,7 +2,7 @@
  * Webhook signing keys at rest: AES-256-GCM, bound to the webhook and application they belong to,
  * so that a key moved to another row does not decrypt.
  */
-import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
 
 const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
@@ -21,7 +21,7 @@ export class SigningKeyCipher {
 
   /** Takes keys of 32 bytes, at least one. */
   constructor(keys: readonly Buffer[]) {
-    this.#keys = keys.map((key) => ({ id: keyIdOf(key), key }));
+    this.#keys = keys.map((key) => ({ id: keyIdOf(key), key: createSecretKey(key) }));
     const [current] = this.#keys;
     if (!current) throw new Error('There is no key to encrypt webhook signing keys with');
     this.#current = current;
@@ -51,7 +51,8 @@ export class SigningKeyCipher {
 
 interface EncryptionKey {
   readonly id: Buffer;
-  readonly key: Buffer;
+  /** Made once: Node takes four times as long to decrypt with the bytes. */
+  readonly key: KeyObject;
 }
 
 function keyIdOf(key: Buffer): Buffer {
