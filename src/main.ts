@@ -7,6 +7,8 @@ import { startService } from './service.ts';
 /** How long the database may take to close once the last call is done. */
 const CLOSE_GRACE_MS = 5_000;
 
+const PARENT_CHECK_MS = 500;
+
 if (existsSync('.env')) loadEnvFile('.env');
 
 try {
@@ -26,9 +28,18 @@ try {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
+  if (process.env.npm_lifecycle_event) closeWithParent(close);
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
+}
+
+/** npm that is ended by a signal does not pass it on, and would leave us behind. */
+function closeWithParent(close: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) close();
+  }, PARENT_CHECK_MS).unref();
 }
 
 function describeStart(url: string, dataDir: string, demo: string): string {
