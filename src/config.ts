@@ -1,8 +1,22 @@
 /** Settings from the environment, checked all at once. */
 import type { BlockList } from 'node:net';
-import { createSecureContext } from 'node:tls';
+import type { LoginMethod } from './login/pages.ts';
 import { parseTrustedProxies } from './net/client-address.ts';
-import { parseEncryptionKeys, parseSigningKeys, type Secrets } from './secrets.ts';
+import {
+  integerBetween,
+  isKeyPair,
+  oneOf,
+  parseAuthPageUrl,
+  parseDatabaseUrl,
+  parseJwksUrl,
+  parseLoginMethods,
+  parseProxyList,
+  parsePublicUrl,
+  parseSmtpUrl,
+  parseWorkers,
+  readText,
+} from './parse-setting.ts';
+import { parseAdminKey, parseEncryptionKeys, parseSigningKeys, type Secrets } from './secrets.ts';
 
 export interface Config {
   readonly host: string;
@@ -10,8 +24,13 @@ export interface Config {
   readonly port: number;
   /** Undefined: localhost and the port, once it is known. */
   readonly publicUrl: string | undefined;
-  /** Undefined: `/login` below the public URL. */
+  /** Undefined: the login page of Usher itself, `/login` below the public URL. */
   readonly authPageUrl: string | undefined;
+  readonly loginMethods: readonly LoginMethod[];
+  /** Undefined: codes are shown in the terminal; only with an embedded Postgres. */
+  readonly smtp: { readonly url: string; readonly from: string } | undefined;
+  /** An issuer other than Usher whose auth tokens are accepted. */
+  readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
   /** Undefined: an embedded Postgres in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
@@ -60,7 +79,9 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
     encryptionKeys: readFrom('ENCRYPTION_KEY_FILE', parseEncryptionKeys),
   };
   const databaseUrl = read('DATABASE_URL', parseDatabaseUrl);
-  const tls = readFrom('TLS_CERT_FILE', (cert) => ({ cert, key: readFrom('TLS_KEY_FILE', (key) => key) ?? '' }));
+  const cert = readFrom('TLS_CERT_FILE', (text) => text);
+  const key = readFrom('TLS_KEY_FILE', (text) => text);
+  const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 
   if (env.DATABASE_URL) {
     for (const name of ['ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE']) {
@@ -71,11 +92,27 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
   else if (tls && !isKeyPair(tls))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
 
+  const smtpUrl = read('SMTP_URL', parseSmtpUrl);
+  const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
+  const loginMethods = read('LOGIN_METHODS', parseLoginMethods);
+  if (env.SMTP_URL && !env.MAIL_FROM) problems.push('MAIL_FROM is required with SMTP_URL');
+  if (!env.AUTH_PAGE_URL && loginMethods?.includes('email') && !canMail) {
+    problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
+  }
+  const jwksUrl = read('AUTH_JWKS_URL', parseJwksUrl);
+  if (!env.AUTH_ISSUER !== !env.AUTH_JWKS_URL) problems.push('AUTH_ISSUER and AUTH_JWKS_URL must be set together');
+  if (env.AUTH_ISSUER && env.AUTH_ISSUER === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
+
+  read('WORKERS', parseWorkers);
+
   const config: Config = {
     host: read('HOST', (host) => host) ?? '127.0.0.1',
     port: read('PORT', integerBetween(0, 65_535)) ?? 8080,
     publicUrl: read('PUBLIC_URL', parsePublicUrl),
     authPageUrl: read('AUTH_PAGE_URL', parseAuthPageUrl),
+    loginMethods: loginMethods ?? (canMail ? ['wallet', 'email'] : ['wallet']),
+    smtp: smtpUrl && env.MAIL_FROM ? { url: smtpUrl, from: env.MAIL_FROM } : undefined,
+    authIssuer: env.AUTH_ISSUER && jwksUrl ? { issuer: env.AUTH_ISSUER, jwksUrl } : undefined,
     databaseUrl,
     dataDir: read('DATA_DIR', (directory) => directory) ?? '.data',
     secrets: Object.fromEntries(Object.entries(secrets).filter(([, secret]) => secret !== undefined)),
@@ -88,71 +125,4 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
-}
-
-function readText(path: string, readFile: (path: string) => string): string {
-  try {
-    return readFile(path);
-  } catch {
-    throw new Error(`names a file that cannot be read: ${path}`);
-  }
-}
-
-function parseAdminKey(text: string): string {
-  if (text.length < 32) throw new Error('must have at least 32 characters');
-  return text;
-}
-
-function parseDatabaseUrl(text: string): string {
-  if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL');
-  return text;
-}
-
-/** As it was written: it is the issuer of the auth tokens, which others compare byte for byte. */
-function parsePublicUrl(text: string): string {
-  const { search, username, password } = parseWebUrl(text);
-  if (search || username || password) throw new Error('must have neither query nor user information');
-  return text;
-}
-
-function parseAuthPageUrl(text: string): string {
-  return parseWebUrl(text).href;
-}
-
-function parseWebUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || text.includes('#')) {
-    throw new Error('must be an absolute http or https URL without fragment');
-  }
-  return url;
-}
-
-function parseProxyList(text: string): BlockList {
-  return parseTrustedProxies(text.split(',').map((entry) => entry.trim()));
-}
-
-function integerBetween(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (!/^\d+$/.test(text) || number < min || number > max) {
-      throw new Error(`must be a whole number from ${min} to ${max}`);
-    }
-    return number;
-  };
-}
-
-function oneOf(values: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (!values.includes(text)) throw new Error(`must be one of ${values.join(', ')}`);
-    return text;
-  };
-}
-
-function isKeyPair(pair: { cert: string; key: string }): boolean {
-  try {
-    createSecureContext(pair);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,4 +1,6 @@
+import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import postgres from 'postgres';
 
 /** Structured logs: a JSON object per line. */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
@@ -11,7 +13,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
  */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { type: typeof error };
-  const isFromPostgres = error.name === 'PostgresError' || error.name === 'DrizzleQueryError';
+  const isFromPostgres = error instanceof postgres.PostgresError || error instanceof DrizzleQueryError;
   const { code, constraint_name, table_name, column_name } = error as Error & Record<string, unknown>;
   return {
     type: error.name,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import { readConfig } from './config.ts';
-import { describeDemo } from './demo.ts';
+import { describeDemo } from './demo/demo.ts';
 import { startService } from './service.ts';
 
 /** How long the database may take to close once the last call is done. */

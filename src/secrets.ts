@@ -15,20 +15,32 @@ export interface Secrets {
 /** The secrets that are given, the others read from the directory, or generated into it with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const kept = (name: string, generate: () => string) => readOrCreate(join(directory, name), generate);
   return {
-    adminKey: given.adminKey ?? (await kept('admin-key', () => randomBytes(32).toString('base64url'))).trim(),
-    signingKeys: given.signingKeys ?? parseSigningKeys(await kept('auth-signing-keys.json', generateSigningKeys)),
+    adminKey: given.adminKey ?? (await keep(join(directory, 'admin-key'), generateAdminKey, parseAdminKey)),
+    signingKeys:
+      given.signingKeys ??
+      (await keep(join(directory, 'auth-signing-keys.json'), generateSigningKeys, parseSigningKeys)),
     encryptionKeys:
       given.encryptionKeys ??
-      parseEncryptionKeys(await kept('encryption-key', () => randomBytes(32).toString('base64'))),
+      (await keep(join(directory, 'encryption-key'), generateEncryptionKey, parseEncryptionKeys)),
   };
+}
+
+/** Throws an Error that says what is wrong. */
+export function parseAdminKey(text: string): string {
+  const key = text.trim();
+  if (key.length < 32) throw new Error('must have at least 32 characters');
+  return key;
 }
 
 /** From a private JWK Set of Ed25519 and P-256 keys. Throws an Error that says what is wrong. */
 export function parseSigningKeys(text: string): JWK[] {
   const keys: JWK[] | undefined = tryParse(text)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) throw new Error('must hold a JWK Set with at least one key');
+  const ids = keys.map(({ kid }) => kid);
+  if (ids.some((id) => typeof id !== 'string' || id === '') || new Set(ids).size < ids.length) {
+    throw new Error('must hold keys that each have a kid of their own');
+  }
   return keys.map((key) => {
     try {
       createPrivateKey({ key: { ...key }, format: 'jwk' });
@@ -47,12 +59,11 @@ export function parseEncryptionKeys(text: string): Buffer[] {
   const keys = text
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .map((line) => Buffer.from(line, 'base64'));
-  if (keys.length === 0 || keys.some((key) => key.length !== 32)) {
+    .filter((line) => line !== '');
+  if (keys.length === 0 || !keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
     throw new Error('must hold 32 bytes in base64 on each line');
   }
-  return keys;
+  return keys.map((key) => Buffer.from(key, 'base64'));
 }
 
 function generateSigningKeys(): string {
@@ -66,14 +77,26 @@ function generateSigningKeys(): string {
   return JSON.stringify({ keys: [key] }, null, 2);
 }
 
+function generateAdminKey(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function generateEncryptionKey(): string {
+  return randomBytes(32).toString('base64');
+}
+
 /** Writes only where there is no file: what another process has just made is read, not replaced. */
-async function readOrCreate(file: string, generate: () => string): Promise<string> {
+async function keep<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
   try {
     await writeFile(file, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
-  return readFile(file, 'utf8');
+  try {
+    return parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function tryParse(text: string): { keys?: JWK[] } | undefined {

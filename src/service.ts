@@ -3,19 +3,24 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { AuthTokens } from './core/auth/auth-tokens.ts';
 import { ApiKeys } from './core/auth/authenticate-application.ts';
+import { ExternalIssuer } from './core/auth/external-issuer.ts';
+import { deriveLoginCodeKeys } from './core/auth/login-code.ts';
 import { keepHouse } from './core/housekeeping.ts';
 import { SigningKeyCipher } from './core/webhooks/signing-key-cipher.ts';
 import { Database } from './db/database.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
 import { migrateDatabase } from './db/migrate.ts';
-import { type Demo, openDemo } from './demo.ts';
+import { createDemoAdapter } from './demo/callback.ts';
+import { type Demo, openDemo } from './demo/demo.ts';
 import { createLogger } from './log.ts';
+import { createLoginAdapter } from './login/adapter.ts';
+import { createMailer, createTerminalMailer, type DeliverCode } from './login/mailer.ts';
 import { sendFailure } from './net/envelope.ts';
-import type { HttpHandler } from './net/exchange.ts';
+import type { HttpExchange, HttpHandler } from './net/exchange.ts';
 import { openListener } from './net/listener.ts';
 import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
-import { createOperationsAdapter, type OperationsAdapter } from './rest/operations.ts';
-import { createRpcAdapter, type RpcAdapter } from './rpc/adapter.ts';
+import { createOperationsAdapter } from './rest/operations.ts';
+import { createRpcAdapter } from './rpc/adapter.ts';
 import { createServices } from './rpc/services.ts';
 import { completeSecrets, type Secrets } from './secrets.ts';
 
@@ -32,6 +37,7 @@ export interface Service {
 export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
+  readonly deliver?: DeliverCode;
 }
 
 /** Rejects with an Error of one clear line where something cannot be started. */
@@ -52,30 +58,49 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const listener = await openListener(config);
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
-  let isDraining = false;
+  const drain = new AbortController();
   starting.defer(async () => {
-    isDraining = true;
+    drain.abort();
     await listener.close(config.shutdownTimeoutMs);
   });
-  const isReady = async () => !isDraining && (await answers(database));
+  const isReady = async () => !drain.signal.aborted && (await answers(database));
 
-  const tokens = await AuthTokens.create(publicUrl, secrets.signingKeys);
+  const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
+  const tokens = await AuthTokens.create(publicUrl, secrets.signingKeys, external);
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
+  const ownPageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
+  const authPageUrl = config.authPageUrl ?? ownPageUrl;
   const services = createServices({
     adminKey: secrets.adminKey,
     apiKeys: new ApiKeys(),
-    authPageUrl: config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`,
+    authPageUrl,
     cipher,
+    drain: drain.signal,
     isReady,
     logger,
     tokens,
   });
   const environment = { database, clock, requestTimeoutMs: config.requestTimeoutMs };
-  const handle = createHandler(
-    createOperationsAdapter(tokens.publicJwks, isReady),
-    createRestAdapter(services, environment, logger),
+  const rest = createRestAdapter(services, environment, logger);
+  const adapters: Adapter[] = [
     createRpcAdapter(services, environment, logger),
-  );
+    createOperationsAdapter(tokens.publicJwks, isReady),
+  ];
+  if (!config.authPageUrl) {
+    const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
+    const deliver = overrides.deliver ?? createDelivery(config);
+    const methods = config.loginMethods;
+    adapters.push(
+      createLoginAdapter({ ...environment, codeKeys, deliver, logger, methods, pageUrl: ownPageUrl, tokens }),
+    );
+  }
+  let demo: Demo | undefined;
+  if (!config.databaseUrl) {
+    const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
+    const hasOwnPage = !config.authPageUrl;
+    demo = await openDemo(call, { directory: config.dataDir, url, authPageUrl, hasOwnPage, tokens, cipher });
+    adapters.push(createDemoAdapter(demo, url));
+  }
 
   const housekeeping = new AbortController();
   const housekept = keepHouse(database, {
@@ -88,9 +113,9 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     await housekept;
   });
 
-  const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
-  const demo = config.databaseUrl ? undefined : await openDemo(config.dataDir, call, { tokens, cipher });
-  listener.serve(handle, (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'));
+  listener.serve(createHandler(rest, adapters), (error, requestId) =>
+    logger.error({ err: error, requestId }, 'unexpected error'),
+  );
   logger.info({ url, publicUrl, database: config.databaseUrl ? 'external' : 'embedded' }, 'listening');
 
   const started = starting.move();
@@ -121,12 +146,20 @@ function urlOf({ host, tls }: Config, port: number): string {
   return `${tls ? 'https' : 'http'}://${name}:${port}`;
 }
 
-/** Who answers what, by path. */
-function createHandler(operations: OperationsAdapter, rest: RestAdapter, rpc: RpcAdapter): HttpHandler {
+/** Answers the exchange and returns true, or returns false where its path is another's. */
+type Adapter = (exchange: HttpExchange) => Promise<boolean> | boolean;
+
+/** Who answers what: all below `/api` is REST's, and the rest goes to the first adapter that knows the path. */
+function createHandler(rest: RestAdapter, adapters: readonly Adapter[]): HttpHandler {
   return async (exchange) => {
-    if (exchange.path.startsWith('/api/') || exchange.path === '/api') await rest(exchange);
-    else if (!rpc(exchange) && !(await operations(exchange))) sendFailure(exchange, 404, 'Not found');
+    if (exchange.path === '/api' || exchange.path.startsWith('/api/')) return rest(exchange);
+    for (const answer of adapters) if (await answer(exchange)) return;
+    sendFailure(exchange, 404, 'Not found');
   };
+}
+
+function createDelivery({ smtp }: Config): DeliverCode {
+  return smtp ? createMailer(smtp.url, smtp.from) : createTerminalMailer((text) => process.stdout.write(text));
 }
 
 async function answers(database: Database): Promise<boolean> {

@@ -1,4 +1,10 @@
-export type ErrorKind = 'invalid' | 'unauthenticated' | 'not-found' | 'already-exists' | 'failed-precondition';
+export type ErrorKind =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'not-found'
+  | 'already-exists'
+  | 'failed-precondition'
+  | 'too-many';
 
 /** What is wrong with one field of a request. */
 export interface Violation {

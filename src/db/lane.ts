@@ -7,14 +7,10 @@
  * connection that fails or stops answering is thrown away whole.
  */
 import { DrizzleQueryError } from 'drizzle-orm';
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
+import { Connection, type Parameters, type Statement } from './connection.ts';
 
-/** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
-export type Statement<Row> = (db: PostgresJsDatabase) => { execute(parameters: Parameters): Promise<Row> };
-
-/** Values for a statement's placeholders, by name. */
-export type Parameters = Record<string, unknown>;
+export type { Parameters, Statement } from './connection.ts';
 
 /** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
 export type Deadline = number;
@@ -85,45 +81,16 @@ export class Lane {
     });
   }
 
-  /** Lets statements under way finish, for up to five seconds. */
+  /** Nobody waits for statements any more: those under way have a moment to finish. */
   async close(): Promise<void> {
-    await this.#connection.client.end({ timeout: 5 });
+    await this.#connection.close();
   }
 
   #replace(failed: Connection): void {
     if (this.#connection !== failed) return;
     this.#restUntil = performance.now() + REST_MS;
     this.#connection = this.#open();
-    failed.client.end({ timeout: 0 }).catch(() => {});
-  }
-}
-
-class Connection {
-  pending = 0;
-  readonly client: postgres.Sql;
-  readonly #db: PostgresJsDatabase;
-  readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
-
-  constructor(url: string, statementTimeoutMs: number) {
-    this.client = postgres(url, {
-      max: 1,
-      fetch_types: false,
-      onnotice: () => {},
-      connect_timeout: 5,
-      max_lifetime: null,
-      backoff: () => REST_MS / 1000,
-      connection: { application_name: 'usher', statement_timeout: statementTimeoutMs },
-    });
-    this.#db = drizzle(this.client);
-  }
-
-  prepare<Row>(statement: Statement<Row>): ReturnType<Statement<Row>> {
-    // A map from a function to what that function returned: the types of the two ends agree.
-    const known = this.#prepared.get(statement) as ReturnType<Statement<Row>> | undefined;
-    if (known) return known;
-    const prepared = statement(this.#db);
-    this.#prepared.set(statement, prepared);
-    return prepared;
+    failed.giveUp();
   }
 }
 

@@ -16,10 +16,10 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 
-const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /** An instant in whole milliseconds: what an answer shows is exactly what is stored. */
-const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
+export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
 
 export const applications = pgTable(
   'applications',
@@ -64,7 +64,10 @@ export const users = pgTable(
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
-  (table) => [uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`)],
+  (table) => [
+    uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
+    index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
+  ],
 );
 
 export const loginIntents = pgTable(
@@ -80,6 +83,8 @@ export const loginIntents = pgTable(
     expiresAt: instant('expires_at').notNull(),
     completedAt: instant('completed_at'),
     userId: uuid('user_id').references(() => users.id),
+    /** SHA-256 of the browser that completed the intent on the login page. */
+    browserDigest: bytes('browser_digest'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),

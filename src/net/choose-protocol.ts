@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
@@ -12,24 +11,25 @@ const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 export async function chooseProtocol(socket: Socket, timeoutMs: number): Promise<'h2' | 'http/1.1' | 'none'> {
   if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 
-  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const { promise, resolve } = Promise.withResolvers<'h2' | 'http/1.1' | 'none'>();
   let seen = Buffer.alloc(0);
-  try {
-    while (!socket.destroyed) {
-      const chunk: Buffer | null = socket.read();
-      if (chunk) seen = Buffer.concat([seen, chunk]);
-      const common = Math.min(seen.length, HTTP2_PREFACE.length);
-      const isPreface = seen.subarray(0, common).equals(HTTP2_PREFACE.subarray(0, common));
-      if (!isPreface || common === HTTP2_PREFACE.length || socket.readableEnded) {
-        socket.unshift(seen);
-        return isPreface ? 'h2' : 'http/1.1';
-      }
-      await Promise.race([once(socket, 'readable'), once(socket, 'end'), once(socket, 'close')]);
-    }
-  } catch {
-    socket.destroy();
-  } finally {
-    clearTimeout(timer);
-  }
-  return 'none';
+  const onReadable = () => {
+    for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) seen = Buffer.concat([seen, chunk]);
+    const common = Math.min(seen.length, HTTP2_PREFACE.length);
+    const isPreface = seen.subarray(0, common).equals(HTTP2_PREFACE.subarray(0, common));
+    if (!isPreface) resolve('http/1.1');
+    else if (common === HTTP2_PREFACE.length) resolve('h2');
+  };
+  const onEnd = () => resolve('none');
+  const timer = setTimeout(onEnd, timeoutMs);
+  socket.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
+  // What arrived before we listened makes no event.
+  onReadable();
+
+  const protocol = await promise;
+  clearTimeout(timer);
+  socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd);
+  if (protocol === 'none') socket.destroy();
+  else socket.unshift(seen);
+  return protocol;
 }

@@ -34,7 +34,19 @@ export function createExchange(request: NodeRequest, response: NodeResponse, tru
 /** Whether the request names a host that makes a URL; without one there is nothing to route by. */
 export function hasValidAuthority(request: NodeRequest): boolean {
   const authority = 'authority' in request ? request.authority : request.headers.host;
-  return !!authority && /^[^\s/?#@\\]+$/.test(authority) && URL.canParse(`http://${authority}`);
+  return (
+    hasOneHost(request.rawHeaders) &&
+    !!authority &&
+    /^[^\s/?#@\\]+$/.test(authority) &&
+    URL.canParse(`http://${authority}`)
+  );
+}
+
+/** RFC 9112, section 3.2: a request with two is refused, since others might take the other one. */
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count++;
+  return count <= 1;
 }
 
 export function headerOf(request: NodeRequest, name: string): string | undefined {

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
-import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
+import { constants, createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import { chooseProtocol } from './choose-protocol.ts';
@@ -71,6 +71,11 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   http1.removeAllListeners(connected);
 
   const { promise: ready, resolve: start } = Promise.withResolvers<void>();
+  const sockets = new Set<Socket>();
+  http1.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   /** Connections that have not said yet which protocol they speak. */
   const undecided = new Set<Socket>();
   http1.on(connected, async (socket: Socket) => {
@@ -94,8 +99,8 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   let isDraining = false;
   http1.on('clientError', (error, socket: Socket) => {
     const pending = [...active].find((response) => response.socket === socket);
-    // What was asked before is answered first; then there is nothing more to understand.
-    if (pending) pending.once('close', () => socket.destroy());
+    // What was asked before is answered first, unless it is its body that cannot be parsed.
+    if (pending?.req.complete) pending.once('close', () => socket.destroy());
     else answerUnparsable(error, socket);
   });
 
@@ -119,6 +124,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
 
         const exchange = createExchange(request, response, trustedProxies);
+        endUnreadStream(request, response);
         if (!hasValidAuthority(request)) return sendFailure(exchange, 400, 'Invalid host');
         try {
           await handler(exchange);
@@ -147,13 +153,21 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       for (const socket of undecided) socket.destroy();
       for (const session of sessions) session.close();
       const timer = setTimeout(() => {
-        http1.closeAllConnections();
         for (const session of sessions) session.destroy();
+        for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;
       clearTimeout(timer);
     },
   };
+}
+
+/** Once the reply is out, a client that goes on sending its request over HTTP/2 is told to stop. */
+function endUnreadStream(request: NodeRequest, response: NodeResponse): void {
+  if (!('stream' in response)) return;
+  response.once('finish', () => {
+    if (!request.complete) setImmediate(() => response.stream.close(constants.NGHTTP2_NO_ERROR));
+  });
 }
 
 /** The answers Node gives without a body, in the envelope. */

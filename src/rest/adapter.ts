@@ -14,11 +14,12 @@ import { invokeUnaryImplementation } from '@connectrpc/connect/protocol';
 import type { Logger } from 'pino';
 import { sendEnvelope, sendFailure } from '../net/envelope.ts';
 import type { HttpExchange } from '../net/exchange.ts';
+import { HttpError } from '../net/read-body.ts';
 import { type CallEnvironment, callKey, RpcCall } from '../rpc/call.ts';
 import { logWhenDone } from '../rpc/call-log.ts';
+import { deadlineErrorOf, withinDeadline } from '../rpc/deadline.ts';
 import { toConnectError, violationsOf } from '../rpc/errors.ts';
 import type { Procedure, Registration } from '../rpc/procedures.ts';
-import { HttpError } from './http-error.ts';
 import { readFields } from './read-fields.ts';
 import { type Route, routes } from './routes.ts';
 
@@ -67,7 +68,11 @@ async function serve(
     await gate(context);
     const fields = await readFields(route, parameterOf(route, exchange.path) ?? '', exchange, call.deadline);
     const message = toMessage(route.rpc.input, fields);
-    const response = await invokeUnaryImplementation(implementation, context, message, interceptors);
+    const response = await withinDeadline(
+      invokeUnaryImplementation(implementation, context, message, interceptors),
+      call,
+    );
+    if (!response) throw deadlineErrorOf(call);
     sendEnvelope(exchange, 200, { status: true, message: route.message, data: route.present(response) });
   } catch (error) {
     sendError(exchange, error instanceof HttpError ? error : toConnectError(error, call, logger), call);
@@ -94,11 +99,12 @@ function toMessage<Desc extends DescMessage>(schema: Desc, fields: Record<string
 }
 
 function sendError(exchange: HttpExchange, error: HttpError | ConnectError, call: RpcCall): void {
-  call.code = error.code;
   if (error instanceof HttpError) {
+    call.code = error.status === 408 ? Code.DeadlineExceeded : Code.InvalidArgument;
     sendFailure(exchange, error.status, error.message);
     return;
   }
+  call.code = error.code;
   const errors = violationsOf(error);
   const retryAfter = error.metadata.get('retry-after');
   sendEnvelope(

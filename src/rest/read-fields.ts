@@ -2,8 +2,8 @@
 import { ServiceError } from '../core/errors.ts';
 import type { Deadline } from '../db/database.ts';
 import { type HttpExchange, headerOf, type NodeRequest } from '../net/exchange.ts';
+import { HttpError, readBody, requireLengthWithin } from '../net/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../rpc/adapter.ts';
-import { HttpError } from './http-error.ts';
 import type { Route } from './routes.ts';
 
 /** No text of a caller's can be this: a check of the field refuses it as not well-formed. */
@@ -19,8 +19,7 @@ export async function readFields(
   { request, query }: HttpExchange,
   deadline: Deadline,
 ): Promise<Record<string, unknown>> {
-  if (Number(headerOf(request, 'content-length') ?? 0) > MAX_MESSAGE_BYTES)
-    throw new HttpError(413, 'Payload too large');
+  requireLengthWithin(request, MAX_MESSAGE_BYTES);
   // A body on GET and DELETE means nothing, whatever its type.
   const body = method === 'POST' ? await readJsonObject(request, deadline) : {};
   const fields: Record<string, unknown> = {};
@@ -34,7 +33,7 @@ export async function readFields(
 
 async function readJsonObject(request: NodeRequest, deadline: Deadline): Promise<Record<string, unknown>> {
   requireJson(request);
-  const bytes = await readBody(request, deadline);
+  const bytes = await readBody(request, MAX_MESSAGE_BYTES, deadline);
   if (bytes.length === 0) return {};
   let value: unknown;
   try {
@@ -55,27 +54,6 @@ function requireJson(request: NodeRequest): void {
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
   const isJson = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(contentType);
   if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError(415, 'Unsupported media type');
-}
-
-async function readBody(request: NodeRequest, deadline: Deadline): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  const onData = (chunk: Buffer) => {
-    length += chunk.length;
-    if (length > MAX_MESSAGE_BYTES) reject(new HttpError(413, 'Payload too large'));
-    else chunks.push(chunk);
-  };
-  const onEnd = () => resolve(Buffer.concat(chunks));
-  const onClose = () => reject(new HttpError(408, 'Request timeout'));
-  const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
-  request.on('data', onData).once('end', onEnd).once('close', onClose);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    request.off('data', onData).off('end', onEnd).off('close', onClose);
-  }
 }
 
 /** The values of a query parameter. URLSearchParams would mend what is not well-formed. */

@@ -20,9 +20,10 @@ import { type HttpExchange, headerOf } from '../net/exchange.ts';
 import { mustClose, send, sendJson } from '../net/reply.ts';
 import { type CallEnvironment, callKey, RpcCall } from './call.ts';
 import { logWhenDone } from './call-log.ts';
-import { deadlineExceeded, toDecodingError, unavailable } from './errors.ts';
+import { deadlineErrorOf, withinDeadline } from './deadline.ts';
+import { toDecodingError } from './errors.ts';
 import type { Registration } from './procedures.ts';
-import { takeTimeout } from './timeout.ts';
+import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
 /** The largest message a caller may send, in bytes, decompressed. */
 export const MAX_MESSAGE_BYTES = 65_536;
@@ -71,16 +72,16 @@ async function serve(
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(exchange.request, exchange.response, undefined, values);
   const protocol = protocolOf(exchange);
-  const call = new RpcCall(
-    exchange,
-    { procedure: handler.requestPath.slice(1), protocol, timeoutMs: takeTimeout(protocol, request.header) },
-    environment,
-  );
+  // A stream lasts as long as its caller lets it: Connect keeps that time.
+  const isUnary = handler.method.methodKind === 'unary';
+  if (!isUnary) dropEndlessTimeout(protocol, request.header);
+  const timeoutMs = isUnary ? takeTimeout(protocol, request.header) : undefined;
+  const call = new RpcCall(exchange, { procedure: handler.requestPath.slice(1), protocol, timeoutMs }, environment);
   values.set(callKey, call);
   logWhenDone(logger, call, exchange);
 
   const response = await respond(handler, request, call);
-  await reply(exchange, response);
+  await reply(exchange, response, call);
 }
 
 /** The response of the call, or that of the error which ended it before its implementation did. */
@@ -98,30 +99,16 @@ async function respond(
   return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
 }
 
-/** Resolves to undefined when the deadline passes first. */
-async function withinDeadline<T>(promise: Promise<T>, call: RpcCall): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), Math.max(0, call.deadline - performance.now()));
-  });
-  try {
-    return await Promise.race([promise, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** Why the message could not be decoded, where the call came to its end over that. */
 function decodingErrorOf(call: RpcCall): ConnectError | undefined {
   return call.stage === 'decoding' ? toDecodingError(call.signal?.reason) : undefined;
 }
 
-/** A caller's deadline is the caller's; one of ours is a failing of the service, unless the body is late. */
-function deadlineErrorOf(call: RpcCall): ConnectError {
-  return call.isDeadlineOfCaller || call.stage === 'decoding' ? deadlineExceeded() : unavailable();
-}
+/** What Connect refuses without a word, since no protocol of its own claims the request. */
+const REFUSALS = new Set([405, 415, 505]);
 
-async function reply(exchange: HttpExchange, response: UniversalServerResponse): Promise<void> {
+async function reply(exchange: HttpExchange, response: UniversalServerResponse, call: RpcCall): Promise<void> {
+  if (REFUSALS.has(response.status)) call.code = Code.InvalidArgument;
   if (response.status === 405) {
     sendError(exchange, 405, 'unimplemented', 'Method not allowed', { allow: 'POST' });
   } else if (response.status === 415) {
@@ -148,11 +135,16 @@ function refuseUnknown(exchange: HttpExchange): void {
     sendError(exchange, 404, 'unimplemented', 'Unknown method');
     return;
   }
-  send(exchange, 200, '', {
+  const headers = {
     'content-type': headerOf(exchange.request, 'content-type') ?? '',
     'grpc-status': String(Code.Unimplemented),
     'grpc-message': 'Unknown method',
-  });
+  };
+  const { response } = exchange;
+  // Trailers only: gRPC takes them from a head that is the whole reply.
+  if ('stream' in response)
+    response.stream.respond({ ...headers, 'x-request-id': exchange.requestId }, { endStream: true });
+  else send(exchange, 200, '', headers);
 }
 
 /** An error in Connect's shape, for requests that no protocol claims. */

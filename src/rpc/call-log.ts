@@ -11,7 +11,7 @@ export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpExc
         requestId: call.requestId,
         protocol: call.protocol,
         method: call.procedure,
-        code: call.code === 'ok' ? 'ok' : toSnakeCase(Code[call.code]),
+        code: codeOf(call, response.writableFinished),
         status: response.statusCode,
         durationMs: Math.round((performance.now() - call.startedAt) * 100) / 100,
         application: call.application?.id,
@@ -20,6 +20,12 @@ export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpExc
       'call',
     );
   });
+}
+
+/** A caller who has gone before the reply was out has heard nothing. */
+function codeOf({ code }: RpcCall, isSent: boolean): string {
+  if (!isSent) return 'canceled';
+  return code === 'ok' ? 'ok' : toSnakeCase(Code[code]);
 }
 
 function toSnakeCase(name: string): string {

@@ -3,6 +3,7 @@ import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { IssuerUnavailableError } from '../core/auth/external-issuer.ts';
 import { type ErrorKind, ServiceError, type Violation } from '../core/errors.ts';
 import { DatabaseUnavailableError } from '../db/database.ts';
 import { callKey, type RpcCall } from './call.ts';
@@ -13,6 +14,7 @@ const CODES: Record<ErrorKind, Code> = {
   'not-found': Code.NotFound,
   'already-exists': Code.AlreadyExists,
   'failed-precondition': Code.FailedPrecondition,
+  'too-many': Code.ResourceExhausted,
 };
 
 /** Turns any error into the one to answer with. What nobody foresaw is logged whole and shown opaque. */
@@ -22,6 +24,10 @@ export function toConnectError(error: unknown, call: RpcCall, logger: Logger): C
   if (error instanceof DatabaseUnavailableError) {
     call.reason = reasonOf(error.cause);
     return call.isDeadlineOfCaller && performance.now() >= call.deadline ? deadlineExceeded() : unavailable();
+  }
+  if (error instanceof IssuerUnavailableError) {
+    call.reason = error.message;
+    return unavailable();
   }
   logger.error({ err: error, requestId: call.requestId, method: call.procedure }, 'unexpected error');
   return new ConnectError('Internal error', Code.Internal);
@@ -49,8 +55,9 @@ export function toDecodingError(error: unknown): ConnectError {
       { field: name, message: 'must be of the documented type' },
     ]);
   }
-  const isMalformed =
-    error.code === Code.Internal || (error.code === Code.InvalidArgument && error.cause !== undefined);
+  // The one thing Connect finds wrong with headers rather than with the message is a timeout.
+  const isOfTimeout = error.rawMessage.includes('timeout');
+  const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isOfTimeout);
   return isMalformed ? createError(Code.InvalidArgument, 'Validation failed', [malformed]) : error;
 }
 
@@ -81,14 +88,27 @@ export function createErrorInterceptor(logger: Logger): Interceptor {
     const call = request.contextValues.get(callKey);
     if (!call) throw new Error('The context has no call');
     call.stage = 'implementation';
-    try {
-      return await next(request);
-    } catch (error) {
+    const explain = (error: unknown) => {
       const answer = toConnectError(error, call, logger);
       call.code = answer.code;
-      throw answer;
+      return answer;
+    };
+    try {
+      if (!request.stream) return await next(request);
+      const response = await next({ ...request, message: mapErrors(request.message, toDecodingError) });
+      return response.stream ? { ...response, message: mapErrors(response.message, explain) } : response;
+    } catch (error) {
+      throw explain(error);
     }
   };
+}
+
+async function* mapErrors<T>(messages: AsyncIterable<T>, map: (error: unknown) => ConnectError): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw map(error);
+  }
 }
 
 function reasonOf(cause: unknown): string {

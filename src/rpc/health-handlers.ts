@@ -5,10 +5,11 @@ import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../
 
 const WATCH_INTERVAL_MS = 1_000;
 
-/** `isReady` tells whether work is taken now; all services share the answer. */
+/** `isReady` tells whether work is taken now; all services share the answer. Watches end with `drain`. */
 export function createHealthHandlers(
   serviceNames: readonly string[],
   isReady: () => Promise<boolean>,
+  drain: AbortSignal,
 ): ServiceImpl<typeof Health> {
   const known = new Set(['', ...serviceNames]);
   const currentStatus = async () => ((await isReady()) ? Status.SERVING : Status.NOT_SERVING);
@@ -21,12 +22,15 @@ export function createHealthHandlers(
 
     async *watch({ service }, { signal }) {
       let last: Status | undefined;
-      while (!signal.aborted) {
+      const wake = AbortSignal.any([signal, drain]);
+      for (let isLast = false; !isLast && !signal.aborted; ) {
+        isLast = drain.aborted;
         const status = known.has(service) ? await currentStatus() : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;
-        await sleep(WATCH_INTERVAL_MS, undefined, { signal }).catch(() => {});
+        if (!isLast) await sleep(WATCH_INTERVAL_MS, undefined, { signal: wake }).catch(() => {});
       }
+      signal.throwIfAborted();
     },
 
     async list() {

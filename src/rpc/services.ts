@@ -25,6 +25,8 @@ export interface ServiceParts {
   readonly apiKeys: ApiKeys;
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
+  /** Aborted when the service begins to close. */
+  readonly drain: AbortSignal;
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
   readonly tokens: AuthTokens;
@@ -35,6 +37,7 @@ export function createServices({
   apiKeys,
   authPageUrl,
   cipher,
+  drain,
   isReady,
   logger,
   tokens,
@@ -51,7 +54,7 @@ export function createServices({
     serveService(WebhookService, createWebhookHandlers(cipher), applications, interceptors),
     serveService(EventService, createEventHandlers(), applications, interceptors),
     serveService(AdminService, createAdminHandlers(tokens, apiKeys), admins, interceptors),
-    serveService(Health, createHealthHandlers(names, isReady), everyone, interceptors),
+    serveService(Health, createHealthHandlers(names, isReady, drain), everyone, interceptors),
     serveService(
       ServerReflection,
       createReflectionHandlers(described, [file_google_rpc_error_details]),

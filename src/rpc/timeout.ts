@@ -2,6 +2,17 @@
 
 const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
+/** The longest a timer of Node's can run, in milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Takes away a timeout that is too long for a timer, and so as good as none. */
+export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): void {
+  const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
+  const value = headers.get(name) ?? '';
+  const timeoutMs = protocol === 'connect' ? parseConnect(value) : parseGrpc(value);
+  if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) headers.delete(name);
+}
+
 /**
  * Takes the caller's timeout, in milliseconds, out of the headers: it is we who keep it, since Connect
  * has no upper limit and a huge one would overflow a timer. A malformed one is left for Connect to refuse.

@@ -16,6 +16,8 @@ export interface HttpRequest {
 export interface HttpReply {
   readonly status: number;
   readonly headers: Record<string, string>;
+  /** What `set-cookie` says, which may be there several times. */
+  readonly cookies: readonly string[];
   readonly body: string;
 }
 
@@ -28,7 +30,12 @@ async function requestHttp1(url: string, { method = 'GET', path, headers, body }
   const sent = httpRequest({ hostname, port, method, path, headers, agent: false });
   sent.end(body);
   const [reply] = await once(sent, 'response');
-  return { status: reply.statusCode, headers: reply.headers, body: await text(reply) };
+  return {
+    status: reply.statusCode,
+    headers: reply.headers,
+    cookies: reply.headers['set-cookie'] ?? [],
+    body: await text(reply),
+  };
 }
 
 async function requestHttp2(url: string, { method = 'GET', path, headers, body }: HttpRequest): Promise<HttpReply> {
@@ -38,7 +45,7 @@ async function requestHttp2(url: string, { method = 'GET', path, headers, body }
     stream.end(body);
     const [head] = await once(stream, 'response');
     const { ':status': status, ...rest } = head;
-    return { status, headers: rest, body: await text(stream) };
+    return { status, headers: rest, cookies: rest['set-cookie'] ?? [], body: await text(stream) };
   } finally {
     session.close();
   }

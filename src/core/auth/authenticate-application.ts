@@ -61,7 +61,8 @@ export class ApiKeys {
       entry.refreshing = true;
       this.#refresh(digest, entry, run);
     }
-    return entry.owner;
+    // Who began the look-up may have had less time than we have.
+    return entry.owner.catch(() => this.#lookUp(digest, run).owner);
   }
 
   /** Callers who come while the look-up is under way share it; a failed one is not remembered. */

@@ -5,35 +5,58 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
+import { findLoginIntent } from './login-intent.ts';
 import { addToQuery } from './redirect-uri.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
 
+export interface Completion {
+  readonly authToken: string;
+  /** Where to send the browser. */
+  readonly redirectUrl: string;
+}
+
 /**
  * Marks a login intent as completed by the user, once, and returns the auth token and where to send
- * the browser. Throws `Login intent not found`, `Login intent already completed`,
- * `Login intent expired` or `User not found`.
+ * the browser. A browser that did it on the login page is remembered by its digest. Throws
+ * `Login intent not found`, `Login intent already completed`, `Login intent expired` or
+ * `User not found`.
  */
 export async function completeLogin(
   { run, now }: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-): Promise<{ authToken: string; redirectUrl: string }> {
+  browserDigest: Buffer | null = null,
+): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
-  const [intent] = await run(completeIntent, { loginIntentId, userId, now });
+  const [intent] = await run(completeIntent, { loginIntentId, userId, browserDigest, now });
   if (!intent) throw await explainRefusal({ run, now }, loginIntentId);
+  return answerLogin(tokens, { ...intent, loginIntentId, userId, completedAt: now });
+}
 
-  const authToken = await tokens.mint({ userId, loginIntentId, clientId: intent.clientId }, now);
+/** The answer to a completed login: the same every time, as far as the signature algorithm allows. */
+export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
+  const { clientId, redirectUri, state, loginIntentId, userId, completedAt } = login;
+  const authToken = await tokens.mint({ userId, loginIntentId, clientId }, completedAt);
   // RFC 9207: the issuer tells the application whose answer this is.
-  const redirectUrl = addToQuery(intent.redirectUri, { authToken, state: intent.state, iss: tokens.issuer });
+  const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   return { authToken, redirectUrl };
 }
 
-async function explainRefusal({ run, now }: Call, loginIntentId: string): Promise<ServiceError> {
-  const [intent] = await run(selectIntent, { loginIntentId });
+export interface CompletedLogin {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly loginIntentId: string;
+  readonly userId: string;
+  readonly completedAt: Date;
+}
+
+async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
+  const intent = await findLoginIntent(call, loginIntentId);
   if (!intent) return new ServiceError('not-found', 'Login intent not found');
   if (intent.completedAt) return new ServiceError('failed-precondition', 'Login intent already completed');
-  if (intent.expiresAt <= now) return new ServiceError('failed-precondition', 'Login intent expired');
+  if (intent.expiresAt <= call.now) return new ServiceError('failed-precondition', 'Login intent expired');
   return new ServiceError('not-found', 'User not found');
 }
 
@@ -45,7 +68,11 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
     .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)));
   return db
     .update(loginIntents)
-    .set({ completedAt: sql`${now}`, userId: sql`${sql.placeholder('userId')}` })
+    .set({
+      completedAt: sql`${now}`,
+      userId: sql`${sql.placeholder('userId')}`,
+      browserDigest: sql`${sql.placeholder('browserDigest')}`,
+    })
     .from(applications)
     .where(
       and(
@@ -64,11 +91,3 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
     })
     .prepare('complete_login_intent');
 };
-
-const selectIntent: Statement<{ completedAt: Date | null; expiresAt: Date }[]> = (db) =>
-  db
-    .select({ completedAt: loginIntents.completedAt, expiresAt: loginIntents.expiresAt })
-    .from(loginIntents)
-    .innerJoin(applications, and(eq(applications.id, loginIntents.applicationId), isNull(applications.deletedAt)))
-    .where(eq(loginIntents.id, sql.placeholder('loginIntentId')))
-    .prepare('select_login_intent');

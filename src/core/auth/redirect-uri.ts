@@ -11,9 +11,10 @@ const PRIVATE_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
  */
 export function isRegistrable(uri: string): boolean {
   if (!/^[\x21-\x7e]+$/.test(uri) || /[#*\\]/.test(uri) || !URL.canParse(uri)) return false;
+  const authority = /^[^:]+:\/\/([^/?]*)/.exec(uri)?.[1];
+  if (authority?.includes('@')) return false;
   if (PRIVATE_SCHEME.test(uri)) return true;
-  const authority = /^https?:\/\/([^/?]+)/.exec(uri)?.[1];
-  if (!authority || authority.includes('@')) return false;
+  if (!authority) return false;
   return uri.startsWith('https://') || LOOPBACK_HTTP.test(uri);
 }
 

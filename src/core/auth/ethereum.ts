@@ -1,0 +1,73 @@
+/** What Sign-In with Ethereum needs of Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+
+/** Mainnet; a sign-in touches no chain. */
+const CHAIN_ID = 1;
+
+export interface SignInMessage {
+  /** The host that asks, with its port if it has one. */
+  readonly domain: string;
+  /** In lower case. */
+  readonly address: string;
+  readonly uri: string;
+  readonly applicationName: string;
+  readonly nonce: string;
+  readonly issuedAt: Date;
+  readonly expiresAt: Date;
+  readonly requestId: string;
+}
+
+/** The text a wallet signs, after EIP-4361. */
+export function formatSignInMessage(message: SignInMessage): string {
+  return [
+    `${message.domain} wants you to sign in with your Ethereum account:`,
+    toChecksumAddress(message.address),
+    '',
+    // The statement may hold printable ASCII only.
+    `Sign in to ${message.applicationName.replace(/[^\x20-\x7e]/g, '?')}.`,
+    '',
+    `URI: ${message.uri}`,
+    'Version: 1',
+    `Chain ID: ${CHAIN_ID}`,
+    `Nonce: ${message.nonce}`,
+    `Issued At: ${message.issuedAt.toISOString()}`,
+    `Expiration Time: ${message.expiresAt.toISOString()}`,
+    `Request ID: ${message.requestId}`,
+  ].join('\n');
+}
+
+/**
+ * The address, in lower case, of the key that signed the text with `personal_sign` (EIP-191);
+ * undefined for anything but a well-formed signature in its one canonical form.
+ */
+export function recoverSigner(text: string, signature: string): string | undefined {
+  const [, rs, v] = /^0x([0-9a-f]{128})([0-9a-f]{2})$/i.exec(signature) ?? [];
+  if (!rs || !v) return undefined;
+  const recovery = Number.parseInt(v, 16) - 27;
+  if (recovery !== 0 && recovery !== 1) return undefined;
+  const bytes = Buffer.from(text, 'utf8');
+  const digest = keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
+  try {
+    const parsed = secp256k1.Signature.fromHex(rs, 'compact').addRecoveryBit(recovery);
+    if (parsed.hasHighS()) return undefined;
+    return addressOf(parsed.recoverPublicKey(digest).toBytes(false));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The address of an uncompressed public key of 65 bytes, in lower case. */
+export function addressOf(publicKey: Uint8Array): string {
+  return `0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(-20)).toString('hex')}`;
+}
+
+/** EIP-55: the case of the letters is a checksum. */
+function toChecksumAddress(address: string): string {
+  const digits = address.slice(2);
+  const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex');
+  const checked = [...digits].map((digit, at) =>
+    Number.parseInt(hash[at] ?? '0', 16) >= 8 ? digit.toUpperCase() : digit,
+  );
+  return `0x${checked.join('')}`;
+}

@@ -1,0 +1,53 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../db/database.ts';
+import { applications, loginIntents } from '../../db/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+
+export interface LoginIntent {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly expiresAt: Date;
+  readonly completedAt: Date | null;
+  readonly userId: string | null;
+  /** Of the browser that completed the intent on the login page. */
+  readonly browserDigest: Buffer | null;
+}
+
+/** Undefined too where the intent's application has been deleted. */
+export async function findLoginIntent({ run }: Call, id: string): Promise<LoginIntent | undefined> {
+  const [intent] = await run(selectIntent, { id });
+  return intent;
+}
+
+/** The intent, if it waits for its user. Throws `Login intent not found`, `… expired` or `… already completed`. */
+export async function requireOpenIntent(call: Call, id: string): Promise<LoginIntent> {
+  const intent = await findLoginIntent(call, id);
+  if (!intent) throw new ServiceError('not-found', 'Login intent not found');
+  if (intent.expiresAt <= call.now) throw new ServiceError('failed-precondition', 'Login intent expired');
+  if (intent.completedAt) throw new ServiceError('failed-precondition', 'Login intent already completed');
+  return intent;
+}
+
+const selectIntent: Statement<LoginIntent[]> = (db) =>
+  db
+    .select({
+      id: loginIntents.id,
+      applicationId: loginIntents.applicationId,
+      applicationName: applications.name,
+      clientId: applications.clientId,
+      redirectUri: loginIntents.redirectUri,
+      state: loginIntents.state,
+      expiresAt: loginIntents.expiresAt,
+      completedAt: loginIntents.completedAt,
+      userId: loginIntents.userId,
+      browserDigest: loginIntents.browserDigest,
+    })
+    .from(loginIntents)
+    .innerJoin(applications, and(eq(applications.id, loginIntents.applicationId), isNull(applications.deletedAt)))
+    .where(eq(loginIntents.id, sql.placeholder('id')))
+    .prepare('select_login_intent');

@@ -1,0 +1,38 @@
+/** The demo application's redirect URI: what an application does when the user comes back. */
+import { html } from '../login/html.ts';
+import { renderDocument } from '../login/pages.ts';
+import { sendPage } from '../login/replies.ts';
+import type { HttpExchange } from '../net/exchange.ts';
+import type { Demo } from './demo.ts';
+
+/** Answers the exchange and returns true, or returns false where its path is another's. */
+export type DemoAdapter = (exchange: HttpExchange) => Promise<boolean>;
+
+/** `url` is where the demo application finds Usher. */
+export function createDemoAdapter({ apiKey, state }: Demo, url: string): DemoAdapter {
+  return async (exchange) => {
+    if (exchange.path !== '/demo/callback') return false;
+    const answer = new URLSearchParams(exchange.query);
+    const given = answer.get('state') ?? '';
+    if (given !== state) {
+      showResult(exchange, 'This answer was not meant for us', { state: given });
+    } else if (answer.has('error')) {
+      showResult(exchange, 'You did not sign in', { error: answer.get('error') });
+    } else {
+      const reply = await fetch(`${url}/api/oauth/exchange`, {
+        method: 'POST',
+        headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ authToken: answer.get('authToken') }),
+      });
+      showResult(exchange, reply.ok ? 'You are signed in' : 'The exchange failed', await reply.json());
+    }
+    return true;
+  };
+}
+
+function showResult(exchange: HttpExchange, title: string, result: unknown): void {
+  const body = html`<h1>${title}</h1>
+<p>This is the demo application, which has exchanged the auth token for this:</p>
+<pre>${JSON.stringify(result, null, 2)}</pre>`;
+  sendPage(exchange, 200, (nonce) => renderDocument(title, body, nonce));
+}

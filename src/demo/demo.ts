@@ -1,0 +1,130 @@
+/** An application, user, webhook and two events to try Usher with, on its embedded Postgres only. */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createApplication } from '../core/admin/create-application.ts';
+import { createUser } from '../core/admin/create-user.ts';
+import type { AuthTokens } from '../core/auth/auth-tokens.ts';
+import { completeLogin } from '../core/auth/complete-login.ts';
+import { generateAuthUrl } from '../core/auth/generate-auth-url.ts';
+import type { Call } from '../core/call.ts';
+import { createEvent } from '../core/events/create-event.ts';
+import { createWebhook } from '../core/webhooks/create-webhook.ts';
+import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
+
+/** What is kept of the demo between starts. */
+interface KeptDemo {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+  readonly userId: string;
+  readonly email: string;
+  readonly webhookId: string;
+  readonly eventIds: readonly [string, string];
+}
+
+export interface Demo extends KeptDemo {
+  readonly redirectUri: string;
+  /** Of the login that `authUrl` starts. */
+  readonly state: string;
+  /** Undefined where the login page is another's. */
+  readonly authUrl: string | undefined;
+  /** Only at the start that created the demo, since a token lives 15 minutes. */
+  readonly authToken: string | undefined;
+}
+
+/** What the demo is made with. */
+export interface DemoParts {
+  readonly directory: string;
+  /** How this machine reaches the service. */
+  readonly url: string;
+  readonly authPageUrl: string;
+  readonly hasOwnPage: boolean;
+  readonly tokens: AuthTokens;
+  readonly cipher: SigningKeyCipher;
+}
+
+/** The demo kept in the directory, or a new one, to be kept there with mode 0600. */
+export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
+  const file = join(parts.directory, 'demo.json');
+  const isNew = !existsSync(file);
+  const kept: KeptDemo = isNew ? await createDemo(call, parts) : JSON.parse(await readFile(file, 'utf8'));
+  if (isNew) await writeFile(file, JSON.stringify(kept, null, 2), { mode: 0o600 });
+
+  // Over http any port of the loopback address will do, so that the demo survives a change of port.
+  const callback = new URL('/demo/callback', parts.url);
+  if (callback.protocol === 'http:') callback.hostname = '127.0.0.1';
+  const redirectUri = callback.href;
+  const { clientId, redirectUris } = kept;
+  const application = { id: kept.applicationId, name: kept.applicationName, clientId, redirectUris };
+  const begin = (state: string) =>
+    generateAuthUrl({ ...call, application }, parts.authPageUrl, { clientId, redirectUri, state });
+
+  const state = randomUUID();
+  const { authUrl } = await begin(state);
+  const { loginIntentId } = await begin('demo');
+  const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId: kept.userId });
+  return {
+    ...kept,
+    redirectUri,
+    state,
+    authUrl: parts.hasOwnPage ? authUrl : undefined,
+    authToken: isNew ? authToken : undefined,
+  };
+}
+
+async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
+  const redirectUris = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
+  const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
+  const user = await createUser(call, {
+    email: `ada.${application.id.slice(0, 8)}@example.com`,
+    name: 'Ada Lovelace',
+    walletAddress: '0x00000000000000000000000000000000000ADA00',
+  });
+  const applicationCall = { ...call, application };
+  const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com/hooks', ownerId: user.id });
+  const eventIds = ['demo-event-1', 'demo-event-2'] as const;
+  for (const eventId of eventIds) await createEvent(applicationCall, { eventId, name: 'Demo event' });
+  return {
+    apiKey,
+    applicationId: application.id,
+    applicationName: application.name,
+    clientId: application.clientId,
+    redirectUris,
+    userId: user.id,
+    email: user.email,
+    webhookId: webhook.id,
+    eventIds,
+  };
+}
+
+/** What to paste into a shell, a command per line. */
+export function describeDemo(url: string, demo: Demo): string {
+  const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, authUrl, email } = demo;
+  const key = `-H 'X-API-Key: ${apiKey}'`;
+  const post = `${key} -H 'Content-Type: application/json'`;
+  const getWebhook = `curl -s ${url}/api/webhooks/${webhookId} ${key}`;
+  const inBrowser = authUrl ? `Sign in as ${email}, in a browser (the code appears here):\n\n${authUrl}\n\n` : '';
+  if (!authToken) return `${inBrowser}A first call:\n\n${getWebhook}\n`;
+
+  const login = JSON.stringify({ redirectUri, state: 'a-random-value' });
+  const rpc = (protocol: string, procedure: string, body: unknown) =>
+    `npx buf curl --protocol ${protocol} --http2-prior-knowledge ${key} -d '${JSON.stringify(body)}' ${url}/usher.v1.${procedure}`;
+  return `${inBrowser}The four calls over REST:
+
+curl -s -X POST '${url}/api/oauth/generate-auth-url?clientId=${clientId}' ${post} -d '${login}'
+curl -s -X POST ${url}/api/oauth/exchange ${post} -d '${JSON.stringify({ authToken })}'
+${getWebhook}
+curl -s -X DELETE ${url}/api/events/${eventIds[0]} ${post}
+
+The same as RPCs:
+
+${rpc('connect', 'AuthService/GenerateAuthUrl', { clientId, redirectUri, state: 'a-random-value' })}
+${rpc('connect', 'AuthService/ExchangeToken', { authToken })}
+${rpc('grpc', 'WebhookService/GetWebhook', { webhookId })}
+${rpc('grpcweb', 'EventService/DeleteEvent', { eventId: eventIds[1] })}
+`;
+}

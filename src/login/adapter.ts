@@ -1,0 +1,130 @@
+/** The login page over HTTP: takes forms to verbs, and what the verbs say to pages and redirects. */
+import type { Logger } from 'pino';
+import type { AuthTokens } from '../core/auth/auth-tokens.ts';
+import type { LoginCodeKeys } from '../core/auth/login-code.ts';
+import { ServiceError } from '../core/errors.ts';
+import { type Database, DatabaseUnavailableError, type Deadline } from '../db/database.ts';
+import { type HttpExchange, headerOf } from '../net/exchange.ts';
+import { HttpError, readBody } from '../net/read-body.ts';
+import { ACTIONS, type Action, type Fields, showForm, type Visit } from './actions.ts';
+import { isOwnForm, type KnownBrowser, recogniseBrowser } from './browser-cookie.ts';
+import type { DeliverCode } from './mailer.ts';
+import type { LoginMethod } from './pages.ts';
+import { refuse, sendDeadEnd } from './replies.ts';
+import { Turns } from './turns.ts';
+
+export interface LoginParts {
+  readonly clock: () => Date;
+  readonly codeKeys: LoginCodeKeys;
+  readonly database: Database;
+  readonly deliver: DeliverCode;
+  readonly logger: Logger;
+  readonly methods: readonly LoginMethod[];
+  /** Where the world finds the page; its path here is `/login`. */
+  readonly pageUrl: string;
+  readonly requestTimeoutMs: number;
+  readonly tokens: AuthTokens;
+}
+
+/** Answers the exchange and returns true, or returns false where its path is another's. */
+export type LoginAdapter = (exchange: HttpExchange) => Promise<boolean>;
+
+const MAX_FORM_BYTES = 8_192;
+
+export function createLoginAdapter(parts: LoginParts): LoginAdapter {
+  const turns = new Turns();
+  const isSecure = parts.pageUrl.startsWith('https:');
+  return async (exchange) => {
+    if (exchange.path !== '/login' && !exchange.path.startsWith('/login/')) return false;
+    // RFC 6797: from now on the browser comes here over https only.
+    if (isSecure) exchange.response.setHeader('strict-transport-security', 'max-age=31536000');
+    const action = findAction(exchange, parts.methods);
+    if (action) {
+      logWhenDone(parts.logger, exchange);
+      await serve(action, exchange, recogniseBrowser(exchange, isSecure), parts, turns);
+    } else {
+      sendDeadEnd(exchange, 'not-found');
+    }
+    return true;
+  };
+}
+
+function findAction({ request, path }: HttpExchange, methods: readonly LoginMethod[]): Action | undefined {
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  return ACTIONS.find(
+    (action) => action.path === path && action.method === method && (!action.needs || methods.includes(action.needs)),
+  );
+}
+
+async function serve(
+  action: Action,
+  exchange: HttpExchange,
+  browser: KnownBrowser,
+  parts: LoginParts,
+  turns: Turns,
+): Promise<void> {
+  const deadline = performance.now() + parts.requestTimeoutMs;
+  const call = { run: parts.database.within(deadline), now: parts.clock() };
+  try {
+    const fields = await readForm(action, exchange, deadline);
+    if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
+      refuse(action.form, exchange, 'no-cookie');
+      return;
+    }
+    const visit: Visit = { exchange, call, browser, fields, parts };
+    await turns.take(`${browser.formToken} ${fields.loginIntentId}`, () => run(action, visit));
+  } catch (error) {
+    if (error instanceof HttpError) {
+      refuse(action.form, exchange, 'bad-request', error.status);
+    } else if (error instanceof DatabaseUnavailableError) {
+      parts.logger.warn({ err: error, requestId: exchange.requestId }, 'database unavailable');
+      refuse(action.form, exchange, 'unavailable');
+    } else {
+      parts.logger.error({ err: error, requestId: exchange.requestId }, 'unexpected error');
+      refuse(action.form, exchange, 'unavailable', 500);
+    }
+  }
+}
+
+async function run(action: Action, visit: Visit): Promise<void> {
+  try {
+    await action.run(visit);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    await showForm(visit, action.form, error);
+  }
+}
+
+/** The fields of the form, or of the query of a page; what is missing is an empty text. */
+async function readForm(action: Action, { request, query }: HttpExchange, deadline: Deadline): Promise<Fields> {
+  let text = query;
+  if (action.method === 'POST') {
+    const contentType = headerOf(request, 'content-type') ?? '';
+    if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
+      throw new HttpError(415, 'Unsupported media type');
+    }
+    text = (await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8');
+  }
+  const form = new URLSearchParams(text);
+  const field = (name: string) => form.get(name) ?? '';
+  return {
+    loginIntentId: field('intent'),
+    token: field('token'),
+    email: field('email').trim(),
+    code: field('code'),
+    address: field('address'),
+    signature: field('signature'),
+  };
+}
+
+/** A line per request; it names no field of the form. */
+function logWhenDone(logger: Logger, { request, response, path, requestId }: HttpExchange): void {
+  const startedAt = performance.now();
+  response.once('close', () => {
+    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
+    logger.info(
+      { requestId, protocol: 'login', method: `${request.method} ${path}`, status: response.statusCode, durationMs },
+      'call',
+    );
+  });
+}

@@ -1,0 +1,18 @@
+/** A clock that stands still until it is moved: `startTestService({ clock: clock.read })`. */
+export class TestClock {
+  #now: number;
+
+  constructor(start: Date = new Date()) {
+    this.#now = start.getTime();
+  }
+
+  readonly read = (): Date => new Date(this.#now);
+
+  advance(milliseconds: number): void {
+    this.#now += milliseconds;
+  }
+}
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;

@@ -1,0 +1,86 @@
+/** Requests over one HTTP/2 connection, with any headers, and whole replies with their trailers. */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Http2Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly bytes: Buffer;
+  readonly trailers: Readonly<Record<string, string>>;
+}
+
+/** How long a reply, and the end of a stream after it, is waited for. */
+const PATIENCE_MS = 5_000;
+const END_PATIENCE_MS = 2_000;
+
+export interface Http2Session extends Disposable {
+  readonly session: ClientHttp2Session;
+  /** Sends a request and ends it. */
+  exchange(headers: Record<string, string>, body?: string | Uint8Array): Promise<Http2Reply>;
+  /** Begins a request; the test writes and ends it. */
+  open(headers: Record<string, string>): ClientHttp2Stream;
+}
+
+/** Over the given connection, or over a new one in cleartext. */
+export function openHttp2Session(url: string, given?: Duplex): Http2Session {
+  const { hostname: host, port } = new URL(url);
+  const socket = given ?? connectSocket({ host, port: Number(port), noDelay: true });
+  // Behind a stream, so that the socket stays the test's own to end: a session keeps one open that it has writes for.
+  const session = connect(url, { createConnection: () => Duplex.from({ readable: socket, writable: socket }) });
+  session.on('error', () => {});
+  const open = (headers: Record<string, string>, { endStream = false } = {}) => {
+    const stream = session.request({ ':method': 'GET', ...headers }, { endStream });
+    stream.on('error', () => {});
+    return stream;
+  };
+  return {
+    session,
+    open,
+    async exchange(headers, body) {
+      const stream = open(headers, { endStream: body === undefined });
+      if (body !== undefined) stream.end(body);
+      return readReply(stream);
+    },
+    [Symbol.dispose]: () => socket.destroy(),
+  };
+}
+
+/** Rejects when the stream ends without a whole reply. */
+export async function readReply(stream: ClientHttp2Stream, { patienceMs = PATIENCE_MS } = {}): Promise<Http2Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Http2Reply>();
+  const trailers: Record<string, string> = {};
+  const chunks: Buffer[] = [];
+  let head: Record<string, string> | undefined;
+  const finish = () => {
+    if (!head || stream.rstCode !== 0) return reject(new Error(`No reply, but code ${stream.rstCode}`));
+    const { ':status': status, ...headers } = head;
+    const bytes = Buffer.concat(chunks);
+    resolve({ status: Number(status), headers, body: bytes.toString(), bytes, trailers });
+  };
+  const timer = setTimeout(() => reject(new Error(`No reply in ${patienceMs} ms`)), patienceMs);
+  stream.on('response', (headers) => {
+    head = toRecord(headers);
+  });
+  stream.on('trailers', (fields) => Object.assign(trailers, toRecord(fields)));
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  // A server that answers early may close the stream, without an error, before the request has ended.
+  stream.once('end', finish).once('close', finish).once('error', reject);
+  return promise.finally(() => clearTimeout(timer));
+}
+
+/** Resolves when the server has ended the stream, the test's own side included; rejects when it has not. */
+export async function ended(stream: ClientHttp2Stream): Promise<void> {
+  const deadline = performance.now() + END_PATIENCE_MS;
+  // There is no event to wait for: 'close' also waits for writes, which the server does not take any more.
+  while (!stream.closed) {
+    if (performance.now() > deadline) throw new Error('The stream stays open');
+    await sleep(10);
+  }
+}
+
+function toRecord(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}

@@ -1,0 +1,87 @@
+/** Someone else's issuer: a key set behind a loopback server that counts who asks, and tokens signed with it. */
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const ISSUER = 'https://issuer.test';
+
+type JsonObject = Record<string, unknown>;
+
+export interface IssuerKey {
+  readonly kid: string;
+  readonly alg: 'EdDSA' | 'ES256' | 'RS256';
+  readonly privateKey: KeyObject;
+  readonly publicJwk: JsonObject;
+}
+
+export function generateIssuerKey(alg: IssuerKey['alg'], kid: string = randomUUID()): IssuerKey {
+  const { privateKey, publicKey } =
+    alg === 'EdDSA'
+      ? generateKeyPairSync('ed25519')
+      : alg === 'ES256'
+        ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+        : generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { kid, alg, privateKey, publicJwk: { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' } };
+}
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+export class JwksServer implements AsyncDisposable {
+  /** How often it was asked. */
+  requests = 0;
+  answer: Answer = (_request, response) => void response.end('{"keys":[]}');
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on('request', (request, response) => {
+      this.requests++;
+      response.setHeader('content-type', 'application/json');
+      this.answer(request, response);
+    });
+  }
+
+  static async start(...keys: IssuerKey[]): Promise<JwksServer> {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const jwks = new JwksServer(server);
+    jwks.publish(...keys);
+    return jwks;
+  }
+
+  get url(): string {
+    // A TCP server has an AddressInfo.
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/keys`;
+  }
+
+  publish(...keys: IssuerKey[]): void {
+    this.answer = (_request, response) => void response.end(JSON.stringify({ keys: keys.map((key) => key.publicJwk) }));
+  }
+
+  /** Nobody is there any more. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  readonly [Symbol.asyncDispose] = () => this.stop();
+}
+
+/** A token in the compact form, its header and claims as they are given. */
+export function signToken(header: JsonObject, claims: JsonObject, key: IssuerKey): string {
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${signatureOf(input, key)}`;
+}
+
+export function signatureOf(input: string, { alg, privateKey }: IssuerKey): string {
+  const digest = alg === 'EdDSA' ? null : 'sha256';
+  return sign(digest, Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+}
+
+export function encode(part: JsonObject): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
+}

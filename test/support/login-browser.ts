@@ -1,0 +1,148 @@
+/** A browser without JavaScript: keeps its cookie, reads the forms of a page and sends them. */
+import { randomInt } from 'node:crypto';
+import type { Config } from '../../src/config.ts';
+import { parseTrustedProxies } from '../../src/net/client-address.ts';
+import { type HttpReply, request } from './http.ts';
+import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
+
+export interface LoginForm {
+  readonly action: string;
+  readonly method: string;
+  /** The values the form is shown with, by name. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** A reply as a person sees it. */
+export interface LoginPage extends HttpReply {
+  readonly heading: string;
+  /** What the page says went wrong. */
+  readonly alert: string;
+  readonly forms: readonly LoginForm[];
+  /** Where the reply sends the browser. */
+  readonly location: string | undefined;
+}
+
+/** The page with all it has, for browsers that each have an IP address of their own. */
+export const LOGIN_CONFIG: Partial<Config> = {
+  loginMethods: ['wallet', 'email'],
+  trustedProxies: parseTrustedProxies(['127.0.0.1']),
+};
+
+export class LoginBrowser {
+  readonly #cookies = new Map<string, string>();
+  readonly #url: string;
+  readonly #address: string;
+
+  constructor(service: { url: string }, { address = randomAddress() } = {}) {
+    this.#url = service.url;
+    this.#address = address;
+  }
+
+  /** The cookies as they are sent: `name=value; name=value`. */
+  get cookie(): string | undefined {
+    return this.#cookies.size > 0 ? [...this.#cookies].map((pair) => pair.join('=')).join('; ') : undefined;
+  }
+
+  set cookie(cookie: string | undefined) {
+    this.#cookies.clear();
+    for (const pair of cookie?.split('; ') ?? []) this.#keep(pair);
+  }
+
+  async open(path: string, method = 'GET'): Promise<LoginPage> {
+    return this.#send({ method, path });
+  }
+
+  /** Sends the page's form with that action, filled in. */
+  async submit(page: LoginPage, action: string, typed: Record<string, string> = {}): Promise<LoginPage> {
+    const { method, fields } = formOf(page, action);
+    const filled = { ...fields, ...typed };
+    return method === 'post' ? this.post(action, filled) : this.open(`${action}?${new URLSearchParams(filled)}`);
+  }
+
+  async post(path: string, fields: Record<string, string>): Promise<LoginPage> {
+    return this.#send({
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(fields).toString(),
+    });
+  }
+
+  /** Goes where it is sent to within the site, and no further. */
+  async #send({ headers, ...sent }: Parameters<typeof request>[1]): Promise<LoginPage> {
+    const { cookie } = this;
+    const reply = await request(this.#url, {
+      ...sent,
+      headers: { 'x-forwarded-for': this.#address, ...headers, ...(cookie && { cookie }) },
+    });
+    for (const given of reply.cookies) this.#keep(given.split(';')[0] ?? '');
+    const page = readPage(reply);
+    return page.location?.startsWith('/') ? this.open(page.location) : page;
+  }
+
+  #keep(pair: string): void {
+    const [name = '', value = ''] = pair.split('=');
+    this.#cookies.set(name, value);
+  }
+}
+
+/** Throws where the page has no such form. */
+export function formOf(page: LoginPage, action: string): LoginForm {
+  const form = page.forms.find((candidate) => candidate.action === action);
+  if (!form) throw new Error(`No form for ${action} on a page of status ${page.status}: ${page.heading} ${page.alert}`);
+  return form;
+}
+
+/** A login that an application has begun. */
+export interface BegunLogin {
+  readonly loginIntentId: string;
+  /** Of the page to open, with its query. */
+  readonly path: string;
+  readonly state: string;
+}
+
+export async function beginLogin(
+  service: { url: string },
+  tenant: Tenant,
+  { redirectUri = REDIRECT_URI, state = 'a state of the application' } = {},
+): Promise<BegunLogin> {
+  const { clientId } = tenant;
+  const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state });
+  const { pathname, search } = new URL(answer.authUrl);
+  return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
+}
+
+/** From the range for benchmarks (RFC 2544). */
+export function randomAddress(): string {
+  return `198.18.${randomInt(256)}.${randomInt(1, 255)}`;
+}
+
+function readPage(reply: HttpReply): LoginPage {
+  const { body, headers } = reply;
+  return {
+    ...reply,
+    heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
+    alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
+    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, tag = '', content = '']) => ({
+      action: attributeOf(tag, 'action') ?? '',
+      method: attributeOf(tag, 'method') ?? 'get',
+      fields: Object.fromEntries(
+        [...content.matchAll(/<input([^>]*)>/g)].map(([, input = '']) => [
+          attributeOf(input, 'name') ?? '',
+          attributeOf(input, 'value') ?? '',
+        ]),
+      ),
+    })),
+    location: headers.location,
+  };
+}
+
+function attributeOf(tag: string, name: string): string | undefined {
+  const value = new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
+  return value === undefined ? undefined : textOf(value);
+}
+
+/** HTML as the text it shows. */
+export function textOf(html = ''): string {
+  return html.replace(/<[^>]*>/g, '').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+}

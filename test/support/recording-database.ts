@@ -1,0 +1,37 @@
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { Database, type Parameters, type Statement } from '../../src/db/database.ts';
+
+export interface SentStatement {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
+/** Runs statements on one connection and keeps what it has sent to Postgres, in order. */
+export class RecordingDatabase extends Database implements AsyncDisposable {
+  readonly sent: SentStatement[] = [];
+  readonly #client: postgres.Sql;
+  readonly #db: PostgresJsDatabase;
+
+  constructor(url: string) {
+    super(url, { lanes: 1, statementTimeoutMs: 5_000 });
+    this.#client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+    const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });
+    this.#db = drizzle(this.#client, { logger: { logQuery } });
+  }
+
+  override async run<Row>(statement: Statement<Row>, parameters: Parameters): Promise<Row> {
+    return statement(this.#db).execute(parameters);
+  }
+
+  /** The last statement, to be sent once more with some of its parameters replaced. */
+  lastStatement(replacements: Readonly<Record<string, string>>): [sql: string, parameters: string[]] {
+    const last = this.sent.at(-1);
+    if (!last) throw new Error('Nothing has been sent');
+    return [last.sql, last.parameters.map((value) => replacements[String(value)] ?? String(value))];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#client.end(), this.close()]);
+  }
+}

@@ -1,0 +1,88 @@
+/** A network that fails on demand, between the service and Postgres. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/**
+ * `pass`: all is well. `freeze`: connections stay and are taken, but nothing comes through. `reset`:
+ * connections break, and new ones do at once. `refuse`: connections break, and nobody listens.
+ */
+export type ProxyMode = 'pass' | 'freeze' | 'reset' | 'refuse';
+
+export class TcpProxy implements AsyncDisposable {
+  readonly #target: { host: string; port: number };
+  readonly #port: number;
+  readonly #sockets = new Set<Socket>();
+  #server: Server;
+  #mode: ProxyMode = 'pass';
+
+  private constructor(target: { host: string; port: number }, server: Server, port: number) {
+    this.#target = target;
+    this.#port = port;
+    this.#server = server;
+    server.on('connection', (client) => this.#accept(client));
+  }
+
+  static async open(databaseUrl: string): Promise<TcpProxy> {
+    const { hostname, port } = new URL(databaseUrl);
+    const server = await listen(0);
+    const { port: own } = server.address() as AddressInfo;
+    return new TcpProxy({ host: hostname, port: Number(port) }, server, own);
+  }
+
+  /** The database's URL by way of the proxy. */
+  through(databaseUrl: string): string {
+    const url = new URL(databaseUrl);
+    url.host = `127.0.0.1:${this.#port}`;
+    return url.href;
+  }
+
+  /** How many connections of the service are open. */
+  get connections(): number {
+    return this.#sockets.size / 2;
+  }
+
+  async setMode(mode: ProxyMode): Promise<void> {
+    this.#mode = mode;
+    if (mode === 'refuse' && this.#server.listening) this.#server.close();
+    if (mode === 'reset' || mode === 'refuse') for (const socket of this.#sockets) socket.resetAndDestroy();
+    if (mode === 'freeze') for (const socket of this.#sockets) socket.pause();
+    if (mode !== 'refuse' && !this.#server.listening) {
+      this.#server = await listen(this.#port);
+      this.#server.on('connection', (client) => this.#accept(client));
+    }
+    if (mode === 'pass') for (const socket of this.#sockets) socket.resume();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.setMode('refuse');
+  }
+
+  #accept(client: Socket): void {
+    if (this.#mode === 'reset' || this.#mode === 'refuse') {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect(this.#target);
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.on('data', (chunk) => to.write(chunk));
+      from.on('end', () => to.end());
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      if (this.#mode === 'freeze') from.pause();
+    }
+  }
+}
+
+async function listen(port: number): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true }).listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}

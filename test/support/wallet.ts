@@ -1,0 +1,78 @@
+/** A wallet: a key pair that signs what `personal_sign` is asked to sign. */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+
+export class Wallet {
+  /** In lower case. */
+  readonly address: string;
+  readonly #secretKey = secp256k1.utils.randomSecretKey();
+
+  constructor() {
+    this.address = addressOf(secp256k1.getPublicKey(this.#secretKey, false));
+  }
+
+  /** As EIP-55 spells it. */
+  get checksumAddress(): string {
+    const digits = this.address.slice(2);
+    const hash = toHex(keccak_256(Buffer.from(digits)));
+    const spell = (digit: string, at: number) =>
+      Number.parseInt(hash[at] ?? '0', 16) > 7 ? digit.toUpperCase() : digit;
+    return `0x${[...digits].map(spell).join('')}`;
+  }
+
+  /** `personal_sign` (EIP-191, version 0x45): r, s and v in hex. */
+  sign(text: string): string {
+    return this.signDigest(digestOf(text));
+  }
+
+  /** What no wallet does for a page: a signature without the prefix that keeps it from being a transaction. */
+  signDigest(digest: Uint8Array): string {
+    const signature = secp256k1.sign(digest, this.#secretKey, { prehash: false, format: 'recovered' });
+    return `0x${toHex(signature.subarray(1))}${((signature[0] ?? 0) + 27).toString(16)}`;
+  }
+}
+
+/** The address, in lower case, that a lenient verifier takes the signature of the text for. */
+export function signerOf(text: string, signature: string): string {
+  const { rs, v } = split(signature);
+  const parsed = secp256k1.Signature.fromHex(rs, 'compact').addRecoveryBit(v - 27);
+  return addressOf(parsed.recoverPublicKey(digestOf(text)).toBytes(false));
+}
+
+/** The other signature that the same key could have made of the same text: (r, n - s), v flipped. */
+export function toHighS(signature: string): string {
+  const { rs, v } = split(signature);
+  const s = BigInt(`0x${rs.slice(64)}`);
+  const highS = (secp256k1.Point.CURVE().n - s).toString(16).padStart(64, '0');
+  return `0x${rs.slice(0, 64)}${highS}${(v === 27 ? 28 : 27).toString(16)}`;
+}
+
+/** The signature with another last byte. */
+export function withV(signature: string, change: (v: number) => number): string {
+  const { rs, v } = split(signature);
+  return `0x${rs}${change(v).toString(16).padStart(2, '0')}`;
+}
+
+/** EIP-2098: v in the highest bit of s. */
+export function toCompact(signature: string): string {
+  const { rs, v } = split(signature);
+  const s = BigInt(`0x${rs.slice(64)}`) | (BigInt(v - 27) << 255n);
+  return `0x${rs.slice(0, 64)}${s.toString(16).padStart(64, '0')}`;
+}
+
+function digestOf(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'utf8');
+  return keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
+}
+
+function addressOf(publicKey: Uint8Array): string {
+  return `0x${toHex(keccak_256(publicKey.subarray(1)).subarray(-20))}`;
+}
+
+function split(signature: string): { rs: string; v: number } {
+  return { rs: signature.slice(2, 130), v: Number.parseInt(signature.slice(130), 16) };
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
