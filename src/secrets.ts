@@ -1,6 +1,6 @@
 /** The secrets Usher keeps: what their files hold, and making them where Usher runs on its own Postgres. */
-import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 
@@ -37,7 +37,7 @@ export function parseAdminKey(text: string): string {
 export function parseSigningKeys(text: string): JWK[] {
   const keys: JWK[] | undefined = tryParse(text)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) throw new Error('must hold a JWK Set with at least one key');
-  const ids = keys.map(({ kid }) => kid);
+  const ids = keys.map((key: JWK | null) => key?.kid);
   if (ids.some((id) => typeof id !== 'string' || id === '') || new Set(ids).size < ids.length) {
     throw new Error('must hold keys that each have a kid of their own');
   }
@@ -85,12 +85,17 @@ function generateEncryptionKey(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Writes only where there is no file: what another process has just made is read, not replaced. */
+/** The secret in the file, which is made where there is none. */
 async function keep<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
+  const draft = `${file}.${randomUUID()}`;
+  await writeFile(draft, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    await writeFile(file, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
+    // Whole at once, and only where there is none.
+    await link(draft, file);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    await unlink(draft);
   }
   try {
     return parse(await readFile(file, 'utf8'));

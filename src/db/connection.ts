@@ -14,9 +14,14 @@ export type Parameters = Record<string, unknown>;
 const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_SECONDS = 1;
 
+/** There is no connection to Postgres. */
+export class ConnectionFailedError extends Error {}
+
 export class Connection {
   /** Statements that have not been answered. */
   pending = 0;
+  /** When the last answer came, in milliseconds of `performance.now()`. */
+  answeredAt = performance.now();
   readonly #client: postgres.Sql;
   readonly #db: PostgresJsDatabase;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
@@ -60,7 +65,7 @@ export class Connection {
   }
 
   async #openSocket({ host, port, path }: Target): Promise<Socket> {
-    let failure: unknown = new Error('The connection has been given up');
+    let failure: unknown = new ConnectionFailedError('The connection has been given up');
     for (let at = 0; at < host.length && !this.#isGivenUp; at++) {
       const socket = path ? connect(path) : connect({ host: host[at] ?? '', port: port[at] ?? 5432 });
       this.#socket = socket;
@@ -71,7 +76,8 @@ export class Connection {
         return socket;
       } catch (error) {
         socket.destroy();
-        failure = error;
+        const isLate = error instanceof Error && error.name === 'AbortError';
+        failure = isLate ? new ConnectionFailedError('No connection in time') : error;
       }
     }
     throw failure;

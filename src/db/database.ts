@@ -1,7 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { DatabaseUnavailableError, type Deadline, Lane, type Parameters, type Statement } from './lane.ts';
 
-export { DatabaseUnavailableError, type Deadline, type Parameters, type Statement } from './lane.ts';
+export {
+  DatabaseUnavailableError,
+  type Deadline,
+  DeadlinePassedError,
+  type Parameters,
+  type Statement,
+} from './lane.ts';
 
 /** Runs a statement and resolves to its rows. */
 export type Run = <Row>(statement: Statement<Row>, parameters: Parameters) => Promise<Row>;

@@ -8,7 +8,7 @@
  */
 import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
-import { Connection, type Parameters, type Statement } from './connection.ts';
+import { Connection, ConnectionFailedError, type Parameters, type Statement } from './connection.ts';
 
 export type { Parameters, Statement } from './connection.ts';
 
@@ -62,21 +62,26 @@ export class Lane {
     }
   }
 
-  /** Who does not wait for the rows any more leaves somebody behind to see that they come. */
+  /** Who does not wait for the rows any more leaves somebody behind to see that the connection lives. */
   #settleBefore<T>(deadline: Deadline, rows: Promise<T>, connection: Connection): Promise<T> {
     const startedAt = performance.now();
     return new Promise((resolve, reject) => {
       let timer = setTimeout(
         () => {
           reject(new DeadlinePassedError('No answer before the deadline'));
-          const patienceMs = startedAt + this.#patienceMs - performance.now();
-          timer = setTimeout(() => this.#replace(connection), Math.max(0, patienceMs));
+          watch();
         },
         Math.max(0, deadline - startedAt),
       );
+      const watch = () => {
+        const silentFor = performance.now() - Math.max(startedAt, connection.answeredAt);
+        if (silentFor >= this.#patienceMs) this.#replace(connection);
+        else timer = setTimeout(watch, this.#patienceMs - silentFor);
+      };
       rows.then(resolve, reject).finally(() => {
         clearTimeout(timer);
         connection.pending--;
+        connection.answeredAt = performance.now();
       });
     });
   }
@@ -94,11 +99,13 @@ export class Lane {
   }
 }
 
-class DeadlinePassedError extends Error {}
+/** The statement was not answered by its deadline. */
+export class DeadlinePassedError extends Error {}
 
 /** Whether the connection is lost or cannot be trusted any more. */
 function isConnectionFault(error: unknown): boolean {
-  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P)/.test(error.code);
+  if (error instanceof ConnectionFailedError) return true;
+  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006)/.test(error.code);
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 

@@ -1,9 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 
-const migrationsFolder = new URL('../../drizzle', import.meta.url).pathname;
+const migrationsFolder = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 /** Any number, as long as every version of Usher uses the same. */
 const LOCK = 7_580_447;

@@ -49,6 +49,12 @@ function hasOneHost(rawHeaders: readonly string[]): boolean {
   return count <= 1;
 }
 
+export function headerBytesOf({ rawHeaders }: NodeRequest): number {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
+}
+
 export function headerOf(request: NodeRequest, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === 'string' ? value : undefined;

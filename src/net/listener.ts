@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
-import { constants, createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import { chooseProtocol } from './choose-protocol.ts';
@@ -15,9 +14,11 @@ import {
   createExchange,
   type HttpHandler,
   hasValidAuthority,
+  headerBytesOf,
   type NodeRequest,
   type NodeResponse,
 } from './exchange.ts';
+import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES } from './http2-server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -49,14 +50,9 @@ const HTTP1_OPTIONS = {
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-const HTTP2_OPTIONS = {
-  settings: { maxConcurrentStreams: 250, maxHeaderListSize: 16_384, enablePush: false },
-  maxSessionMemory: 10,
-};
-
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openListener({ host, port, tls, trustedProxies }: ListenerOptions): Promise<Listener> {
-  const http2 = createHttp2Server(HTTP2_OPTIONS);
+  const http2 = createHttp2Server(KEEP_ALIVE_TIMEOUT_MS);
   // The server that listens speaks HTTP/1.1; its connections go to the other where they ask for it.
   const http1: Server = tls
     ? createHttpsServer({
@@ -87,14 +83,13 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     if (protocol === 'h2') {
       // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
       socket.allowHalfOpen = false;
-      http2.emit('connection', socket);
+      http2.server.emit('connection', socket);
     }
     if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
   });
   http1.on('tlsClientError', (_error, socket) => socket.destroy());
   http1.on('connect', (_request, socket) => socket.end(rawFailure(405, 'Method not allowed', randomUUID())));
 
-  const sessions = trackSessions(http2);
   const active = new Set<NodeResponse>();
   let isDraining = false;
   http1.on('clientError', (error, socket: Socket) => {
@@ -124,7 +119,10 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
 
         const exchange = createExchange(request, response, trustedProxies);
-        endUnreadStream(request, response);
+        endUnreadStream(response);
+        if (headerBytesOf(request) > MAX_HEADER_BYTES) {
+          return sendFailure(exchange, 431, 'Request header fields too large');
+        }
         if (!hasValidAuthority(request)) return sendFailure(exchange, 400, 'Invalid host');
         try {
           await handler(exchange);
@@ -141,7 +139,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       http1.on('checkExpectation', (request, response) => {
         sendFailure(createExchange(request, response, trustedProxies), 417, 'Expectation failed');
       });
-      http2.on('request', answer);
+      http2.server.on('request', answer);
       start();
     },
 
@@ -151,23 +149,15 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       http1.close();
       for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
       for (const socket of undecided) socket.destroy();
-      for (const session of sessions) session.close();
+      for (const session of http2.sessions) session.close();
       const timer = setTimeout(() => {
-        for (const session of sessions) session.destroy();
+        for (const session of http2.sessions) session.destroy();
         for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;
       clearTimeout(timer);
     },
   };
-}
-
-/** Once the reply is out, a client that goes on sending its request over HTTP/2 is told to stop. */
-function endUnreadStream(request: NodeRequest, response: NodeResponse): void {
-  if (!('stream' in response)) return;
-  response.once('finish', () => {
-    if (!request.complete) setImmediate(() => response.stream.close(constants.NGHTTP2_NO_ERROR));
-  });
 }
 
 /** The answers Node gives without a body, in the envelope. */
@@ -183,16 +173,4 @@ function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
         ? [408, 'Request timeout']
         : [400, 'Bad request'];
   socket.end(rawFailure(status, message, randomUUID()));
-}
-
-function trackSessions(http2: ReturnType<typeof createHttp2Server>): Set<ServerHttp2Session> {
-  const sessions = new Set<ServerHttp2Session>();
-  http2.on('session', (session) => {
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
-    session.on('error', () => session.destroy());
-    session.setTimeout(KEEP_ALIVE_TIMEOUT_MS, () => session.close());
-  });
-  http2.on('sessionError', () => {});
-  return sessions;
 }

@@ -69,7 +69,7 @@ async function serve(
     const fields = await readFields(route, parameterOf(route, exchange.path) ?? '', exchange, call.deadline);
     const message = toMessage(route.rpc.input, fields);
     const response = await withinDeadline(
-      invokeUnaryImplementation(implementation, context, message, interceptors),
+      () => invokeUnaryImplementation(implementation, context, message, interceptors),
       call,
     );
     if (!response) throw deadlineErrorOf(call);

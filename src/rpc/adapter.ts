@@ -91,7 +91,7 @@ async function respond(
   call: RpcCall,
 ): Promise<UniversalServerResponse> {
   const isUnary = handler.method.methodKind === 'unary';
-  const response = await (isUnary ? withinDeadline(handler(request), call) : handler(request));
+  const response = await (isUnary ? withinDeadline(() => handler(request), call) : handler(request));
   const rejection = response ? decodingErrorOf(call) : deadlineErrorOf(call);
   if (response && !rejection) return response;
   // Once more with no body and the gate closed: Connect shapes the error as the protocol wants it.

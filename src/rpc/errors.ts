@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { IssuerUnavailableError } from '../core/auth/external-issuer.ts';
 import { type ErrorKind, ServiceError, type Violation } from '../core/errors.ts';
-import { DatabaseUnavailableError } from '../db/database.ts';
+import { DatabaseUnavailableError, DeadlinePassedError } from '../db/database.ts';
 import { callKey, type RpcCall } from './call.ts';
 
 const CODES: Record<ErrorKind, Code> = {
@@ -23,7 +23,7 @@ export function toConnectError(error: unknown, call: RpcCall, logger: Logger): C
   if (error instanceof ServiceError) return createError(CODES[error.kind], error.message, error.violations);
   if (error instanceof DatabaseUnavailableError) {
     call.reason = reasonOf(error.cause);
-    return call.isDeadlineOfCaller && performance.now() >= call.deadline ? deadlineExceeded() : unavailable();
+    return call.isDeadlineOfCaller && error.cause instanceof DeadlinePassedError ? deadlineExceeded() : unavailable();
   }
   if (error instanceof IssuerUnavailableError) {
     call.reason = error.message;

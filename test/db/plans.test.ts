@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createApiKey } from '../../src/core/admin/create-api-key.ts';
+import { createApplication } from '../../src/core/admin/create-application.ts';
+import { createUser } from '../../src/core/admin/create-user.ts';
+import { deleteApplication } from '../../src/core/admin/delete-application.ts';
+import { deleteUser } from '../../src/core/admin/delete-user.ts';
+import { revokeApiKey } from '../../src/core/admin/revoke-api-key.ts';
+import { AuthTokens } from '../../src/core/auth/auth-tokens.ts';
+import { ApiKeys } from '../../src/core/auth/authenticate-application.ts';
+import { completeLogin } from '../../src/core/auth/complete-login.ts';
+import { createLoginCode } from '../../src/core/auth/create-login-code.ts';
+import { createWalletChallenge } from '../../src/core/auth/create-wallet-challenge.ts';
+import { exchangeToken } from '../../src/core/auth/exchange-token.ts';
+import { generateAuthUrl } from '../../src/core/auth/generate-auth-url.ts';
+import { deriveLoginCodeKeys } from '../../src/core/auth/login-code.ts';
+import { redeemLoginCode } from '../../src/core/auth/redeem-login-code.ts';
+import { redeemWalletSignature } from '../../src/core/auth/redeem-wallet-signature.ts';
+import { checkIn } from '../../src/core/events/check-in.ts';
+import { createEvent } from '../../src/core/events/create-event.ts';
+import { deleteEvent } from '../../src/core/events/delete-event.ts';
+import { sweep } from '../../src/core/housekeeping.ts';
+import { createWebhook } from '../../src/core/webhooks/create-webhook.ts';
+import { getWebhook } from '../../src/core/webhooks/get-webhook.ts';
+import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { RecordingDatabase, type SentStatement } from '../support/recording-database.ts';
+import { testConfig } from '../support/service.ts';
+import { Wallet } from '../support/wallet.ts';
+
+const ROWS = 5_000;
+const SWEPT_TABLES = 5;
+const CORE = join(import.meta.dirname, '../../src/core');
+
+/** A node of a plan as `explain (format json)` tells it. */
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+let database: TestDatabase;
+let explainer: postgres.Sql;
+let statements: readonly SentStatement[];
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  await fill(database);
+  statements = await recordAllStatements(database.url);
+  // Parameters as they were recorded, whatever their type.
+  explainer = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+});
+
+afterAll(async () => {
+  await explainer.end();
+  await database[Symbol.asyncDispose]();
+});
+
+test('these tests see every statement of the core', () => {
+  const files = readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const prepared = files.flatMap((name) => readFileSync(join(CORE, name), 'utf8').match(/\.prepare\(/g) ?? []);
+  // Housekeeping prepares one statement for each of its tables.
+  expect(statements.length).toBe(prepared.length - 1 + SWEPT_TABLES);
+});
+
+describe('no statement reads a whole table', () => {
+  test('with the parameters of a call', async () => {
+    const scans: string[] = [];
+    for (const { sql, parameters } of statements) {
+      const [row] = await explainer.unsafe(`explain (format json) ${sql}`, parameters.map(toText));
+      scans.push(...wholeTableScans(row?.['QUERY PLAN'][0].Plan).map((scan) => `${scan}: ${sql}`));
+    }
+    expect(scans).toEqual([]);
+  });
+
+  test('with the plan that Postgres keeps for a prepared statement', async () => {
+    // Nobody waits for housekeeping, and a kept plan cannot know how small its batches are.
+    const ofCalls = statements.filter(({ sql }) => !sql.includes('skip locked'));
+    expect(ofCalls.length).toBe(statements.length - SWEPT_TABLES);
+    const scans: string[] = [];
+    for (const { sql } of ofCalls) {
+      const [row] = await explainer.unsafe(`explain (generic_plan, format json) ${sql}`);
+      scans.push(...wholeTableScans(row?.['QUERY PLAN'][0].Plan).map((scan) => `${scan}: ${sql}`));
+    }
+    expect(scans).toEqual([]);
+  });
+
+  test('which would be seen', async () => {
+    const [row] = await explainer.unsafe(`explain (format json) select from webhooks where url = 'x'`);
+    expect(wholeTableScans(row?.['QUERY PLAN'][0].Plan)).toEqual(['Seq Scan on webhooks']);
+  });
+});
+
+function wholeTableScans(node: PlanNode): string[] {
+  const own = node['Node Type'] === 'Seq Scan' ? [`Seq Scan on ${node['Relation Name']}`] : [];
+  return [...own, ...(node.Plans ?? []).flatMap(wholeTableScans)];
+}
+
+function toText(value: unknown): string | null {
+  if (value === null) return null;
+  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
+}
+
+/** Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. */
+async function fill({ sql }: TestDatabase): Promise<void> {
+  await sql.unsafe(`
+    insert into applications (id, name, client_id, redirect_uris, created_at)
+      select gen_random_uuid(), 'Application ' || n, 'client_' || n, array['https://app.test/callback'], now()
+      from generate_series(1, ${ROWS}) n;
+    insert into users (id, email, wallet_address, created_at)
+      select gen_random_uuid(), n || '@example.com', 'wallet ' || n, now() from generate_series(1, ${ROWS}) n;
+    insert into api_keys (application_id, id, digest, created_at)
+      select id, gen_random_uuid(), sha256(id::text::bytea), now() from applications;
+    create temporary table tenants as select id, row_number() over () - 1 as n from applications limit 50;
+    create temporary table people as select id, row_number() over () - 1 as n from users;
+    insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
+      select tenants.id, 'wh_' || md5(people.n::text), 'https://example.com', '\\x00', people.id, now(), now()
+      from people join tenants on tenants.n = people.n % 50;
+    insert into events (application_id, id, created_at)
+      select tenants.id, 'event-' || people.n, now() from people join tenants on tenants.n = people.n % 50;
+    insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
+      select application_id, id, 'attendee', now() from events;
+    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, created_at, expires_at)
+      select tenants.id, people.id, gen_random_uuid(), 'a@b', 'wallet', '::1', '', now(), now() + n.n * interval '1 second'
+      from people join tenants on tenants.n = people.n % 50, lateral (select people.n) n;
+    insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at, user_id)
+      select tenants.id, gen_random_uuid(), 'https://app.test', 'state', now(), now() + people.n * interval '1 second', people.id
+      from people join tenants on tenants.n = people.n % 50;
+    insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, created_at, expires_at)
+      select application_id, id, gen_random_uuid(), '\\x00', '\\x00', created_at, expires_at from login_intents;
+    insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
+      select application_id, id, gen_random_uuid(), '\\x00', '0x00', 'message', created_at, expires_at from login_intents;
+    insert into rate_limits (key, instants, last_id, expires_at)
+      select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
+    drop table tenants, people`);
+  await sql.unsafe('analyze');
+}
+
+/** Each statement of the core once, as its verb sends it. */
+async function recordAllStatements(url: string): Promise<readonly SentStatement[]> {
+  const { signingKeys = [], encryptionKeys = [] } = testConfig(url).secrets;
+  const tokens = await AuthTokens.create('https://usher.test', signingKeys);
+  const cipher = new SigningKeyCipher(encryptionKeys);
+  await using recording = new RecordingDatabase(url);
+  const call = { run: recording.within(0), now: new Date() };
+
+  const redirectUri = 'https://app.test/callback';
+  const { application, apiKey } = await createApplication(call, { name: 'Application', redirectUris: [redirectUri] });
+  const applicationCall = { ...call, application };
+  const wallet = new Wallet();
+  const user = await createUser(call, { email: 'ada@example.com', walletAddress: wallet.address });
+  const other = await createApiKey(call, { applicationId: application.id });
+  await new ApiKeys().authenticate(apiKey, call.run);
+  const login = { clientId: application.clientId, redirectUri, state: 'state' };
+  const { loginIntentId } = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });
+  await completeLogin(call, tokens, { loginIntentId, userId: user.id }).catch(() => {});
+
+  const browser = { digest: randomBytes(32), address: '::1' };
+  const keys = deriveLoginCodeKeys(encryptionKeys);
+  const byEmail = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const sent = await createLoginCode(call, keys, browser, { ...byEmail, email: user.email });
+  await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code: sent?.code });
+  const byWallet = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const challenge = { ...byWallet, address: wallet.address };
+  const { message } = await createWalletChallenge(call, 'https://usher.test/login', browser, challenge);
+  await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
+
+  await exchangeToken(applicationCall, tokens, { ipAddress: '::1', userAgent: 'test' }, { authToken });
+  const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com', ownerId: user.id });
+  await getWebhook(applicationCall, cipher, { webhookId: webhook.id });
+  await createEvent(applicationCall, { eventId: 'event' });
+  await checkIn(applicationCall, { eventId: 'event', attendeeId: 'attendee' });
+  await deleteEvent(applicationCall, { eventId: 'event' });
+  await sweep(recording, new Date(Date.now() + 10_000));
+  await deleteUser(call, { userId: user.id });
+  await revokeApiKey(call, { apiKeyId: other.apiKeyId });
+  await deleteApplication(call, { applicationId: application.id });
+  return [...new Map(recording.sent.map((statement) => [statement.sql, statement])).values()];
+}

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import config from '../../drizzle.config.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Unique across all applications, each for a reason. */
+const GLOBAL_KEYS = {
+  // Applications are the tenants; a client ID names one of them.
+  applications_pkey: 'id',
+  applications_client_id_key: 'client_id',
+  // A user may log in to any application.
+  users_pkey: 'id',
+  users_email_key: 'lower(email)',
+  // What is limited is done before anybody knows for whom.
+  rate_limits_pkey: 'key',
+};
+
+const TABLES_WITHOUT_APPLICATION = ['applications', 'rate_limits', 'users'];
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
+});
+
+describe('the tables', () => {
+  test('have primary and unique keys that begin with the application, but for those listed here', async () => {
+    const keys = await database.sql`
+      select relname as key, pg_get_indexdef(indexrelid, 1, true) as first_column
+      from pg_index join pg_class on pg_class.oid = indexrelid
+      where indisunique and relnamespace = 'public'::regnamespace`;
+    const others = keys.filter(({ first_column }) => first_column !== 'application_id');
+    expect(Object.fromEntries(others.map(({ key, first_column }) => [key, first_column]))).toEqual(GLOBAL_KEYS);
+    expect(keys.length).toBeGreaterThan(others.length);
+  });
+
+  test('have a primary key, all of them', async () => {
+    const without = await database.sql`
+      select relname from pg_class
+      where relkind = 'r' and relnamespace = 'public'::regnamespace
+        and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)`;
+    expect(without).toEqual([]);
+  });
+
+  test('have an application in every row, but for those listed here', async () => {
+    const tables = await database.sql`
+      select relname, attnotnull from pg_class
+      left join pg_attribute on attrelid = pg_class.oid and attname = 'application_id'
+      where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname`;
+    expect(tables.filter(({ attnotnull }) => !attnotnull).map(({ relname }) => relname)).toEqual(
+      TABLES_WITHOUT_APPLICATION,
+    );
+  });
+
+  test('have an index for every foreign key, with its columns first', async () => {
+    const unindexed = await database.sql`
+      select conname from pg_constraint
+      where contype = 'f' and connamespace = 'public'::regnamespace and not exists (
+        select from pg_index
+        where indrelid = conrelid and indpred is null and indisvalid
+          and (indkey::int2[])[0:cardinality(conkey) - 1] @> conkey
+      )`;
+    expect(unindexed).toEqual([]);
+    const [all] = await database.sql`
+      select count(*)::int as count from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace`;
+    expect(all?.count).toBeGreaterThan(0);
+  });
+
+  test("refer to a tenant's row only together with the application", async () => {
+    const crossing = await database.sql`
+      select conname from pg_constraint
+      where contype = 'f' and connamespace = 'public'::regnamespace
+        and exists (select from pg_attribute where attrelid = confrelid and attname = 'application_id')
+        and not exists (
+          select from unnest(conkey, confkey) as pair(own, foreign_key)
+          join pg_attribute own_column on own_column.attrelid = conrelid and own_column.attnum = own
+          join pg_attribute their_column on their_column.attrelid = confrelid and their_column.attnum = foreign_key
+          where own_column.attname = 'application_id' and their_column.attname = 'application_id'
+        )`;
+    expect(crossing).toEqual([]);
+  });
+
+  test('have no index that another one makes needless', async () => {
+    const needless = await database.sql`
+      select small.indexrelid::regclass as index from pg_index small
+      join pg_class on pg_class.oid = small.indrelid and relnamespace = 'public'::regnamespace
+      join pg_index large on large.indrelid = small.indrelid and large.indexrelid <> small.indexrelid
+      where not small.indisunique and small.indpred is null and large.indpred is null and small.indexprs is null
+        and (large.indkey::int2[])[0:small.indnkeyatts - 1] = (small.indkey::int2[])[0:small.indnkeyatts - 1]`;
+    expect(needless).toEqual([]);
+  });
+
+  test('keep instants in whole milliseconds, with their time zone', async () => {
+    const types = await database.sql`
+      select distinct format_type(atttypid, atttypmod) as type from pg_attribute
+      join pg_class on pg_class.oid = attrelid and relkind = 'r' and relnamespace = 'public'::regnamespace
+      where attname like '%\\_at'`;
+    expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
+  });
+});
+
+describe('the migrations', () => {
+  test('bring about the schema in the code: drizzle-kit has nothing to add', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'usher-drizzle-'));
+    try {
+      const copy = join(directory, 'drizzle');
+      await cp(join(ROOT, 'drizzle'), copy, { recursive: true });
+      const before = await readAll(copy);
+      const schema = [config.schema ?? []].flat().map((file) => join(ROOT, file));
+      const configFile = join(directory, 'drizzle.config.json');
+      await writeFile(configFile, JSON.stringify({ ...config, schema, out: relative(ROOT, copy) }));
+      const drizzleKit = join(ROOT, 'node_modules/drizzle-kit/bin.cjs');
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [drizzleKit, 'generate', `--config=${relative(ROOT, configFile)}`],
+        { cwd: ROOT },
+      );
+      expect(stdout).toContain('No schema changes, nothing to migrate');
+      expect(await readAll(copy)).toEqual(before);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  test('are all in the journal, in order', async () => {
+    const { entries } = JSON.parse(await readFile(join(ROOT, 'drizzle/meta/_journal.json'), 'utf8'));
+    const files = (await readdir(join(ROOT, 'drizzle'))).filter((name) => name.endsWith('.sql')).sort();
+    expect(files).toEqual(entries.map(({ tag }: { tag: string }) => `${tag}.sql`));
+  });
+});
+
+async function readAll(directory: string): Promise<Record<string, string>> {
+  const names = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const contents = await Promise.all(
+    files.map(async (file) => [relative(directory, file), await readFile(file, 'utf8')]),
+  );
+  return Object.fromEntries(contents);
+}

@@ -1,0 +1,729 @@
+/** Requests that no well-behaved client sends: each has its reply in the envelope, and harms nobody. */
+import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { request } from '../support/http.ts';
+import { ended, openHttp2Session, readReply } from '../support/http2-session.ts';
+import { RawConnection, type RawReply } from '../support/raw-connection.ts';
+import {
+  clientsOf,
+  createTenant,
+  createTestUser,
+  REDIRECT_URI,
+  startTestService,
+  type Tenant,
+  type TestService,
+} from '../support/service.ts';
+
+/** How long the service waits for a body. */
+const REQUEST_TIMEOUT_MS = 500;
+const MAX_BODY_BYTES = 65_536;
+
+let service: TestService;
+let tenant: Tenant;
+let webhookId: string;
+
+beforeAll(async () => {
+  service = await startTestService({ config: { requestTimeoutMs: REQUEST_TIMEOUT_MS, shutdownTimeoutMs: 500 } });
+  tenant = await createTenant(service);
+  const owner = await createTestUser(service);
+  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({
+    url: 'https://example.com/hooks',
+    ownerId: owner.id,
+  });
+  webhookId = webhook?.webhookId ?? '';
+});
+
+afterAll(() => service.close());
+
+interface Row {
+  readonly title: string;
+  /** The request's bytes; `{key}`, `{webhook}` and `{client}` stand for those of the tenant. */
+  readonly bytes: string | Buffer;
+  readonly status: number;
+  readonly message: string;
+  readonly errors?: readonly { readonly field: string; readonly message: string }[];
+  readonly allow?: string;
+  /** Whether the connection is of use afterwards. */
+  readonly kept: boolean;
+}
+
+const KEY = 'X-API-Key: {key}\r\n';
+const HOST = 'Host: localhost\r\n';
+const WEBHOOK = '/api/webhooks/{webhook}';
+const LOGIN = '/api/oauth/generate-auth-url?clientId={client}';
+const HEALTHY = `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`;
+
+const badRequest = { status: 400, message: 'Bad request', kept: false };
+const invalidHost = { status: 400, message: 'Invalid host', kept: true };
+const notAllowed = { status: 405, message: 'Method not allowed', kept: true };
+const unsupported = { status: 415, message: 'Unsupported media type', kept: true };
+const badId = { status: 400, message: 'Validation failed', kept: true };
+const notWellFormed = 'must be well-formed Unicode without NUL';
+const noJsonObject = {
+  status: 400,
+  message: 'Validation failed',
+  errors: [{ field: 'body', message: 'must be a JSON object in UTF-8' }],
+  kept: true,
+};
+
+const HOSTS: Row[] = [
+  ...['[', 'a b', 'x:99999', '', '1.2.3.256', 'user@localhost', 'localhost/api', 'a,b:c'].map((host) => ({
+    title: `the Host ${JSON.stringify(host)}`,
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\nHost: ${host}\r\n${KEY}\r\n`,
+    ...invalidHost,
+  })),
+  { title: 'no Host in HTTP/1.1', bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${KEY}\r\n`, ...invalidHost },
+  { title: 'no Host in HTTP/1.0', bytes: `GET ${WEBHOOK} HTTP/1.0\r\n${KEY}\r\n`, ...invalidHost, kept: false },
+  {
+    title: 'two different Hosts',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}Host: other\r\n${KEY}\r\n`,
+    ...invalidHost,
+  },
+  { title: 'the same Host twice', bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${HOST}${KEY}\r\n`, ...invalidHost },
+  {
+    title: 'a bad Host beside a target in absolute form',
+    bytes: `GET http://localhost${WEBHOOK} HTTP/1.1\r\nHost: [\r\n${KEY}\r\n`,
+    ...invalidHost,
+  },
+  {
+    title: 'a bad Host with a body',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\nHost: [\r\n${KEY}Content-Length: 2\r\n\r\n{}`,
+    ...invalidHost,
+  },
+];
+
+const FRAMING: Row[] = [
+  {
+    title: 'a header of 20 KB',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}X-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
+    status: 431,
+    message: 'Request header fields too large',
+    kept: false,
+  },
+  {
+    title: 'headers of 20 KB together',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}${'X-Many: abcdefghij\r\n'.repeat(1_000)}\r\n`,
+    status: 431,
+    message: 'Request header fields too large',
+    kept: false,
+  },
+  {
+    title: 'a target of 20 KB',
+    bytes: `GET /api/webhooks/${'a'.repeat(20_000)} HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    status: 431,
+    message: 'Request header fields too large',
+    kept: false,
+  },
+  { title: 'a request line without a target', bytes: `GET\r\n${HOST}\r\n`, ...badRequest },
+  { title: 'a request line of four words', bytes: `GET ${WEBHOOK} x HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...badRequest },
+  { title: 'HTTP/9.9', bytes: `GET ${WEBHOOK} HTTP/9.9\r\n${HOST}${KEY}\r\n`, ...badRequest },
+  {
+    title: 'a control character in the target',
+    bytes: `GET ${WEBHOOK}\0 HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    ...badRequest,
+  },
+  { title: 'a method that does not exist', bytes: `FETCH ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...badRequest },
+  { title: 'a method in lower case', bytes: `get ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...badRequest },
+  { title: 'bytes of TLS', bytes: Buffer.from('16030100c8010000c40303', 'hex'), ...badRequest },
+  {
+    title: 'bare line feeds',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\nHost: localhost\nX-API-Key: {key}\n\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a bare carriage return in a header',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-Odd: a\rb\r\n${KEY}\r\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a folded header',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-Folded: a\r\n b\r\n${KEY}\r\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a space before a colon',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\nHost : localhost\r\n${KEY}\r\n`,
+    ...badRequest,
+  },
+  { title: 'a NUL in a header', bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-Odd: a\0b\r\n${KEY}\r\n`, ...badRequest },
+  {
+    title: 'the same Content-Length twice',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`,
+    ...badRequest,
+  },
+  {
+    title: 'two Content-Lengths that differ',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
+    ...badRequest,
+  },
+  {
+    title: 'a Content-Length that is no number',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: two\r\n\r\n{}`,
+    ...badRequest,
+  },
+  {
+    title: 'a negative Content-Length',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: -2\r\n\r\n{}`,
+    ...badRequest,
+  },
+  {
+    title: 'a Content-Length beside Transfer-Encoding',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a Transfer-Encoding that does not end in chunked',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a chunk size that is no number',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
+    ...badRequest,
+  },
+  {
+    title: 'a chunk size that no number holds',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}`,
+    ...badRequest,
+  },
+  {
+    title: 'a chunk longer than its size',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n0\r\n\r\n`,
+    ...badRequest,
+  },
+];
+
+const METHODS: Row[] = [
+  { title: 'TRACE', bytes: `TRACE ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...notAllowed, allow: 'GET' },
+  { title: 'OPTIONS', bytes: `OPTIONS ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...notAllowed, allow: 'GET' },
+  { title: 'PROPFIND', bytes: `PROPFIND ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...notAllowed, allow: 'POST' },
+  { title: 'CONNECT', bytes: `CONNECT localhost:443 HTTP/1.1\r\n${HOST}${KEY}\r\n`, ...notAllowed, kept: false },
+  {
+    title: 'an Expect that is unknown',
+    bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}Expect: the unexpected\r\n\r\n`,
+    status: 417,
+    message: 'Expectation failed',
+    kept: true,
+  },
+  {
+    title: 'a target that is no path',
+    bytes: `OPTIONS /api HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    status: 404,
+    message: 'Not found',
+    kept: true,
+  },
+  {
+    title: 'a path with one segment too many',
+    bytes: `GET ${WEBHOOK}/x HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    status: 404,
+    message: 'Not found',
+    kept: true,
+  },
+];
+
+const KEYS: Row[] = [
+  ['two keys', 'X-API-Key: {key}\r\nX-API-Key: {key}\r\n'],
+  ['a key that is not ASCII', 'X-API-Key: usk_\xff\xfe\r\n'],
+  ['a key of 8 KB', `X-API-Key: usk_${'a'.repeat(8_000)}\r\n`],
+  ['an empty key', 'X-API-Key:\r\n'],
+].map(([title = '', headers]) => ({
+  title,
+  bytes: `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${headers}\r\n`,
+  status: 401,
+  message: 'Invalid API key',
+  kept: true,
+}));
+
+const PATHS: Row[] = [
+  ...[
+    ['a lone percent sign', '%'],
+    ['a percent sign without two digits', 'a%zz'],
+    ['an overlong UTF-8 sequence', '%c0%af'],
+    ['a percent-encoded surrogate', '%ed%a0%80'],
+    ['a truncated UTF-8 sequence', '%e2%82'],
+    ['a percent-encoded NUL', 'a%00b'],
+  ].flatMap(([title, id]) => [
+    {
+      title: `${title} in a webhook ID`,
+      bytes: `GET /api/webhooks/${id} HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+      ...badId,
+      errors: [{ field: 'webhookId', message: notWellFormed }],
+    },
+    {
+      title: `${title} in an event ID`,
+      bytes: `DELETE /api/events/${id} HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+      ...badId,
+      errors: [{ field: 'eventId', message: notWellFormed }],
+    },
+  ]),
+  {
+    title: 'a percent-encoded control character in an event ID',
+    bytes: `DELETE /api/events/a%0Ab HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    ...badId,
+    errors: [{ field: 'eventId', message: 'must not have control characters' }],
+  },
+  {
+    title: 'an event ID of 10 KB',
+    bytes: `DELETE /api/events/${'a'.repeat(10_000)} HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    ...badId,
+    errors: [{ field: 'eventId', message: 'must have 1 to 255 characters' }],
+  },
+  {
+    title: 'no event ID',
+    bytes: `DELETE /api/events/ HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    ...badId,
+    errors: [{ field: 'eventId', message: 'is required' }],
+  },
+  {
+    title: 'a webhook ID of 10 KB',
+    bytes: `GET /api/webhooks/${'a'.repeat(10_000)} HTTP/1.1\r\n${HOST}${KEY}\r\n`,
+    status: 400,
+    message: 'Invalid webhook ID format',
+    kept: true,
+  },
+  {
+    title: 'a client ID that is not UTF-8',
+    bytes: post('{"redirectUri":"https://app.test/callback","state":"s"}', {
+      target: '/api/oauth/generate-auth-url?clientId=%ff',
+    }),
+    ...badId,
+    errors: [{ field: 'clientId', message: notWellFormed }],
+  },
+  {
+    title: 'two client IDs',
+    bytes: post('{"redirectUri":"https://app.test/callback","state":"s"}', { target: `${LOGIN}&clientId={client}` }),
+    ...badId,
+    errors: [{ field: 'clientId', message: 'must be a string' }],
+  },
+];
+
+const BODIES: Row[] = [
+  { title: 'a body that is not JSON', bytes: post('{"redirectUri":'), ...noJsonObject },
+  { title: 'a body that is not UTF-8', bytes: post(Buffer.from('{"state":"\xff"}', 'latin1')), ...noJsonObject },
+  { title: 'a JSON array', bytes: post('[]'), ...noJsonObject },
+  { title: 'a JSON string', bytes: post('"state"'), ...noJsonObject },
+  { title: 'the JSON null', bytes: post('null'), ...noJsonObject },
+  { title: 'two JSON objects', bytes: post('{}{}'), ...noJsonObject },
+  { title: 'only white space', bytes: post('  '), ...noJsonObject },
+  { title: 'NUL bytes', bytes: post(Buffer.alloc(16)), ...noJsonObject },
+  { title: 'arrays 30,000 deep', bytes: post('['.repeat(30_000) + ']'.repeat(30_000)), ...noJsonObject },
+  { title: 'unclosed arrays 60,000 deep', bytes: post('['.repeat(60_000)), ...noJsonObject },
+  {
+    title: 'a state that is an object 10,000 deep',
+    bytes: post(`{"redirectUri":"${REDIRECT_URI}","state":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`),
+    ...badId,
+    errors: [{ field: 'state', message: 'must be a string' }],
+  },
+  {
+    title: 'a lone surrogate',
+    bytes: post(`{"redirectUri":"${REDIRECT_URI}","state":"\\ud800"}`),
+    ...badId,
+    errors: [{ field: 'state', message: notWellFormed }],
+  },
+  {
+    title: 'a NUL character',
+    bytes: post(`{"redirectUri":"${REDIRECT_URI}","state":"a\\u0000b"}`),
+    ...badId,
+    errors: [{ field: 'state', message: notWellFormed }],
+  },
+  {
+    title: 'a duplicate key whose last value is wrong',
+    bytes: post(`{"redirectUri":"${REDIRECT_URI}","state":"s","state":7}`),
+    ...badId,
+    errors: [{ field: 'state', message: 'must be a string' }],
+  },
+  {
+    title: 'fields that are inherited by every object',
+    bytes: post('{"__proto__":{"redirectUri":"https://app.test/callback","state":"s"}}'),
+    ...badId,
+    errors: [
+      { field: 'redirectUri', message: 'is required' },
+      { field: 'state', message: 'is required' },
+    ],
+  },
+  { title: 'a body in gzip', bytes: post(gzipSync('{}'), { headers: 'Content-Encoding: gzip\r\n' }), ...unsupported },
+  { title: 'a form', bytes: post('state=s', { type: 'application/x-www-form-urlencoded' }), ...unsupported },
+  { title: 'JSON in UTF-16', bytes: post('{}', { type: 'application/json; charset=utf-16' }), ...unsupported },
+  { title: 'a Content-Type that is none', bytes: post('{}', { type: ';;;' }), ...unsupported },
+  {
+    title: 'a body one byte above 64 KiB',
+    bytes: post(' '.repeat(MAX_BODY_BYTES + 1)),
+    status: 413,
+    message: 'Payload too large',
+    kept: false,
+  },
+  {
+    title: 'a body declared to be larger than there are numbers',
+    bytes: `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 9007199254740993\r\n\r\n{}`,
+    status: 413,
+    message: 'Payload too large',
+    kept: false,
+  },
+];
+
+describe('over HTTP/1.1', () => {
+  const tables = { hosts: HOSTS, framing: FRAMING, methods: METHODS, keys: KEYS, paths: PATHS, bodies: BODIES };
+
+  test.each(Object.values(tables).flat())(
+    '$status for $title',
+    async ({ bytes, status, message, errors, allow, kept }) => {
+      using connection = await RawConnection.open(service.port);
+      connection.send(fill(bytes));
+      const reply = await connection.reply();
+
+      expectFailure(reply, status, { message, errors });
+      expect(reply.headers.allow).toBe(allow);
+      if (kept) {
+        await expectHealthy(connection);
+      } else {
+        expect(reply.headers.connection).toBe('close');
+        await connection.ended();
+      }
+      await expectHealthyAnew();
+    },
+  );
+
+  test('408 when a body stops arriving', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`));
+
+    expectFailure(await connection.reply(), 408, { message: 'Request timeout' });
+    await expectHealthyAnew();
+  });
+
+  test('400 when the client ends its side in the middle of a body', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`));
+    connection.socket.end();
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+    await expectHealthyAnew();
+  });
+
+  test('400 when the client ends its side in the middle of the headers', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-API-`));
+    connection.socket.end();
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+    await expectHealthyAnew();
+  });
+
+  test.each([
+    ['declared', 'Content-Length: 67108864\r\n', (bytes: string) => bytes],
+    ['chunked', 'Transfer-Encoding: chunked\r\n', (bytes: string) => `${bytes.length.toString(16)}\r\n${bytes}\r\n`],
+  ])(
+    'a client that keeps sending an oversize %s body receives the 413, and then the connection closes',
+    async (_, header, frame) => {
+      using connection = await RawConnection.open(service.port);
+      connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}${header}\r\n`));
+      const sending = new AbortController();
+      const sent = keepSending(connection, frame('a'.repeat(8_192)), sending.signal);
+      try {
+        const reply = await connection.reply();
+
+        expectFailure(reply, 413, { message: 'Payload too large' });
+        expect(reply.headers.connection).toBe('close');
+        await connection.ended();
+      } finally {
+        sending.abort();
+        await sent;
+      }
+      await expectHealthyAnew();
+    },
+  );
+
+  test('a client that sends an oversize body to the end before it reads receives the 413', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.socket.pause();
+    await new Promise((resolve) => connection.socket.write(fill(post('a'.repeat(500_000))), resolve));
+    connection.socket.resume();
+
+    expectFailure(await connection.reply(), 413, { message: 'Payload too large' });
+    await connection.ended();
+    await expectHealthyAnew();
+  });
+
+  test('401 for a bad key, without its oversize body being read', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`POST ${LOGIN} HTTP/1.1\r\n${HOST}X-API-Key: wrong\r\nContent-Length: 10000000\r\n\r\n`);
+
+    expectFailure(await connection.reply(), 401, { message: 'Invalid API key' });
+    await connection.ended();
+    await expectHealthyAnew();
+  });
+
+  test('405 for HEAD, with headers alone', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`HEAD ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`));
+
+    expect(await connection.reply({ to: 'HEAD' })).toMatchObject({ status: 405, headers: { allow: 'GET' }, body: '' });
+    await expectHealthy(connection);
+  });
+
+  test('400 for garbage on a connection that has served', async () => {
+    using connection = await RawConnection.open(service.port);
+    await expectHealthy(connection);
+    connection.send('garbage\r\n\r\n');
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+    await expectHealthyAnew();
+  });
+
+  test('a request after a malformed one in the same segment is not answered', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`GET ${WEBHOOK} HTTP/9.9\r\n${HOST}${KEY}\r\n${HEALTHY}`));
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+  });
+
+  test('a healthy request is answered before a malformed one in the same segment', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`${HEALTHY}GET ${WEBHOOK} HTTP/9.9\r\n\r\n`));
+
+    expectWebhook(await connection.reply());
+    await connection.ended();
+  });
+
+  test.each([
+    ['a target in absolute form', `GET http://localhost${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`],
+    ['a target in absolute form with a query', `GET http://localhost:8080${WEBHOOK}?a=b HTTP/1.1\r\n${HOST}${KEY}\r\n`],
+    ['a Host with a port', `GET ${WEBHOOK} HTTP/1.1\r\nHost: usher.test:8443\r\n${KEY}\r\n`],
+    ['a Host that is an IPv6 address', `GET ${WEBHOOK} HTTP/1.1\r\nHost: [::1]:8080\r\n${KEY}\r\n`],
+    ['an empty line before the request', `\r\n${HEALTHY}`],
+    ['a percent-encoded letter in the ID', `GET /api/webhooks/%77h_{digits} HTTP/1.1\r\n${HOST}${KEY}\r\n`],
+    ['headers of 10 KB', `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}X-Long: ${'a'.repeat(10_000)}\r\n\r\n`],
+    [
+      'an Upgrade to a protocol that Usher does not speak',
+      `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n`,
+    ],
+    ['a body on GET', `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 3\r\n\r\n{{{`],
+  ])('200 for %s', async (_, bytes) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(bytes));
+
+    expectWebhook(await connection.reply());
+    await expectHealthy(connection);
+  });
+
+  test('200 for HTTP/1.0 with a Host, and the connection closes', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`GET ${WEBHOOK} HTTP/1.0\r\n${HOST}${KEY}\r\n`));
+
+    expectWebhook(await connection.reply());
+    await connection.ended();
+  });
+
+  test.each([
+    ['a body of exactly 64 KiB', (body: string) => post(body.padEnd(MAX_BODY_BYTES))],
+    ['a duplicate key whose last value is right', (body: string) => post(body.replace('{', '{"state":7,'))],
+    [
+      'unknown fields, however deep',
+      (body: string) => post(body.replace('{', `{"x":${'['.repeat(9e3)}${']'.repeat(9e3)},`)),
+    ],
+    ['a body with no Content-Type', (body: string) => post(body, { type: '' })],
+    ['a charset in quotes', (body: string) => post(body, { type: 'application/json; charset="UTF-8"' })],
+    ['a body in chunks', (body: string) => inChunks(body)],
+  ])('200 for %s', async (_, toBytes) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(toBytes(JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' }))));
+
+    const reply = await connection.reply();
+    expect(reply.status).toBe(200);
+    expect(JSON.parse(reply.body)).toMatchObject({ status: true, message: 'Auth URL generated successfully' });
+    await expectHealthy(connection);
+  });
+
+  test('a client that expects 100 Continue receives it, and then the answer', async () => {
+    const body = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(post(body, { headers: 'Expect: 100-continue\r\n' }).subarray(0, -body.length)));
+
+    expect(await connection.reply()).toMatchObject({ status: 100 });
+    connection.send(body);
+    expect(await connection.reply()).toMatchObject({ status: 200 });
+    await expectHealthy(connection);
+  });
+
+  test('an x-request-id of the caller is kept on a refusal that Usher makes itself', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`GET /api/nothing HTTP/1.1\r\nHost: [\r\nX-Request-Id: from-the-caller\r\n\r\n`);
+
+    const reply = await connection.reply();
+    expectFailure(reply, 400, { message: 'Invalid host' });
+    expect(reply.headers['x-request-id']).toBe('from-the-caller');
+  });
+});
+
+describe('over HTTP/2', () => {
+  interface Http2Row {
+    readonly title: string;
+    readonly headers: Record<string, string>;
+    readonly body?: Buffer;
+    readonly status: number;
+    readonly message: string;
+  }
+
+  test.each<Http2Row>([
+    ...['[', 'x:99999', '1.2.3.256', 'a,b:c'].flatMap((authority) =>
+      [':authority', 'host'].map((name) => ({
+        title: `the ${name} ${JSON.stringify(authority)}`,
+        headers: { [name]: authority },
+        status: 400,
+        message: 'Invalid host',
+      })),
+    ),
+    { title: 'TRACE', headers: { ':method': 'TRACE' }, status: 405, message: 'Method not allowed' },
+    { title: 'OPTIONS', headers: { ':method': 'OPTIONS' }, status: 405, message: 'Method not allowed' },
+    { title: 'a path that has no route', headers: { ':path': '/api/nothing' }, status: 404, message: 'Not found' },
+    {
+      title: 'a percent-encoded NUL',
+      headers: { ':path': '/api/webhooks/%00' },
+      status: 400,
+      message: 'Validation failed',
+    },
+    {
+      title: 'an ID of 10 KB',
+      headers: { ':path': `/api/webhooks/${'a'.repeat(10_000)}` },
+      status: 400,
+      message: 'Invalid webhook ID format',
+    },
+    {
+      title: 'a body that is not JSON',
+      headers: { ':method': 'POST', ':path': '/api/oauth/exchange' },
+      body: Buffer.from('{{{'),
+      status: 400,
+      message: 'Validation failed',
+    },
+    {
+      title: 'a body in gzip',
+      headers: { ':method': 'POST', ':path': '/api/oauth/exchange', 'content-encoding': 'gzip' },
+      body: gzipSync('{}'),
+      status: 415,
+      message: 'Unsupported media type',
+    },
+    {
+      title: 'a body above 64 KiB',
+      headers: { ':method': 'POST', ':path': '/api/oauth/exchange' },
+      body: Buffer.alloc(MAX_BODY_BYTES + 1, ' '),
+      status: 413,
+      message: 'Payload too large',
+    },
+    {
+      title: 'a body above 64 KiB whose length is declared',
+      headers: { ':method': 'POST', ':path': '/api/oauth/exchange', 'content-length': String(MAX_BODY_BYTES + 1) },
+      body: Buffer.alloc(MAX_BODY_BYTES + 1, ' '),
+      status: 413,
+      message: 'Payload too large',
+    },
+  ])('$status for $title, and the connection is of use afterwards', async ({ headers, body, status, message }) => {
+    using client = openHttp2Session(service.url);
+    const good = { ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey };
+
+    expectFailure(await client.exchange({ ...good, ...headers }, body), status, { message });
+    expectWebhook(await client.exchange(good));
+  });
+
+  test.each(['a b', '', 'user@localhost'])(
+    'the :authority %j, which HTTP/2 itself forbids, ends its own stream and no other',
+    async (authority) => {
+      using client = openHttp2Session(service.url);
+      const good = { ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey };
+
+      await expect(client.exchange({ ...good, ':authority': authority })).rejects.toThrow('NGHTTP2_PROTOCOL_ERROR');
+      expectWebhook(await client.exchange(good));
+    },
+  );
+
+  test('the stream of an oversize body that goes on and on is answered and ended, and no other', async () => {
+    using client = openHttp2Session(service.url);
+    const stream = client.open({ ':method': 'POST', ':path': '/api/oauth/exchange', 'x-api-key': tenant.apiKey });
+    const timer = setInterval(() => stream.writable && stream.write(Buffer.alloc(16_384, 'a')), 1);
+    try {
+      expectFailure(await readReply(stream), 413, { message: 'Payload too large' });
+      await ended(stream);
+    } finally {
+      clearInterval(timer);
+    }
+    expectWebhook(await client.exchange({ ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey }));
+  });
+});
+
+function post(
+  body: string | Buffer,
+  {
+    target = LOGIN,
+    type = 'application/json',
+    headers = '',
+  }: { target?: string; type?: string; headers?: string } = {},
+): Buffer {
+  const contentType = type && `Content-Type: ${type}\r\n`;
+  const head = `POST ${target} HTTP/1.1\r\n${HOST}${KEY}${contentType}${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), Buffer.from(body)]);
+}
+
+function inChunks(body: string): string {
+  const chunks = body.match(/.{1,7}/gs)?.map((chunk) => `${chunk.length.toString(16)};ext=1\r\n${chunk}\r\n`);
+  return `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Transfer-Encoding: chunked\r\n\r\n${chunks?.join('')}0\r\nX-Trailer: t\r\n\r\n`;
+}
+
+/** Puts the tenant's values in, byte for byte. */
+function fill(bytes: string | Buffer): Buffer {
+  const text = typeof bytes === 'string' ? bytes : bytes.toString('latin1');
+  return Buffer.from(
+    text
+      .replaceAll('{key}', tenant.apiKey)
+      .replaceAll('{client}', tenant.clientId)
+      .replaceAll('{webhook}', webhookId)
+      .replaceAll('{digits}', webhookId.slice(3)),
+    'latin1',
+  );
+}
+
+function expectFailure(
+  reply: Pick<RawReply, 'status' | 'headers' | 'body'>,
+  status: number,
+  { message, errors }: { message: string; errors?: Row['errors'] },
+): void {
+  expect(reply.status).toBe(status);
+  expect(reply.headers['content-type']).toBe('application/json');
+  expect(reply.headers['x-request-id']).toMatch(/^[\w.:+/=-]{1,128}$/);
+  const { errors: reported, ...envelope } = JSON.parse(reply.body);
+  expect(envelope).toEqual({ status: false, message });
+  if (errors) expect(reported).toEqual(errors);
+  else if (message !== 'Validation failed') expect(reported).toBeUndefined();
+}
+
+function expectWebhook(reply: Pick<RawReply, 'status' | 'body'>): void {
+  expect(reply.status).toBe(200);
+  expect(JSON.parse(reply.body)).toMatchObject({ status: true, data: { webhookId } });
+}
+
+async function expectHealthy(connection: RawConnection): Promise<void> {
+  connection.send(fill(HEALTHY));
+  expectWebhook(await connection.reply());
+}
+
+async function expectHealthyAnew(): Promise<void> {
+  expectWebhook(
+    await request(service.url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': tenant.apiKey } }),
+  );
+}
+
+/** Writes the bytes over and over, as fast as they are taken, until the connection is gone. */
+async function keepSending(connection: RawConnection, bytes: string, signal: AbortSignal): Promise<void> {
+  const { socket } = connection;
+  try {
+    while (!signal.aborted && socket.writable) {
+      if (!socket.write(bytes)) await once(socket, 'drain', { signal });
+      else await new Promise(setImmediate);
+    }
+  } catch {
+    // The server has closed, which is what it is to do.
+  }
+}
