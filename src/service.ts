@@ -147,7 +147,7 @@ function urlOf({ host, tls }: Config, port: number): string {
 }
 
 /** Answers the exchange and returns true, or returns false where its path is another's. */
-type Adapter = (exchange: HttpExchange) => Promise<boolean> | boolean;
+type Adapter = (exchange: HttpExchange) => Promise<boolean>;
 
 /** Who answers what: all below `/api` is REST's, and the rest goes to the first adapter that knows the path. */
 function createHandler(rest: RestAdapter, adapters: readonly Adapter[]): HttpHandler {

@@ -32,7 +32,7 @@ export const MAX_MESSAGE_BYTES = 65_536;
 const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };
 
 /** Answers the exchange and returns true, or returns false where its path is no RPC's. */
-export type RpcAdapter = (exchange: HttpExchange) => boolean;
+export type RpcAdapter = (exchange: HttpExchange) => Promise<boolean>;
 
 export function createRpcAdapter(
   registrations: readonly Registration[],
@@ -47,18 +47,11 @@ export function createRpcAdapter(
   for (const registration of registrations) registration.register(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
-  return (exchange) => {
+  return async (exchange) => {
     const handler = handlers.get(exchange.path);
-    if (handler) {
-      serve(handler, exchange, environment, logger).catch((error) => {
-        logger.error({ err: error, requestId: exchange.requestId }, 'reply failed');
-        exchange.response.destroy();
-      });
-    } else if (/^\/[\w.]+\.\w+\/\w+$/.test(exchange.path)) {
-      refuseUnknown(exchange);
-    } else {
-      return false;
-    }
+    if (handler) await serve(handler, exchange, environment, logger);
+    else if (/^\/[\w.]+\.\w+\/\w+$/.test(exchange.path)) refuseUnknown(exchange);
+    else return false;
     return true;
   };
 }

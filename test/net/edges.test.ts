@@ -1,0 +1,78 @@
+/** What no client of good will does, and no other table has room for. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseTrustedProxies } from '../../src/net/client-address.ts';
+import { openListener } from '../../src/net/listener.ts';
+import { request } from '../support/http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+afterAll(() => service.close());
+
+describe('a handler that throws', () => {
+  it('is answered 500 in the envelope, reported with the request ID, and stops nothing', async () => {
+    const listener = await openListener({
+      host: '127.0.0.1',
+      port: 0,
+      tls: undefined,
+      trustedProxies: parseTrustedProxies([]),
+    });
+    const reported: unknown[] = [];
+    const failure = new Error('a bug');
+    listener.serve(
+      async () => {
+        throw failure;
+      },
+      (error, requestId) => reported.push([error, requestId]),
+    );
+    try {
+      const url = `http://127.0.0.1:${listener.port}`;
+      for (const httpVersion of ['1.1', '2'] as const) {
+        const { status, body, headers } = await request(url, { httpVersion, path: '/' });
+        expect({ status, body }).toEqual({ status: 500, body: '{"status":false,"message":"Internal error"}' });
+        expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
+      }
+    } finally {
+      await listener.close(1_000);
+    }
+  });
+});
+
+describe('over HTTP/2', () => {
+  it('431 for headers of more than 16 KiB', async () => {
+    const headers = { 'x-large': 'x'.repeat(20_000) };
+    const reply = await request(service.url, { httpVersion: '2', path: '/healthz', headers });
+    expect(reply.status).toBe(431);
+    expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Request header fields too large' });
+  });
+});
+
+describe('reflection over HTTP/1.1', () => {
+  it('505, since a stream both ways needs HTTP/2', async () => {
+    const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+    const headers = { 'content-type': 'application/connect+json' };
+    const reply = await request(service.url, { method: 'POST', path, headers });
+    expect(reply.status).toBe(505);
+    expect(JSON.parse(reply.body)).toEqual({ code: 'unimplemented', message: 'This method needs HTTP/2' });
+  });
+});
+
+describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
+  it('405 with Allow for anything but reading', async () => {
+    const reply = await request(service.url, { method: 'POST', path });
+    expect(reply.status).toBe(405);
+    expect(reply.headers.allow).toBe('GET, HEAD');
+  });
+
+  it('has the same head for HEAD as for GET, and no body', async () => {
+    const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => request(service.url, { method, path })));
+    expect(head?.body).toBe('');
+    expect(head?.status).toBe(200);
+    expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
+    expect(Number(get?.headers['content-length'])).toBe(get?.body.length);
+  });
+});
