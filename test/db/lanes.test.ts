@@ -9,7 +9,7 @@ import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 /** How much later than its deadline a statement may end. */
-const SLACK_MS = 250;
+const SLACK_MS = 1_000;
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 
