@@ -1,0 +1,79 @@
+/** The rows every server works on. Each has a number, from which all that is known of it follows. */
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { generateApiKey } from '../../src/core/auth/api-key.ts';
+import type { Application } from '../../src/core/call.ts';
+
+/** How many webhooks, and open events, are asked for in turn. */
+export const WEBHOOKS = 250;
+export const OPEN_EVENTS = 100;
+/** Users 0 to here have a session already. */
+export const SIGNED_IN_USERS = 250;
+
+export const AUTH_PAGE_URL = 'https://usher.example/login';
+export const ISSUER = 'https://usher.example';
+export const SIGNING_KEY_ID = 'bench-key';
+
+export interface Fixtures {
+  readonly application: Application;
+  readonly apiKey: string;
+  readonly tokenKey: KeyObject;
+  readonly encryptionKey: Buffer;
+  /** In milliseconds that are not zero, so that every protocol writes the same instant. */
+  readonly createdAt: Date;
+}
+
+export function createFixtures(): Fixtures {
+  const createdAt = new Date();
+  createdAt.setMilliseconds(123);
+  return {
+    application: {
+      id: uuidOf('a', 1),
+      name: 'Bench application',
+      clientId: 'client_0123456789abcdef0123456789abcdef',
+      redirectUris: ['https://app.example/other', 'https://app.example/callback'],
+    },
+    apiKey: generateApiKey(),
+    tokenKey: generateKeyPairSync('ed25519').privateKey,
+    encryptionKey: randomBytes(32),
+    createdAt,
+  };
+}
+
+export function userAt(number: number) {
+  return {
+    id: uuidOf('b', number),
+    email: `user${number}@example.com`,
+    name: `User ${number}`,
+    profileImage: `https://images.example/${number}.png`,
+    walletAddress: `0x${number.toString(16).padStart(40, '0')}`,
+  };
+}
+
+/** The session of a user who has one already. */
+export function sessionIdAt(number: number): string {
+  return uuidOf('c', number);
+}
+
+export function webhookAt(number: number) {
+  return {
+    id: `wh_${number.toString(16).padStart(32, '0')}`,
+    signingKey: `whsec_${Buffer.alloc(32, number).toString('base64')}`,
+    url: `https://hooks.example/${number}`,
+    owner: userAt(number % SIGNED_IN_USERS),
+  };
+}
+
+/** An event that nobody deletes. */
+export function openEventIdAt(number: number): string {
+  return `open-event-${number}`;
+}
+
+/** An event that is there to be deleted. */
+export function eventIdAt(number: number): string {
+  return `event-${number}`;
+}
+
+/** A UUID (version 4 by its form) that tells its kind and its number. */
+function uuidOf(kind: string, number: number): string {
+  return `${kind.repeat(8)}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
+}

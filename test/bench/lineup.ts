@@ -1,0 +1,56 @@
+/** Who is compared, and over which protocols. */
+import type { Options } from './options.ts';
+import { connectBinary, connectJson } from './protocols/connect.ts';
+import { grpc } from './protocols/grpc.ts';
+import type { Protocol } from './protocols/protocol.ts';
+import { rest } from './protocols/rest.ts';
+
+export type ServerName = 'floor' | 'fastify-drizzle' | 'fastify-pg' | 'grpc-js' | 'connect-node' | 'usher';
+
+export interface ServerSpec {
+  readonly name: ServerName;
+  /** What it is, for a reader. */
+  readonly title: string;
+  /** Its entry point. */
+  readonly file: URL;
+}
+
+/** A server over one of its protocols. */
+export interface Row {
+  readonly server: ServerSpec;
+  readonly protocol: Protocol;
+}
+
+const LINEUP: readonly (ServerSpec & { readonly protocols: readonly Protocol[] })[] = [
+  rival('floor', 'node:http by hand', [rest]),
+  rival('fastify-drizzle', 'Fastify, Drizzle', [rest]),
+  rival('fastify-pg', 'Fastify, pg', [rest]),
+  rival('grpc-js', '@grpc/grpc-js', [grpc]),
+  rival('connect-node', 'connect-node', [connectJson, connectBinary, grpc]),
+  {
+    name: 'usher',
+    title: 'Usher',
+    file: new URL('../../src/main.ts', import.meta.url),
+    protocols: [rest, connectJson, connectBinary, grpc],
+  },
+];
+
+/** Throws where nobody is left. */
+export function chooseRows({ isInvited }: Options): Row[] {
+  const rows = LINEUP.flatMap((server) =>
+    server.protocols
+      .filter((protocol) => isInvited(server.name, protocol.name))
+      .map((protocol) => ({ server, protocol })),
+  );
+  if (rows.length === 0) throw new Error(`No server of that name and protocol: ${LINEUP.map(({ name }) => name)}`);
+  return rows;
+}
+
+/** Usher documents no REST route for check-ins. */
+export function isServed({ server, protocol }: Row, call: string): boolean {
+  return !(server.name === 'usher' && protocol === rest && call === 'CheckIn');
+}
+
+function rival(name: ServerName, title: string, protocols: readonly Protocol[]) {
+  return { name, title, file: new URL(`rivals/serve-${name}.ts`, import.meta.url), protocols };
+}

@@ -1,0 +1,80 @@
+/**
+ * HTTP/1.1 straight on sockets: a request is one write, and a reply is read no further than its
+ * status and length. `node:http` would take more of the machine's CPUs than some of the servers.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { WireReply, WireRequest } from '../protocols/protocol.ts';
+import type { LoadClient } from './client.ts';
+
+/** With so many connections, and at most as many requests at a time. */
+export async function openHttp1Client(port: number, connections: number): Promise<LoadClient> {
+  const all = await Promise.all(Array.from({ length: connections }, () => openConnection(port)));
+  const idle = [...all];
+  return {
+    async send(request) {
+      const connection = idle.pop();
+      if (!connection) throw new Error('More requests at a time than connections');
+      try {
+        return await connection.send(request);
+      } finally {
+        idle.push(connection);
+      }
+    },
+    close() {
+      for (const connection of all) connection.close();
+    },
+  };
+}
+
+async function openConnection(port: number): Promise<Connection> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  return new Connection(socket, `127.0.0.1:${port}`);
+}
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #host: string;
+  #received: Buffer = Buffer.alloc(0);
+  #reply: PromiseWithResolvers<WireReply> | undefined;
+
+  constructor(socket: Socket, host: string) {
+    this.#host = host;
+    this.#socket = socket;
+    this.#socket.on('data', (chunk) => this.#receive(chunk));
+    this.#socket.on('error', (error) => this.#reply?.reject(error));
+    this.#socket.on('close', () => this.#reply?.reject(new Error('The server closed the connection')));
+  }
+
+  send({ method, path, headers, body }: WireRequest): Promise<WireReply> {
+    let head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n`;
+    for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
+    if (body.length > 0) head += `content-length: ${body.length}\r\n`;
+    this.#reply = Promise.withResolvers();
+    if (this.#socket.destroyed) this.#reply.reject(new Error('The server has closed the connection'));
+    else this.#socket.write(Buffer.concat([Buffer.from(`${head}\r\n`, 'latin1'), body]));
+    return this.#reply.promise;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    const headEnd = this.#received.indexOf('\r\n\r\n');
+    if (headEnd < 0) return;
+    const head = this.#received.toString('latin1', 0, headEnd);
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+    if (length === undefined) {
+      this.#socket.destroy(new Error('The reply has no content-length'));
+      return;
+    }
+    const end = headEnd + 4 + Number(length);
+    if (this.#received.length < end) return;
+    const body = this.#received.subarray(headEnd + 4, end);
+    this.#received = this.#received.subarray(end);
+    this.#reply?.resolve({ status: Number(head.slice(9, 12)), body });
+  }
+}

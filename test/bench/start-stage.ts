@@ -1,0 +1,67 @@
+/** Sets up everything that is measured: a database with rows in it, and every server in a process of its own. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
+import { migrateDatabase } from '../../src/db/migrate.ts';
+import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
+import type { Row, ServerName } from './lineup.ts';
+import { WARM_UP_REQUESTS } from './measure.ts';
+import type { Options } from './options.ts';
+import { seedDatabase } from './seed-database.ts';
+import { type RunningServer, startServer } from './start-server.ts';
+
+export interface Stage {
+  readonly fixtures: Fixtures;
+  readonly servers: ReadonlyMap<ServerName, RunningServer>;
+}
+
+/** What is started is put on `stack` at once, so that it ends whatever happens later. */
+export async function startStage(
+  stack: AsyncDisposableStack,
+  rows: readonly Row[],
+  { rounds, requests, isProfiling }: Options,
+  progress: (line: string) => void,
+): Promise<Stage> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const fixtures = createFixtures();
+
+  progress('Postgres');
+  const postgres = await startEmbeddedPostgres(directory);
+  stack.defer(() => postgres.close());
+  await migrateDatabase(postgres.url);
+
+  const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
+  progress(`${fresh} rows of each kind`);
+  await seedDatabase(postgres.url, fixtures, fresh);
+
+  const environment = await writeEnvironment(directory, postgres.url, fixtures);
+  const servers = new Map<ServerName, RunningServer>();
+  for (const spec of new Set(rows.map(({ server }) => server))) {
+    progress(spec.title);
+    servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
+  }
+  return { fixtures, servers };
+}
+
+/** The settings of Usher, which the rivals read as well. */
+async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
+  const signingKeys = join(directory, 'signing-keys.json');
+  const encryptionKeys = join(directory, 'encryption-key');
+  const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };
+  await writeFile(signingKeys, JSON.stringify({ keys: [jwk] }), { mode: 0o600 });
+  await writeFile(encryptionKeys, encryptionKey.toString('base64'), { mode: 0o600 });
+  return {
+    PATH: process.env.PATH ?? '',
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'info',
+    PUBLIC_URL: ISSUER,
+    AUTH_PAGE_URL,
+    DATABASE_URL: databaseUrl,
+    ADMIN_KEY: randomBytes(32).toString('hex'),
+    AUTH_SIGNING_KEYS_FILE: signingKeys,
+    ENCRYPTION_KEY_FILE: encryptionKeys,
+  };
+}
