@@ -21,6 +21,8 @@ import { openListener } from './net/listener.ts';
 import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
 import { createOperationsAdapter } from './rest/operations.ts';
 import { createRpcAdapter } from './rpc/adapter.ts';
+import { createGrpcLane } from './rpc/grpc-lane.ts';
+import { proceduresOf } from './rpc/procedures.ts';
 import { createServices } from './rpc/services.ts';
 import { completeSecrets, type Secrets } from './secrets.ts';
 
@@ -81,7 +83,8 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     tokens,
   });
   const environment = { database, clock, requestTimeoutMs: config.requestTimeoutMs };
-  const rest = createRestAdapter(services, environment, logger);
+  const procedures = proceduresOf(services);
+  const rest = createRestAdapter(procedures, environment, logger);
   const adapters: Adapter[] = [
     createRpcAdapter(services, environment, logger),
     createOperationsAdapter(tokens.publicJwks, isReady),
@@ -113,7 +116,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     await housekept;
   });
 
-  listener.serve(createHandler(rest, adapters), (error, requestId) =>
+  listener.serve(createHandler(rest, adapters), createGrpcLane(procedures, environment, logger), (error, requestId) =>
     logger.error({ err: error, requestId }, 'unexpected error'),
   );
   logger.info({ url, publicUrl, database: config.databaseUrl ? 'external' : 'embedded' }, 'listening');

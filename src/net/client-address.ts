@@ -1,5 +1,4 @@
 import { BlockList, isIP } from 'node:net';
-import type { NodeRequest } from './exchange.ts';
 
 /** From addresses and CIDR ranges. Throws for an entry that is neither. */
 export function parseTrustedProxies(entries: readonly string[]): BlockList {
@@ -20,11 +19,14 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
  * The address of the client: that of the connection, or, behind trusted proxies, the last one in
  * X-Forwarded-For that is not itself a trusted proxy.
  */
-export function clientAddressOf(request: NodeRequest, trustedProxies: BlockList): string {
-  let address = withoutIPv4Mapping(request.socket.remoteAddress ?? '');
-  const forwarded = request.headers['x-forwarded-for'];
-  if (forwarded === undefined || !isTrusted(address, trustedProxies)) return address;
-  for (const hop of String(forwarded).split(',').reverse()) {
+export function clientAddressOf(
+  remoteAddress: string | undefined,
+  forwardedFor: string | string[] | undefined,
+  trustedProxies: BlockList,
+): string {
+  let address = withoutIPv4Mapping(remoteAddress ?? '');
+  if (forwardedFor === undefined || !isTrusted(address, trustedProxies)) return address;
+  for (const hop of String(forwardedFor).split(',').reverse()) {
     const candidate = withoutIPv4Mapping(hop.trim());
     if (isIP(candidate) === 0) return address;
     address = candidate;

@@ -1,42 +1,67 @@
 /** One HTTP request and its response, HTTP/1.1 and HTTP/2 alike, with what every handler needs of it. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
 import { clientAddressOf } from './client-address.ts';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-export interface HttpExchange {
+/** Where a request came from, and what it carries. */
+export interface Origin {
+  readonly headers: IncomingHttpHeaders;
+  /** On the reply as `x-request-id`, and in every log line of the request. */
+  readonly requestId: string;
+  readonly clientAddress: string;
+}
+
+export interface HttpExchange extends Origin {
   readonly request: NodeRequest;
   readonly response: NodeResponse;
   /** The target's path as it was sent, without the query. */
   readonly path: string;
   /** The target's query as it was sent, without the question mark. */
   readonly query: string;
-  /** On the reply as `x-request-id`, and in every log line of the exchange. */
-  readonly requestId: string;
-  readonly clientAddress: string;
 }
+
+/** A request over HTTP/2 that has not become a Node request yet. */
+export interface StreamExchange extends Origin {
+  readonly stream: ServerHttp2Stream;
+  readonly path: string;
+  /** Makes it one after all: nothing of the stream may have been used up. */
+  passOn(): void;
+}
+
+/** Takes a stream and returns true, or returns false and leaves it as it was. */
+export type StreamHandler = (exchange: StreamExchange) => boolean;
 
 /** Answers an exchange; a rejection is a bug of ours and is answered with 500. */
 export type HttpHandler = (exchange: HttpExchange) => Promise<void> | void;
 
 export function createExchange(request: NodeRequest, response: NodeResponse, trustedProxies: BlockList): HttpExchange {
-  const requestId = requestIdOf(request);
-  response.setHeader('x-request-id', requestId);
+  const origin = originOf(request.headers, request.socket.remoteAddress, trustedProxies);
+  response.setHeader('x-request-id', origin.requestId);
   response.setHeader('cache-control', 'no-store');
   const { path, query } = splitTarget(request.url ?? '');
-  return { request, response, path, query, requestId, clientAddress: clientAddressOf(request, trustedProxies) };
+  return { request, response, path, query, ...origin };
+}
+
+export function originOf(
+  headers: IncomingHttpHeaders,
+  remoteAddress: string | undefined,
+  trustedProxies: BlockList,
+): Origin {
+  const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
+  return { headers, requestId: requestIdOf(headers['x-request-id']), clientAddress };
 }
 
 /** Whether the request names a host that makes a URL; without one there is nothing to route by. */
-export function hasValidAuthority(request: NodeRequest): boolean {
-  const authority = 'authority' in request ? request.authority : request.headers.host;
+export function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): boolean {
+  const authority = headers[':authority'] ?? headers.host;
   return (
-    hasOneHost(request.rawHeaders) &&
-    !!authority &&
+    hasOneHost(rawHeaders) &&
+    typeof authority === 'string' &&
     /^[^\s/?#@\\]+$/.test(authority) &&
     URL.canParse(`http://${authority}`)
   );
@@ -49,7 +74,7 @@ function hasOneHost(rawHeaders: readonly string[]): boolean {
   return count <= 1;
 }
 
-export function headerBytesOf({ rawHeaders }: NodeRequest): number {
+export function headerBytesOf(rawHeaders: readonly string[]): number {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
@@ -61,9 +86,8 @@ export function headerOf(request: NodeRequest, name: string): string | undefined
 }
 
 /** The caller's own request ID where it is well-formed, or else a new one. */
-function requestIdOf(request: NodeRequest): string {
-  const given = headerOf(request, 'x-request-id');
-  return given !== undefined && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
+function requestIdOf(given: string | string[] | undefined): string {
+  return typeof given === 'string' && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
 /** Takes targets in origin form, and in absolute form as a proxy sends them (RFC 9112, section 3.2). */

@@ -17,8 +17,9 @@ import {
   headerBytesOf,
   type NodeRequest,
   type NodeResponse,
+  type StreamHandler,
 } from './exchange.ts';
-import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES } from './http2-server.ts';
+import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -32,7 +33,7 @@ export interface ListenerOptions {
 export interface Listener {
   readonly port: number;
   /** Begins to answer. Connections made before wait. */
-  serve(handler: HttpHandler, onError: (error: unknown, requestId: string) => void): void;
+  serve(handler: HttpHandler, handleStream: StreamHandler, onError: (error: unknown, requestId: string) => void): void;
   /** Takes no more connections, lets requests under way finish, and ends what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -107,7 +108,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   return {
     port: address.port,
 
-    serve(handler, onError) {
+    serve(handler, handleStream, onError) {
       const answer = async (request: NodeRequest, response: NodeResponse) => {
         active.add(response);
         response.once('close', () => {
@@ -119,11 +120,11 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
 
         const exchange = createExchange(request, response, trustedProxies);
-        endUnreadStream(response);
-        if (headerBytesOf(request) > MAX_HEADER_BYTES) {
+        if ('stream' in response) endUnreadStream(response.stream);
+        if (headerBytesOf(request.rawHeaders) > MAX_HEADER_BYTES) {
           return sendFailure(exchange, 431, 'Request header fields too large');
         }
-        if (!hasValidAuthority(request)) return sendFailure(exchange, 400, 'Invalid host');
+        if (!hasValidAuthority(request.headers, request.rawHeaders)) return sendFailure(exchange, 400, 'Invalid host');
         try {
           await handler(exchange);
         } catch (error) {
@@ -140,6 +141,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         sendFailure(createExchange(request, response, trustedProxies), 417, 'Expectation failed');
       });
       http2.server.on('request', answer);
+      offerStreams(http2.server, handleStream, trustedProxies);
       start();
     },
 

@@ -27,7 +27,11 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     if (length > maxBytes) reject(new HttpError(413, 'Payload too large'));
     else chunks.push(chunk);
   };
-  const onEnd = () => resolve(Buffer.concat(chunks));
+  const onEnd = () => {
+    // What closes after its end is no failure, and an error that nobody sees costs time.
+    request.off('close', onClose);
+    resolve(Buffer.concat(chunks));
+  };
   const onClose = () => reject(new HttpError(408, 'Request timeout'));
   const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
   request.on('data', onData).once('end', onEnd).once('close', onClose);

@@ -19,7 +19,7 @@ import { type CallEnvironment, callKey, RpcCall } from '../rpc/call.ts';
 import { logWhenDone } from '../rpc/call-log.ts';
 import { deadlineErrorOf, withinDeadline } from '../rpc/deadline.ts';
 import { toConnectError, violationsOf } from '../rpc/errors.ts';
-import type { Procedure, Registration } from '../rpc/procedures.ts';
+import { type Procedure, pathOf } from '../rpc/procedures.ts';
 import { readFields } from './read-fields.ts';
 import { type Route, routes } from './routes.ts';
 
@@ -35,11 +35,11 @@ const STATUSES: Partial<Record<Code, number>> = {
 export type RestAdapter = (exchange: HttpExchange) => Promise<void> | void;
 
 export function createRestAdapter(
-  registrations: readonly Registration[],
+  procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,
 ): RestAdapter {
-  const rows = routes.map((route) => ({ route, procedure: procedureFor(route, registrations) }));
+  const rows = routes.map((route) => ({ route, procedure: procedureFor(route, procedures) }));
 
   return (exchange) => {
     const matches = rows.filter(({ route }) => parameterOf(route, exchange.path) !== undefined);
@@ -60,7 +60,7 @@ async function serve(
   environment: CallEnvironment,
   logger: Logger,
 ): Promise<void> {
-  const procedure = `${route.rpc.parent.typeName}/${route.rpc.name}`;
+  const procedure = pathOf(route.rpc).slice(1);
   const call = new RpcCall(exchange, { procedure, protocol: 'rest' }, environment);
   logWhenDone(logger, call, exchange);
   const context = createRestContext(route, call, exchange);
@@ -124,10 +124,8 @@ function parameterOf(route: Route, path: string): string | undefined {
   return parameter.includes('/') ? undefined : parameter;
 }
 
-function procedureFor(route: Route, registrations: readonly Registration[]): Procedure {
-  for (const registration of registrations) {
-    const procedure = registration.procedureOf(route.rpc);
-    if (procedure) return procedure;
-  }
-  throw new Error(`No service implements ${route.rpc.name}`);
+function procedureFor({ rpc }: Route, procedures: ReadonlyMap<string, Procedure>): Procedure {
+  const procedure = procedures.get(pathOf(rpc));
+  if (!procedure) throw new Error(`No service implements ${rpc.name}`);
+  return procedure;
 }

@@ -3,7 +3,7 @@ import { ServiceError } from '../core/errors.ts';
 import type { Deadline } from '../db/database.ts';
 import { type HttpExchange, headerOf, type NodeRequest } from '../net/exchange.ts';
 import { HttpError, readBody, requireLengthWithin } from '../net/read-body.ts';
-import { MAX_MESSAGE_BYTES } from '../rpc/adapter.ts';
+import { MAX_MESSAGE_BYTES } from '../rpc/call.ts';
 import type { Route } from './routes.ts';
 
 /** No text of a caller's can be this: a check of the field refuses it as not well-formed. */

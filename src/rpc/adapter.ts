@@ -18,15 +18,12 @@ import {
 import type { Logger } from 'pino';
 import { type HttpExchange, headerOf } from '../net/exchange.ts';
 import { mustClose, send, sendJson } from '../net/reply.ts';
-import { type CallEnvironment, callKey, RpcCall } from './call.ts';
+import { type CallEnvironment, callKey, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
 import { logWhenDone } from './call-log.ts';
 import { deadlineErrorOf, withinDeadline } from './deadline.ts';
 import { toDecodingError } from './errors.ts';
 import type { Registration } from './procedures.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
-
-/** The largest message a caller may send, in bytes, decompressed. */
-export const MAX_MESSAGE_BYTES = 65_536;
 
 /** Connect passes the decoder on, though its types do not say so: invalid UTF-8 is refused, not mended. */
 const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };

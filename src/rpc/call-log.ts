@@ -3,22 +3,26 @@ import type { Logger } from 'pino';
 import type { HttpExchange } from '../net/exchange.ts';
 import type { RpcCall } from './call.ts';
 
-/** One line per call, when its reply is out. It names no field of the request or the reply. */
+/** One line per call. It names no field of the request or the reply. */
+export function logCall(logger: Logger, call: RpcCall, { status, isSent }: { status: number; isSent: boolean }): void {
+  logger.info(
+    {
+      requestId: call.requestId,
+      protocol: call.protocol,
+      method: call.procedure,
+      code: codeOf(call, isSent),
+      status,
+      durationMs: Math.round((performance.now() - call.startedAt) * 100) / 100,
+      application: call.application?.id,
+      reason: call.reason,
+    },
+    'call',
+  );
+}
+
 export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpExchange): void {
   response.once('close', () => {
-    logger.info(
-      {
-        requestId: call.requestId,
-        protocol: call.protocol,
-        method: call.procedure,
-        code: codeOf(call, response.writableFinished),
-        status: response.statusCode,
-        durationMs: Math.round((performance.now() - call.startedAt) * 100) / 100,
-        application: call.application?.id,
-        reason: call.reason,
-      },
-      'call',
-    );
+    logCall(logger, call, { status: response.statusCode, isSent: response.writableFinished });
   });
 }
 

@@ -3,7 +3,10 @@ import { type Code, type ConnectError, createContextKey, type HandlerContext } f
 import type { Peer } from '../core/auth/exchange-token.ts';
 import type { Application, ApplicationCall, Call } from '../core/call.ts';
 import type { Database, Deadline } from '../db/database.ts';
-import { type HttpExchange, headerOf } from '../net/exchange.ts';
+import type { Origin } from '../net/exchange.ts';
+
+/** The largest message a caller may send, in bytes, decompressed. */
+export const MAX_MESSAGE_BYTES = 65_536;
 
 export class RpcCall implements Call {
   readonly requestId: string;
@@ -34,7 +37,7 @@ export class RpcCall implements Call {
   reason: string | undefined;
 
   constructor(
-    exchange: HttpExchange,
+    { requestId, clientAddress, headers }: Origin,
     {
       procedure,
       protocol,
@@ -42,16 +45,16 @@ export class RpcCall implements Call {
     }: { procedure: string; protocol: RpcCall['protocol']; timeoutMs?: number | undefined },
     { database, clock, requestTimeoutMs }: CallEnvironment,
   ) {
-    this.requestId = exchange.requestId;
+    this.requestId = requestId;
     this.procedure = procedure;
     this.protocol = protocol;
     this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
     this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
     this.run = database.within(this.deadline);
     this.now = clock();
-    this.peer = { ipAddress: exchange.clientAddress, userAgent: headerOf(exchange.request, 'user-agent') ?? '' };
-    this.apiKey = headerOf(exchange.request, 'x-api-key');
-    this.adminKey = headerOf(exchange.request, 'x-admin-key');
+    this.peer = { ipAddress: clientAddress, userAgent: headers['user-agent'] ?? '' };
+    this.apiKey = onlyHeader(headers['x-api-key']);
+    this.adminKey = onlyHeader(headers['x-admin-key']);
   }
 }
 
@@ -81,4 +84,8 @@ export function applicationCallOf(context: HandlerContext): ApplicationCall & Rp
 
 function isApplicationCall(call: RpcCall): call is RpcCall & ApplicationCall {
   return call.application !== undefined;
+}
+
+function onlyHeader(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

@@ -1,5 +1,5 @@
 /** Every RPC with its implementation and its gate: what the Connect protocols and REST both call. */
-import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   createServiceImplSpec,
@@ -11,10 +11,9 @@ import type { Gate } from './gate.ts';
 
 /** A service that is to be served. */
 export interface Registration {
-  readonly service: DescService;
-  readonly gate: Gate;
+  /** Of its unary RPCs. */
+  readonly procedures: readonly Procedure[];
   register(router: ConnectRouter): void;
-  procedureOf(method: DescMethodUnary): Procedure | undefined;
 }
 
 /** A unary RPC, to be called in process. */
@@ -30,14 +29,23 @@ export function serveService<Service extends DescService>(
   gate: Gate,
   interceptors: Interceptor[],
 ): Registration {
-  const { methods } = createServiceImplSpec(service, handlers);
+  const implementations = Object.values(createServiceImplSpec(service, handlers).methods);
   return {
-    service,
-    gate,
+    procedures: implementations.filter(isUnary).map((implementation) => ({ gate, implementation, interceptors })),
     register: (router) => router.service(service, handlers, { requestGate: gate, interceptors }),
-    procedureOf(method) {
-      const implementation = method.parent === service ? methods[method.localName] : undefined;
-      return implementation?.kind === 'unary' ? { gate, implementation, interceptors } : undefined;
-    },
   };
+}
+
+/** By path, such as `/usher.v1.WebhookService/GetWebhook`. */
+export function proceduresOf(registrations: readonly Registration[]): Map<string, Procedure> {
+  const procedures = registrations.flatMap((registration) => registration.procedures);
+  return new Map(procedures.map((procedure) => [pathOf(procedure.implementation.method), procedure]));
+}
+
+export function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function isUnary(spec: MethodImplSpec): spec is Procedure['implementation'] {
+  return spec.kind === 'unary';
 }

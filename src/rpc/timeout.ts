@@ -9,7 +9,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): void {
   const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
   const value = headers.get(name) ?? '';
-  const timeoutMs = protocol === 'connect' ? parseConnect(value) : parseGrpc(value);
+  const timeoutMs = protocol === 'connect' ? parseConnect(value) : parseGrpcTimeout(value);
   if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) headers.delete(name);
 }
 
@@ -20,7 +20,7 @@ export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', he
 export function takeTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): number | undefined {
   const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
   const value = headers.get(name);
-  const timeoutMs = value === null ? undefined : protocol === 'connect' ? parseConnect(value) : parseGrpc(value);
+  const timeoutMs = value === null ? undefined : protocol === 'connect' ? parseConnect(value) : parseGrpcTimeout(value);
   if (timeoutMs !== undefined) headers.delete(name);
   return timeoutMs;
 }
@@ -29,7 +29,8 @@ function parseConnect(value: string): number | undefined {
   return /^\d{1,10}$/.test(value) ? Number(value) : undefined;
 }
 
-function parseGrpc(value: string): number | undefined {
+/** In milliseconds; undefined where it is malformed. */
+export function parseGrpcTimeout(value: string): number | undefined {
   const [, amount, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(value) ?? [];
   const factor = GRPC_UNITS_IN_MS[unit];
   return factor === undefined ? undefined : Number(amount) * factor;

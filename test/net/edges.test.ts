@@ -27,6 +27,7 @@ describe('a handler that throws', () => {
       async () => {
         throw failure;
       },
+      () => false,
       (error, requestId) => reported.push([error, requestId]),
     );
     try {

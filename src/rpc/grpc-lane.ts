@@ -1,0 +1,193 @@
+/**
+ * A short way for the common call over gRPC: one whole, uncompressed message on an HTTP/2 stream.
+ * Connect's own way, through Node's compatibility layer and streams of envelopes, costs several times
+ * as much. Whatever else comes, in encoding or in framing, is left to Connect, untouched; the gate,
+ * the implementation, the errors and their trailers are the same.
+ */
+import type { ServerHttp2Stream } from 'node:http2';
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import {
+  Code,
+  ConnectError,
+  createContextValues,
+  createHandlerContext,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import { invokeUnaryImplementation } from '@connectrpc/connect/protocol';
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
+import type { Logger } from 'pino';
+import type { StreamExchange } from '../net/exchange.ts';
+import { endUnreadStream } from '../net/http2-server.ts';
+import { type CallEnvironment, callKey, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
+import { logCall } from './call-log.ts';
+import { deadlineErrorOf, withinDeadline } from './deadline.ts';
+import { toConnectError, toDecodingError } from './errors.ts';
+import type { Procedure } from './procedures.ts';
+import { parseGrpcTimeout } from './timeout.ts';
+
+/** Takes the stream and returns true, or returns false and leaves it as it was. */
+export type GrpcLane = (exchange: StreamExchange) => boolean;
+
+export function createGrpcLane(
+  procedures: ReadonlyMap<string, Procedure>,
+  environment: CallEnvironment,
+  logger: Logger,
+): GrpcLane {
+  return (exchange) => {
+    const procedure = isPlainCall(exchange) ? procedures.get(exchange.path) : undefined;
+    if (!procedure) return false;
+    const timeout = exchange.headers['grpc-timeout'];
+    const timeoutMs = timeout === undefined ? undefined : parseGrpcTimeout(String(timeout));
+    if (timeout !== undefined && timeoutMs === undefined) return false;
+    const call = new RpcCall(exchange, { procedure: exchange.path.slice(1), protocol: 'grpc', timeoutMs }, environment);
+    serve(procedure, exchange, call, logger);
+    return true;
+  };
+}
+
+function isPlainCall({ stream, headers }: StreamExchange): boolean {
+  const contentType = headers['content-type'];
+  return (
+    (contentType === 'application/grpc' || contentType === 'application/grpc+proto') &&
+    headers[':method'] === 'POST' &&
+    (headers['grpc-encoding'] ?? 'identity') === 'identity' &&
+    !stream.endAfterHeaders
+  );
+}
+
+async function serve(procedure: Procedure, exchange: StreamExchange, call: RpcCall, logger: Logger): Promise<void> {
+  const { stream } = exchange;
+  let isPassedOn = false;
+  stream.once('close', () => {
+    if (!isPassedOn) logCall(logger, call, { status: 200, isSent: stream.writableFinished });
+  });
+  const context = createContext(procedure, exchange, call);
+  const outcome =
+    (await withinDeadline(() => perform(procedure, context, stream, call, logger), call)) ?? deadlineErrorOf(call);
+  if (outcome === 'not plain') {
+    isPassedOn = true;
+    // Once the stream has taken notice that nobody listens any more.
+    setImmediate(exchange.passOn);
+  } else if (outcome instanceof Uint8Array) {
+    respond(exchange, context, outcome);
+  } else {
+    call.code = outcome.code;
+    setTrailerStatus(context.responseTrailer, outcome);
+    respond(exchange, context, undefined);
+  }
+  context.abort();
+}
+
+/** The response's message, the error to answer with, or that the request is one for Connect. */
+async function perform(
+  { gate, implementation, interceptors }: Procedure,
+  context: HandlerContext,
+  stream: ServerHttp2Stream,
+  call: RpcCall,
+  logger: Logger,
+): Promise<Uint8Array | ConnectError | 'not plain'> {
+  const { input, output } = implementation.method;
+  try {
+    await gate(context);
+    const bytes = await readMessage(stream);
+    if (!bytes) return 'not plain';
+    const message = decode(input, bytes);
+    return toBinary(output, await invokeUnaryImplementation(implementation, context, message, interceptors));
+  } catch (error) {
+    return toConnectError(error, call, logger);
+  }
+}
+
+function createContext(
+  { implementation }: Procedure,
+  { stream, headers, path }: StreamExchange,
+  call: RpcCall,
+): HandlerContext & { abort(): void } {
+  const { method } = implementation;
+  const closed = new AbortController();
+  stream.once('close', () => closed.abort());
+  stream.on('error', () => {});
+  return createHandlerContext({
+    service: method.parent,
+    method,
+    protocolName: 'grpc',
+    requestMethod: 'POST',
+    url: `http://${headers[':authority'] ?? headers.host}${path}`,
+    requestSignal: closed.signal,
+    contextValues: createContextValues().set(callKey, call),
+  });
+}
+
+/** The bytes of the one message, or undefined, with the stream as it was, where there is more to its framing. */
+function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    let message: Buffer | undefined;
+    const onReadable = () => {
+      for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) {
+        if (message) return settle(() => reject(protocolError('received extra input message for unary method')));
+        if (!isWholeFrame(chunk)) {
+          stream.unshift(chunk);
+          return settle(() => resolve(undefined));
+        }
+        message = chunk;
+      }
+    };
+    const onEnd = () =>
+      settle(() =>
+        message ? resolve(message.subarray(5)) : reject(protocolError('missing input message for unary method')),
+      );
+    const settle = (conclude: () => void) => {
+      stream.off('readable', onReadable).off('end', onEnd).off('close', onEnd);
+      conclude();
+    };
+    stream.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
+    // A stream without data may have ended while the gate was busy.
+    if (stream.readableEnded) onEnd();
+  });
+}
+
+function isWholeFrame(chunk: Buffer): boolean {
+  const length = chunk.length - 5;
+  return length >= 0 && length <= MAX_MESSAGE_BYTES && chunk[0] === 0 && chunk.readUInt32BE(1) === length;
+}
+
+/** In Connect's words. */
+function protocolError(message: string): ConnectError {
+  return new ConnectError(`protocol error: ${message}`, Code.Unimplemented);
+}
+
+function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
+  try {
+    return fromBinary(schema, bytes);
+  } catch {
+    throw toDecodingError(undefined);
+  }
+}
+
+function respond(
+  { stream, requestId }: StreamExchange,
+  { responseHeader, responseTrailer }: HandlerContext,
+  message: Uint8Array | undefined,
+): void {
+  if (stream.destroyed || stream.headersSent) return;
+  const headers = {
+    ':status': 200,
+    'content-type': 'application/grpc+proto',
+    'x-request-id': requestId,
+    'cache-control': 'no-store',
+    ...Object.fromEntries(responseHeader),
+  };
+  const trailers = { 'grpc-status': '0', ...Object.fromEntries(responseTrailer) };
+  stream.respond(headers, { waitForTrailers: true });
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+  endUnreadStream(stream);
+  if (!message) {
+    stream.end();
+    return;
+  }
+  const frame = Buffer.allocUnsafe(5 + message.length);
+  frame[0] = 0;
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  stream.end(frame);
+}
