@@ -1,21 +1,19 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { generate } from 'selfsigned';
 
 /** A self-signed certificate for localhost and 127.0.0.1, and its key, in PEM. */
 export async function createCertificate(): Promise<{ cert: string; key: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
-  try {
-    const [certFile, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
-    await promisify(execFile)('openssl', [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'],
-      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-      ...['-keyout', keyFile, '-out', certFile],
-    ]);
-    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    extensions: [
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 2, value: 'localhost' },
+          { type: 7, ip: '127.0.0.1' },
+        ],
+      },
+    ],
+  });
+  return { cert, key };
 }
