@@ -47,6 +47,7 @@ ${renderHidden(form)}<input type="hidden" name="address"><input type="hidden" na
 }
 ${renderCancel(form)}`,
     nonce,
+    `${form.path}?intent=${form.loginIntentId}`,
   );
 }
 
@@ -76,6 +77,7 @@ ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
 <button class="third">Sign in another way</button>
 </form>`,
     nonce,
+    `${form.path}/code?intent=${form.loginIntentId}`,
   );
 }
 
@@ -84,8 +86,8 @@ export function renderDeadEnd(view: { title: string; advice: string }, nonce: st
   return renderDocument(view.title, html`<h1>${view.title}</h1>\n${renderAlert()}\n<p>${view.advice}</p>`, nonce);
 }
 
-/** A whole document around a body of ours. */
-export function renderDocument(title: string, body: Html, nonce: string): string {
+/** A whole document around a body of ours; `url` is where it can be had again, if it was the answer to a form. */
+export function renderDocument(title: string, body: Html, nonce: string, url = ''): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -95,7 +97,7 @@ export function renderDocument(title: string, body: Html, nonce: string): string
 <link rel="icon" href="data:,">
 <style nonce="${nonce}">${style}</style>
 </head>
-<body>
+<body data-url="${url}">
 <main>
 ${body}
 <p class="status" role="status"></p>

@@ -432,6 +432,18 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
       await expectSignedIn(page, user);
     });
 
+    it('that goes back after a wrong code and the right one arrives where it was sent before', async () => {
+      const { page } = await openLogin();
+      const user = await createTestUser(service);
+      const code = await typeEmail(page, user);
+      await typeCode(page, code === '000000' ? '111111' : '000000');
+      await page.locator('[role=alert]:not(:empty)').waitFor();
+      await typeCode(page, code);
+      await expectSignedIn(page, user);
+      await page.goBack();
+      await expectSignedIn(page, user);
+    });
+
     it('that has signed in in one tab arrives from the other too, by e-mail', async () => {
       const { page, context, authUrl } = await openLogin();
       const other = await context.newPage();
