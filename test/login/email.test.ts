@@ -525,6 +525,7 @@ describe('whether an address is known', () => {
         .replaceAll(email, 'EMAIL')
         .replace(/name=\\"token\\" value=\\"[\w-]+/g, 'TOKEN')
         .replace(/name=\\"intent\\" value=\\"[\w-]+/g, 'INTENT')
+        .replace(/intent=[\w-]+/g, 'intent=INTENT')
         // What was typed, shown again.
         .replace(/ value=\\"\d{6}\\"/, ' CODE')
     );
