@@ -1,4 +1,4 @@
-/** The goals that one run can tell of, as issue 4 numbers them. All are of CPU per request. */
+/** The goals that one run can tell of, numbered as in the plan. All are of CPU per request. */
 import type { ServerName } from '../lineup.ts';
 import type { ProtocolName } from '../protocols/protocol.ts';
 import { type Figure, findFigure } from './figures.ts';
