@@ -16,7 +16,7 @@ import { createLogger } from './log.ts';
 import { createLoginAdapter } from './login/adapter.ts';
 import { createMailer, createTerminalMailer, type DeliverCode } from './login/mailer.ts';
 import { sendFailure } from './net/envelope.ts';
-import type { HttpExchange, HttpHandler } from './net/exchange.ts';
+import type { HttpAdapter, HttpHandler } from './net/exchange.ts';
 import { openListener } from './net/listener.ts';
 import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
 import { createOperationsAdapter } from './rest/operations.ts';
@@ -85,7 +85,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const environment = { database, clock, requestTimeoutMs: config.requestTimeoutMs };
   const procedures = proceduresOf(services);
   const rest = createRestAdapter(procedures, environment, logger);
-  const adapters: Adapter[] = [
+  const adapters: HttpAdapter[] = [
     createRpcAdapter(services, environment, logger),
     createOperationsAdapter(tokens.publicJwks, isReady),
   ];
@@ -149,11 +149,8 @@ function urlOf({ host, tls }: Config, port: number): string {
   return `${tls ? 'https' : 'http'}://${name}:${port}`;
 }
 
-/** Answers the exchange and returns true, or returns false where its path is another's. */
-type Adapter = (exchange: HttpExchange) => Promise<boolean>;
-
 /** Who answers what: all below `/api` is REST's, and the rest goes to the first adapter that knows the path. */
-function createHandler(rest: RestAdapter, adapters: readonly Adapter[]): HttpHandler {
+function createHandler(rest: RestAdapter, adapters: readonly HttpAdapter[]): HttpHandler {
   return async (exchange) => {
     if (exchange.path === '/api' || exchange.path.startsWith('/api/')) return rest(exchange);
     for (const answer of adapters) if (await answer(exchange)) return;

@@ -2,14 +2,11 @@
 import { html } from '../login/html.ts';
 import { renderDocument } from '../login/pages.ts';
 import { sendPage } from '../login/replies.ts';
-import type { HttpExchange } from '../net/exchange.ts';
+import type { HttpAdapter, HttpExchange } from '../net/exchange.ts';
 import type { Demo } from './demo.ts';
 
-/** Answers the exchange and returns true, or returns false where its path is another's. */
-export type DemoAdapter = (exchange: HttpExchange) => Promise<boolean>;
-
 /** `url` is where the demo application finds Usher. */
-export function createDemoAdapter({ apiKey, state }: Demo, url: string): DemoAdapter {
+export function createDemoAdapter({ apiKey, state }: Demo, url: string): HttpAdapter {
   return async (exchange) => {
     if (exchange.path !== '/demo/callback') return false;
     const answer = new URLSearchParams(exchange.query);

@@ -65,14 +65,16 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
 
   const state = randomUUID();
   const { authUrl } = await begin(state);
-  const { loginIntentId } = await begin('demo');
-  const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId: kept.userId });
+  const logIn = async () => {
+    const { loginIntentId } = await begin('demo');
+    return completeLogin(call, parts.tokens, { loginIntentId, userId: kept.userId });
+  };
   return {
     ...kept,
     redirectUri,
     state,
     authUrl: parts.hasOwnPage ? authUrl : undefined,
-    authToken: isNew ? authToken : undefined,
+    authToken: isNew ? (await logIn()).authToken : undefined,
   };
 }
 

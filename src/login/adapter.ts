@@ -4,7 +4,7 @@ import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import type { LoginCodeKeys } from '../core/auth/login-code.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Database, DatabaseUnavailableError, type Deadline } from '../db/database.ts';
-import { type HttpExchange, headerOf } from '../net/exchange.ts';
+import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { HttpError, readBody } from '../net/read-body.ts';
 import { ACTIONS, type Action, type Fields, showForm, type Visit } from './actions.ts';
 import { isOwnForm, type KnownBrowser, recogniseBrowser } from './browser-cookie.ts';
@@ -26,12 +26,9 @@ export interface LoginParts {
   readonly tokens: AuthTokens;
 }
 
-/** Answers the exchange and returns true, or returns false where its path is another's. */
-export type LoginAdapter = (exchange: HttpExchange) => Promise<boolean>;
-
 const MAX_FORM_BYTES = 8_192;
 
-export function createLoginAdapter(parts: LoginParts): LoginAdapter {
+export function createLoginAdapter(parts: LoginParts): HttpAdapter {
   const turns = new Turns();
   const isSecure = parts.pageUrl.startsWith('https:');
   return async (exchange) => {

@@ -36,6 +36,9 @@ export interface StreamExchange extends Origin {
 /** Takes a stream and returns true, or returns false and leaves it as it was. */
 export type StreamHandler = (exchange: StreamExchange) => boolean;
 
+/** Answers the exchange and resolves to true, or to false where its path is another's. */
+export type HttpAdapter = (exchange: HttpExchange) => Promise<boolean>;
+
 /** Answers an exchange; a rejection is a bug of ours and is answered with 500. */
 export type HttpHandler = (exchange: HttpExchange) => Promise<void> | void;
 
@@ -80,8 +83,8 @@ export function headerBytesOf(rawHeaders: readonly string[]): number {
   return bytes;
 }
 
-export function headerOf(request: NodeRequest, name: string): string | undefined {
-  const value = request.headers[name];
+export function headerOf({ headers }: Pick<Origin, 'headers'>, name: string): string | undefined {
+  const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }
 

@@ -3,7 +3,7 @@ import { headerOf, type NodeRequest } from './exchange.ts';
 
 /** A refusal that HTTP has a status for and no RPC of ours a code. */
 export class HttpError extends Error {
-  readonly status: 403 | 408 | 413 | 415;
+  readonly status: 408 | 413 | 415;
 
   constructor(status: HttpError['status'], message: string) {
     super(message);

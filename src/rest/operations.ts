@@ -1,16 +1,10 @@
 /** What operators and verifiers of tokens ask for: health, readiness and the public signing keys. */
 import type { JWK } from 'jose';
 import { sendFailure } from '../net/envelope.ts';
-import type { HttpExchange } from '../net/exchange.ts';
+import type { HttpAdapter, HttpExchange } from '../net/exchange.ts';
 import { sendJson } from '../net/reply.ts';
 
-/** Answers the exchange and returns true, or returns false where its path is another's. */
-export type OperationsAdapter = (exchange: HttpExchange) => Promise<boolean>;
-
-export function createOperationsAdapter(
-  publicJwks: { keys: JWK[] },
-  isReady: () => Promise<boolean>,
-): OperationsAdapter {
+export function createOperationsAdapter(publicJwks: { keys: JWK[] }, isReady: () => Promise<boolean>): HttpAdapter {
   const jwks = JSON.stringify(publicJwks);
   const answers: Record<string, (exchange: HttpExchange) => Promise<void> | void> = {
     '/healthz': (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),

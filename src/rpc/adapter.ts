@@ -16,7 +16,7 @@ import {
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node';
 import type { Logger } from 'pino';
-import { type HttpExchange, headerOf } from '../net/exchange.ts';
+import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { mustClose, send, sendJson } from '../net/reply.ts';
 import { type CallEnvironment, callKey, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
 import { logWhenDone } from './call-log.ts';
@@ -28,14 +28,11 @@ import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 /** Connect passes the decoder on, though its types do not say so: invalid UTF-8 is refused, not mended. */
 const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };
 
-/** Answers the exchange and returns true, or returns false where its path is no RPC's. */
-export type RpcAdapter = (exchange: HttpExchange) => Promise<boolean>;
-
 export function createRpcAdapter(
   registrations: readonly Registration[],
   environment: CallEnvironment,
   logger: Logger,
-): RpcAdapter {
+): HttpAdapter {
   const router = createConnectRouter({
     readMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [compressionGzip, compressionBrotli],

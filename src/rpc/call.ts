@@ -3,7 +3,7 @@ import { type Code, type ConnectError, createContextKey, type HandlerContext } f
 import type { Peer } from '../core/auth/exchange-token.ts';
 import type { Application, ApplicationCall, Call } from '../core/call.ts';
 import type { Database, Deadline } from '../db/database.ts';
-import type { Origin } from '../net/exchange.ts';
+import { headerOf, type Origin } from '../net/exchange.ts';
 
 /** The largest message a caller may send, in bytes, decompressed. */
 export const MAX_MESSAGE_BYTES = 65_536;
@@ -37,7 +37,7 @@ export class RpcCall implements Call {
   reason: string | undefined;
 
   constructor(
-    { requestId, clientAddress, headers }: Origin,
+    origin: Origin,
     {
       procedure,
       protocol,
@@ -45,16 +45,16 @@ export class RpcCall implements Call {
     }: { procedure: string; protocol: RpcCall['protocol']; timeoutMs?: number | undefined },
     { database, clock, requestTimeoutMs }: CallEnvironment,
   ) {
-    this.requestId = requestId;
+    this.requestId = origin.requestId;
     this.procedure = procedure;
     this.protocol = protocol;
     this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
     this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
     this.run = database.within(this.deadline);
     this.now = clock();
-    this.peer = { ipAddress: clientAddress, userAgent: headers['user-agent'] ?? '' };
-    this.apiKey = onlyHeader(headers['x-api-key']);
-    this.adminKey = onlyHeader(headers['x-admin-key']);
+    this.peer = { ipAddress: origin.clientAddress, userAgent: headerOf(origin, 'user-agent') ?? '' };
+    this.apiKey = headerOf(origin, 'x-api-key');
+    this.adminKey = headerOf(origin, 'x-admin-key');
   }
 }
 
@@ -84,8 +84,4 @@ export function applicationCallOf(context: HandlerContext): ApplicationCall & Rp
 
 function isApplicationCall(call: RpcCall): call is RpcCall & ApplicationCall {
   return call.application !== undefined;
-}
-
-function onlyHeader(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
