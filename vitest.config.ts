@@ -1,17 +1,22 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/postgres.ts',
-    // The tests wait more than they work: for locks, deadlines and processes.
-    maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    coverage: {
-      include: ['src/**/*.ts'],
-      reporter: ['text', 'html'],
-      thresholds: { lines: 90 },
+export default defineConfig(({ mode }) => {
+  const isSoak = mode === 'soak';
+  return {
+    test: {
+      include: [isSoak ? 'test/robustness/**/*.test.ts' : 'test/**/*.test.ts'],
+      globalSetup: 'test/support/postgres.ts',
+      provide: { isSoak },
+      // The tests wait more than they work: for locks, deadlines and processes.
+      maxWorkers: isSoak ? 1 : 3,
+      testTimeout: isSoak ? 900_000 : 30_000,
+      hookTimeout: 30_000,
+      reporters: isSoak ? ['verbose', './test/support/soak-reporter.ts'] : ['default'],
+      coverage: {
+        include: ['src/**/*.ts'],
+        reporter: ['text', 'html'],
+        thresholds: { lines: 90 },
+      },
     },
-  },
+  };
 });

@@ -1,0 +1,58 @@
+/** Callers who call again and again, and what they were answered. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Answer {
+  /** The name of the call. */
+  readonly call: string;
+  /** What the call resolved to, such as a status, or `failed: ...` where it rejected. */
+  readonly outcome: string;
+  /** In milliseconds of `performance.now()`. */
+  readonly startedAt: number;
+  readonly tookMs: number;
+}
+
+export interface Load {
+  /** All answers so far, in the order they came. */
+  readonly answers: readonly Answer[];
+  /** For how long the calls that have no answer yet have waited, in milliseconds. */
+  waits(): number[];
+  /** Makes no new call, and resolves to all answers when the last one has come. */
+  stop(): Promise<readonly Answer[]>;
+}
+
+/** As many callers as asked for, each making one of the calls after the other, with a pause in between. */
+export function startLoad(
+  calls: Readonly<Record<string, () => Promise<string>>>,
+  { callers, pauseMs = 0 }: { callers: number; pauseMs?: number },
+): Load {
+  const answers: Answer[] = [];
+  const pending = new Map<symbol, number>();
+  const names = Object.keys(calls);
+  let isOver = false;
+
+  const makeCall = async (call: string) => {
+    const id = Symbol(call);
+    const startedAt = performance.now();
+    pending.set(id, startedAt);
+    const outcome = (await calls[call]?.().catch((error) => `failed: ${error}`)) ?? '';
+    pending.delete(id);
+    answers.push({ call, outcome, startedAt, tookMs: performance.now() - startedAt });
+  };
+  const keepCalling = async (caller: number) => {
+    for (let at = caller; !isOver; at++) {
+      await makeCall(names[at % names.length] ?? '');
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
+  };
+  const ended = Promise.all(Array.from({ length: callers }, (_, caller) => keepCalling(caller)));
+
+  return {
+    answers,
+    waits: () => [...pending.values()].map((startedAt) => performance.now() - startedAt),
+    async stop() {
+      isOver = true;
+      await ended;
+      return answers;
+    },
+  };
+}
