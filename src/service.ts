@@ -22,7 +22,6 @@ import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
 import { createOperationsAdapter } from './rest/operations.ts';
 import { createRpcAdapter } from './rpc/adapter.ts';
 import { createGrpcLane } from './rpc/grpc-lane.ts';
-import { proceduresOf } from './rpc/procedures.ts';
 import { createServices } from './rpc/services.ts';
 import { completeSecrets, type Secrets } from './secrets.ts';
 
@@ -83,8 +82,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     tokens,
   });
   const environment = { database, clock, requestTimeoutMs: config.requestTimeoutMs };
-  const procedures = proceduresOf(services);
-  const rest = createRestAdapter(procedures, environment, logger);
+  const rest = createRestAdapter(services.procedures, environment, logger);
   const adapters: HttpAdapter[] = [
     createRpcAdapter(services, environment, logger),
     createOperationsAdapter(tokens.publicJwks, isReady),
@@ -116,8 +114,10 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     await housekept;
   });
 
-  listener.serve(createHandler(rest, adapters), createGrpcLane(procedures, environment, logger), (error, requestId) =>
-    logger.error({ err: error, requestId }, 'unexpected error'),
+  listener.serve(
+    createHandler(rest, adapters),
+    createGrpcLane(services.procedures, environment, logger),
+    (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   );
   logger.info({ url, publicUrl, database: config.databaseUrl ? 'external' : 'embedded' }, 'listening');
 

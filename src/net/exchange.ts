@@ -44,8 +44,6 @@ export type HttpHandler = (exchange: HttpExchange) => Promise<void> | void;
 
 export function createExchange(request: NodeRequest, response: NodeResponse, trustedProxies: BlockList): HttpExchange {
   const origin = originOf(request.headers, request.socket.remoteAddress, trustedProxies);
-  response.setHeader('x-request-id', origin.requestId);
-  response.setHeader('cache-control', 'no-store');
   const { path, query } = splitTarget(request.url ?? '');
   return { request, response, path, query, ...origin };
 }

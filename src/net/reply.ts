@@ -22,12 +22,31 @@ export function send(
   headers: Record<string, string>,
 ): void {
   const { request, response } = exchange;
-  response.statusCode = status;
-  for (const name in headers) response.setHeader(name, headers[name] ?? '');
-  response.setHeader('content-length', Buffer.byteLength(body));
+  const isLast = mustClose(exchange);
+  const head: HeadWriter = response;
+  head.writeHead(status, {
+    ...commonHeadersOf(exchange),
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+    ...(isLast && { connection: 'close' }),
+  });
   const shown = request.method === 'HEAD' ? '' : body;
-  if (response instanceof ServerResponse && mustClose(exchange)) closeAfter(request, response, shown);
+  if (isLast && response instanceof ServerResponse) endWhenRead(request, response, shown);
   else response.end(shown);
+}
+
+/** What the two kinds of response have in common. */
+interface HeadWriter {
+  writeHead(status: number, headers: Record<string, string | number>): unknown;
+}
+
+/** For a reply that somebody else sends. */
+export function setCommonHeaders(exchange: HttpExchange): void {
+  for (const [name, value] of Object.entries(commonHeadersOf(exchange))) exchange.response.setHeader(name, value);
+}
+
+function commonHeadersOf({ requestId }: HttpExchange) {
+  return { 'x-request-id': requestId, 'cache-control': 'no-store' };
 }
 
 /** Whether so much of a request over HTTP/1.1 is still to come that its connection is not worth keeping. */
@@ -37,8 +56,7 @@ export function mustClose({ request, response }: HttpExchange): boolean {
 }
 
 /** Reads on for a while: to close while the client still sends resets the connection and may lose the reply. */
-function closeAfter(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
-  response.setHeader('connection', 'close');
+function endWhenRead(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
   let read = 0;
   const end = () => void response.end();

@@ -1,24 +1,16 @@
 /**
- * The documented `/api` paths: finds the route, calls its RPC's implementation in process through
- * the same gate, and answers in the envelope.
+ * The documented REST routes. A call goes the same course as over RPC, in process, and is answered in
+ * the envelope.
  */
-import { create, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
-import {
-  Code,
-  type ConnectError,
-  createContextValues,
-  createHandlerContext,
-  type HandlerContext,
-} from '@connectrpc/connect';
-import { invokeUnaryImplementation } from '@connectrpc/connect/protocol';
+import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { sendEnvelope, sendFailure } from '../net/envelope.ts';
 import type { HttpExchange } from '../net/exchange.ts';
 import { HttpError } from '../net/read-body.ts';
-import { type CallEnvironment, callKey, RpcCall } from '../rpc/call.ts';
+import { type CallEnvironment, RpcCall } from '../rpc/call.ts';
 import { logWhenDone } from '../rpc/call-log.ts';
-import { deadlineErrorOf, withinDeadline } from '../rpc/deadline.ts';
-import { toConnectError, violationsOf } from '../rpc/errors.ts';
+import { violationsOf } from '../rpc/errors.ts';
+import { perform } from '../rpc/perform.ts';
 import { type Procedure, pathOf } from '../rpc/procedures.ts';
 import { readFields } from './read-fields.ts';
 import { type Route, routes } from './routes.ts';
@@ -34,77 +26,58 @@ const STATUSES: Partial<Record<Code, number>> = {
 
 export type RestAdapter = (exchange: HttpExchange) => Promise<void> | void;
 
+interface Row {
+  readonly route: Route;
+  readonly procedure: Procedure;
+}
+
 export function createRestAdapter(
   procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,
 ): RestAdapter {
-  const rows = routes.map((route) => ({ route, procedure: procedureFor(route, procedures) }));
+  const rows = routes.map((route): Row => ({ route, procedure: procedureFor(route, procedures) }));
 
   return (exchange) => {
-    const matches = rows.filter(({ route }) => parameterOf(route, exchange.path) !== undefined);
-    if (matches.length === 0) return sendFailure(exchange, 404, 'Not found');
-    const match = matches.find(({ route }) => route.method === exchange.request.method);
-    if (!match) {
-      const allow = matches.map(({ route }) => route.method).join(', ');
-      return sendFailure(exchange, 405, 'Method not allowed', { allow });
+    const allowed: string[] = [];
+    for (const row of rows) {
+      const parameter = parameterOf(row.route, exchange.path);
+      if (parameter === undefined) continue;
+      if (row.route.method === exchange.request.method) return serve(row, parameter, exchange, environment, logger);
+      allowed.push(row.route.method);
     }
-    return serve(match.route, match.procedure, exchange, environment, logger);
+    if (allowed.length === 0) sendFailure(exchange, 404, 'Not found');
+    else sendFailure(exchange, 405, 'Method not allowed', { allow: allowed.join(', ') });
   };
 }
 
 async function serve(
-  route: Route,
-  { gate, implementation, interceptors }: Procedure,
+  { route, procedure }: Row,
+  parameter: string,
   exchange: HttpExchange,
   environment: CallEnvironment,
   logger: Logger,
 ): Promise<void> {
-  const procedure = pathOf(route.rpc).slice(1);
-  const call = new RpcCall(exchange, { procedure, protocol: 'rest' }, environment);
+  const call = new RpcCall(exchange, { procedure: pathOf(route.rpc).slice(1), protocol: 'rest' }, environment);
   logWhenDone(logger, call, exchange);
-  const context = createRestContext(route, call, exchange);
+  const read = () => readFields(route, parameter, exchange, call.deadline);
   try {
-    await gate(context);
-    const fields = await readFields(route, parameterOf(route, exchange.path) ?? '', exchange, call.deadline);
-    const message = toMessage(route.rpc.input, fields);
-    const response = await withinDeadline(
-      () => invokeUnaryImplementation(implementation, context, message, interceptors),
-      call,
-    );
-    if (!response) throw deadlineErrorOf(call);
-    sendEnvelope(exchange, 200, { status: true, message: route.message, data: route.present(response) });
+    const data = route.present(await perform(procedure, call, read, logger));
+    sendEnvelope(exchange, 200, { status: true, message: route.message, data });
   } catch (error) {
-    sendError(exchange, error instanceof HttpError ? error : toConnectError(error, call, logger), call);
+    sendError(exchange, error);
   }
 }
 
-function createRestContext(route: Route, call: RpcCall, { request }: HttpExchange): HandlerContext {
-  return createHandlerContext({
-    service: route.rpc.parent,
-    method: route.rpc,
-    protocolName: 'rest',
-    requestMethod: request.method ?? '',
-    url: request.url ?? '',
-    contextValues: createContextValues().set(callKey, call),
-  });
+function sendError(exchange: HttpExchange, error: unknown): void {
+  if (error instanceof HttpError) sendFailure(exchange, error.status, error.message);
+  else if (!(error instanceof ConnectError)) throw error;
+  // The one deadline that is the caller's to keep is that of the body.
+  else if (error.code === Code.DeadlineExceeded) sendFailure(exchange, 408, 'Request timeout');
+  else sendConnectError(exchange, error);
 }
 
-/**
- * The fields go in as they came, whatever their type: the verb checks every one of them, types
- * included, and so reports all that is wrong in one answer.
- */
-function toMessage<Desc extends DescMessage>(schema: Desc, fields: Record<string, unknown>): MessageShape<Desc> {
-  return Object.assign(create(schema), fields);
-}
-
-function sendError(exchange: HttpExchange, error: HttpError | ConnectError, call: RpcCall): void {
-  if (error instanceof HttpError) {
-    call.code = error.status === 408 ? Code.DeadlineExceeded : Code.InvalidArgument;
-    sendFailure(exchange, error.status, error.message);
-    return;
-  }
-  call.code = error.code;
+function sendConnectError(exchange: HttpExchange, error: ConnectError): void {
   const errors = violationsOf(error);
   const retryAfter = error.metadata.get('retry-after');
   sendEnvelope(

@@ -1,15 +1,16 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false` and empty strings, and `.000`. */
-import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
-import type { ExchangeTokenResponse, GenerateAuthUrlResponse } from '../../gen/usher/v1/auth_pb.ts';
-import type { GetWebhookResponse } from '../../gen/usher/v1/webhook_pb.ts';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import type { ExchangeTokenResponseSchema, GenerateAuthUrlResponseSchema } from '../../gen/usher/v1/auth_pb.ts';
+import type { GetWebhookResponseSchema } from '../../gen/usher/v1/webhook_pb.ts';
 
 /** Interface, "Generate Auth URL". */
-export function presentAuthUrl({ authUrl, loginIntentId }: GenerateAuthUrlResponse) {
+export function presentAuthUrl({ authUrl, loginIntentId }: MessageInitShape<typeof GenerateAuthUrlResponseSchema>) {
   return { authUrl, loginIntentId };
 }
 
 /** Interface, "User" and "Session"; a user without a name has no `name`. */
-export function presentExchange({ user, session }: ExchangeTokenResponse) {
+export function presentExchange({ user, session }: MessageInitShape<typeof ExchangeTokenResponseSchema>) {
   return {
     user: {
       email: user?.email,
@@ -22,7 +23,7 @@ export function presentExchange({ user, session }: ExchangeTokenResponse) {
 }
 
 /** Interface, "Webhook". */
-export function presentWebhook({ webhook }: GetWebhookResponse) {
+export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookResponseSchema>) {
   const { application, owner } = webhook ?? {};
   return {
     webhookId: webhook?.webhookId,
@@ -37,6 +38,6 @@ export function presentWebhook({ webhook }: GetWebhookResponse) {
 }
 
 /** ISO 8601 in UTC, always with three fractional digits. */
-function presentTime(time: Timestamp | undefined): string | undefined {
-  return time && timestampDate(time).toISOString();
+function presentTime(time: MessageInitShape<typeof TimestampSchema> | undefined): string | undefined {
+  return time && new Date(Number(time.seconds ?? 0) * 1_000 + (time.nanos ?? 0) / 1e6).toISOString();
 }

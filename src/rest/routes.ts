@@ -1,5 +1,5 @@
 /** The documented REST routes, a row each. */
-import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
@@ -57,7 +57,7 @@ export const routes: readonly Route[] = [
 
 /** Ties `present` to the response of the row's own RPC. */
 function route<Rpc extends DescMethodUnary>(
-  row: Omit<Route, 'rpc' | 'present'> & { rpc: Rpc; present(response: MessageShape<Rpc['output']>): unknown },
+  row: Omit<Route, 'rpc' | 'present'> & { rpc: Rpc; present(response: MessageInitShape<Rpc['output']>): unknown },
 ): Route {
   return row as Route;
 }

@@ -9,39 +9,31 @@ import {
   type UniversalServerRequest,
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
-import {
-  compressionBrotli,
-  compressionGzip,
-  universalRequestFromNodeRequest,
-  universalResponseToNodeResponse,
-} from '@connectrpc/connect-node';
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import type { Logger } from 'pino';
 import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
-import { mustClose, send, sendJson } from '../net/reply.ts';
-import { type CallEnvironment, callKey, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
+import { mustClose, send, sendJson, setCommonHeaders } from '../net/reply.ts';
+import { type CallEnvironment, callKey, RpcCall } from './call.ts';
 import { logWhenDone } from './call-log.ts';
-import { deadlineErrorOf, withinDeadline } from './deadline.ts';
-import { toDecodingError } from './errors.ts';
-import type { Registration } from './procedures.ts';
+import { createConnectLane } from './connect-lane.ts';
+import { connectOptions } from './connect-options.ts';
+import { deadlineErrorOf, LATE, withinDeadline } from './deadline.ts';
+import { toDecodingError, toHttpStatus } from './errors.ts';
+import type { Services } from './services.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
-/** Connect passes the decoder on, though its types do not say so: invalid UTF-8 is refused, not mended. */
-const jsonOptions = { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) };
-
 export function createRpcAdapter(
-  registrations: readonly Registration[],
+  { procedures, register }: Services,
   environment: CallEnvironment,
   logger: Logger,
 ): HttpAdapter {
-  const router = createConnectRouter({
-    readMaxBytes: MAX_MESSAGE_BYTES,
-    acceptCompression: [compressionGzip, compressionBrotli],
-    jsonOptions,
-  });
-  for (const registration of registrations) registration.register(router);
+  const takeShortWay = createConnectLane(procedures, environment, logger);
+  const router = createConnectRouter(connectOptions);
+  register(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return async (exchange) => {
+    if (await takeShortWay(exchange)) return true;
     const handler = handlers.get(exchange.path);
     if (handler) await serve(handler, exchange, environment, logger);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(exchange.path)) refuseUnknown(exchange);
@@ -56,6 +48,7 @@ async function serve(
   environment: CallEnvironment,
   logger: Logger,
 ): Promise<void> {
+  setCommonHeaders(exchange);
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(exchange.request, exchange.response, undefined, values);
   const protocol = protocolOf(exchange);
@@ -79,8 +72,8 @@ async function respond(
 ): Promise<UniversalServerResponse> {
   const isUnary = handler.method.methodKind === 'unary';
   const response = await (isUnary ? withinDeadline(() => handler(request), call) : handler(request));
-  const rejection = response ? decodingErrorOf(call) : deadlineErrorOf(call);
-  if (response && !rejection) return response;
+  const rejection = response === LATE ? deadlineErrorOf(call) : decodingErrorOf(call);
+  if (response !== LATE && !rejection) return response;
   // Once more with no body and the gate closed: Connect shapes the error as the protocol wants it.
   call.rejection = rejection;
   return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
@@ -105,16 +98,13 @@ async function reply(exchange: HttpExchange, response: UniversalServerResponse, 
   } else if (mustClose(exchange) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
-    send(exchange, httpStatusOf(response), Buffer.concat(body), Object.fromEntries(response.header ?? []));
+    send(exchange, toHttpStatus(response.status), Buffer.concat(body), Object.fromEntries(response.header ?? []));
   } else {
     // Rejects only when writing fails, and then there is nobody left to tell.
-    universalResponseToNodeResponse({ ...response, status: httpStatusOf(response) }, exchange.response).catch(() => {});
+    universalResponseToNodeResponse({ ...response, status: toHttpStatus(response.status) }, exchange.response).catch(
+      () => {},
+    );
   }
-}
-
-/** Connect's status, but for a message that is too large: HTTP has a status of its own for that. */
-function httpStatusOf({ status }: UniversalServerResponse): number {
-  return status === 429 ? 413 : status;
 }
 
 function refuseUnknown(exchange: HttpExchange): void {

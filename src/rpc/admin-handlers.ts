@@ -1,4 +1,3 @@
-import type { ServiceImpl } from '@connectrpc/connect';
 import type { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { createApiKey } from '../core/admin/create-api-key.ts';
 import { createApplication } from '../core/admin/create-application.ts';
@@ -9,43 +8,43 @@ import { revokeApiKey } from '../core/admin/revoke-api-key.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import type { ApiKeys } from '../core/auth/authenticate-application.ts';
 import { completeLogin } from '../core/auth/complete-login.ts';
-import { callOf } from './call.ts';
+import type { Handlers } from './procedures.ts';
 
-export function createAdminHandlers(tokens: AuthTokens, apiKeys: ApiKeys): ServiceImpl<typeof AdminService> {
+export function createAdminHandlers(tokens: AuthTokens, apiKeys: ApiKeys): Handlers<typeof AdminService> {
   return {
-    async createApplication(request, context) {
-      const { application, apiKeyId, apiKey } = await createApplication(callOf(context), request);
+    async createApplication(request, call) {
+      const { application, apiKeyId, apiKey } = await createApplication(call, request);
       return { application: { ...application, redirectUris: [...application.redirectUris] }, apiKeyId, apiKey };
     },
 
-    async deleteApplication(request, context) {
-      await deleteApplication(callOf(context), request);
+    async deleteApplication(request, call) {
+      await deleteApplication(call, request);
       apiKeys.forgetAll();
       return {};
     },
 
-    async createApiKey(request, context) {
-      return createApiKey(callOf(context), request);
+    async createApiKey(request, call) {
+      return createApiKey(call, request);
     },
 
-    async revokeApiKey(request, context) {
-      await revokeApiKey(callOf(context), request);
+    async revokeApiKey(request, call) {
+      await revokeApiKey(call, request);
       apiKeys.forgetAll();
       return {};
     },
 
-    async createUser(request, context) {
-      const { name, profileImage, ...user } = await createUser(callOf(context), request);
+    async createUser(request, call) {
+      const { name, profileImage, ...user } = await createUser(call, request);
       return { user: { ...user, ...(name !== null && { name }), ...(profileImage !== null && { profileImage }) } };
     },
 
-    async deleteUser(request, context) {
-      await deleteUser(callOf(context), request);
+    async deleteUser(request, call) {
+      await deleteUser(call, request);
       return {};
     },
 
-    async completeLogin(request, context) {
-      return completeLogin(callOf(context), tokens, request);
+    async completeLogin(request, call) {
+      return completeLogin(call, tokens, request);
     },
   };
 }

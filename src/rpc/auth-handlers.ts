@@ -1,20 +1,19 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { ServiceImpl } from '@connectrpc/connect';
 import type { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import { exchangeToken, type Session } from '../core/auth/exchange-token.ts';
 import { generateAuthUrl } from '../core/auth/generate-auth-url.ts';
 import { applicationCallOf } from './call.ts';
+import type { Handlers } from './procedures.ts';
 
-export function createAuthHandlers(tokens: AuthTokens, authPageUrl: string): ServiceImpl<typeof AuthService> {
+export function createAuthHandlers(tokens: AuthTokens, authPageUrl: string): Handlers<typeof AuthService> {
   return {
-    async generateAuthUrl(request, context) {
-      return generateAuthUrl(applicationCallOf(context), authPageUrl, request);
+    async generateAuthUrl(request, call) {
+      return generateAuthUrl(applicationCallOf(call), authPageUrl, request);
     },
 
-    async exchangeToken(request, context) {
-      const call = applicationCallOf(context);
-      return toExchangeTokenResponse(await exchangeToken(call, tokens, call.peer, request));
+    async exchangeToken(request, call) {
+      return toExchangeTokenResponse(await exchangeToken(applicationCallOf(call), tokens, call.peer, request));
     },
   };
 }

@@ -69,15 +69,14 @@ export interface CallEnvironment {
 export const callKey = createContextKey<RpcCall | undefined>(undefined);
 
 /** Throws where there is none: a handler that is reached without a call is a bug. */
-export function callOf(context: Pick<HandlerContext, 'values'>): RpcCall {
-  const call = context.values.get(callKey);
+export function callOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
+  const call = values.get(callKey);
   if (!call) throw new Error('The context has no call');
   return call;
 }
 
 /** Throws where the gate has not let an application in. */
-export function applicationCallOf(context: HandlerContext): ApplicationCall & RpcCall {
-  const call = callOf(context);
+export function applicationCallOf(call: RpcCall): ApplicationCall {
   if (!isApplicationCall(call)) throw new Error(`${call.procedure} was reached without an application`);
   return call;
 }

@@ -2,18 +2,22 @@ import type { ConnectError } from '@connectrpc/connect';
 import type { RpcCall } from './call.ts';
 import { deadlineExceeded, unavailable } from './errors.ts';
 
-/** Resolves to undefined when the call's deadline passes first. */
-export async function withinDeadline<T>(run: () => Promise<T>, call: RpcCall): Promise<T | undefined> {
-  if (performance.now() >= call.deadline) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), Math.max(0, call.deadline - performance.now()));
+/** What a call that is not done by its deadline comes to. */
+export const LATE = Symbol('late');
+
+/** What `run` resolves to, or LATE when the call's deadline passes first. */
+export function withinDeadline<T>(run: () => Promise<T>, { deadline }: RpcCall): Promise<T | typeof LATE> {
+  return new Promise((resolve, reject) => {
+    const remaining = deadline - performance.now();
+    if (remaining <= 0) {
+      resolve(LATE);
+      return;
+    }
+    const timer = setTimeout(() => resolve(LATE), remaining);
+    run()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
   });
-  try {
-    return await Promise.race([run(), deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** A caller's deadline is the caller's; one of ours is a failing of the service, unless the body is late. */

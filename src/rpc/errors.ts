@@ -41,6 +41,11 @@ export function deadlineExceeded(): ConnectError {
   return new ConnectError('Deadline exceeded', Code.DeadlineExceeded);
 }
 
+/** Connect's HTTP status, but for a message that is too large: HTTP has a status of its own for that. */
+export function toHttpStatus(status: number): number {
+  return status === 429 ? 413 : status;
+}
+
 /**
  * Connect's error for a message it could not decode, as ours: the request is at fault, not the
  * service, so malformed protobuf, JSON and compression are `Validation failed`.

@@ -1,25 +1,25 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { ServiceImpl } from '@connectrpc/connect';
 import type { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { checkIn } from '../core/events/check-in.ts';
 import { createEvent } from '../core/events/create-event.ts';
 import { deleteEvent } from '../core/events/delete-event.ts';
 import { applicationCallOf } from './call.ts';
+import type { Handlers } from './procedures.ts';
 
-export function createEventHandlers(): ServiceImpl<typeof EventService> {
+export function createEventHandlers(): Handlers<typeof EventService> {
   return {
-    async deleteEvent(request, context) {
-      await deleteEvent(applicationCallOf(context), request);
+    async deleteEvent(request, call) {
+      await deleteEvent(applicationCallOf(call), request);
       return {};
     },
 
-    async createEvent(request, context) {
-      const { eventId, name, createdAt } = await createEvent(applicationCallOf(context), request);
+    async createEvent(request, call) {
+      const { eventId, name, createdAt } = await createEvent(applicationCallOf(call), request);
       return { event: { eventId, createdAt: timestampFromDate(createdAt), ...(name !== null && { name }) } };
     },
 
-    async checkIn(request, context) {
-      const { attendeeId, checkedInAt, alreadyCheckedIn } = await checkIn(applicationCallOf(context), request);
+    async checkIn(request, call) {
+      const { attendeeId, checkedInAt, alreadyCheckedIn } = await checkIn(applicationCallOf(call), request);
       return { checkIn: { attendeeId, checkedInAt: timestampFromDate(checkedInAt) }, alreadyCheckedIn };
     },
   };

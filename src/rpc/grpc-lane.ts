@@ -1,27 +1,20 @@
 /**
  * A short way for the common call over gRPC: one whole, uncompressed message on an HTTP/2 stream.
  * Connect's own way, through Node's compatibility layer and streams of envelopes, costs several times
- * as much. Whatever else comes, in encoding or in framing, is left to Connect, untouched; the gate,
- * the implementation, the errors and their trailers are the same.
+ * as much. Whatever else comes, in encoding or in framing, is left to Connect, untouched; the course of
+ * the call, the errors and their trailers are the same.
  */
 import type { ServerHttp2Stream } from 'node:http2';
-import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
-import {
-  Code,
-  ConnectError,
-  createContextValues,
-  createHandlerContext,
-  type HandlerContext,
-} from '@connectrpc/connect';
-import { invokeUnaryImplementation } from '@connectrpc/connect/protocol';
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { Logger } from 'pino';
 import type { StreamExchange } from '../net/exchange.ts';
 import { endUnreadStream } from '../net/http2-server.ts';
-import { type CallEnvironment, callKey, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
+import { type CallEnvironment, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
 import { logCall } from './call-log.ts';
-import { deadlineErrorOf, withinDeadline } from './deadline.ts';
-import { toConnectError, toDecodingError } from './errors.ts';
+import { toDecodingError } from './errors.ts';
+import { perform } from './perform.ts';
 import type { Procedure } from './procedures.ts';
 import { parseGrpcTimeout } from './timeout.ts';
 
@@ -57,65 +50,31 @@ function isPlainCall({ stream, headers }: StreamExchange): boolean {
 
 async function serve(procedure: Procedure, exchange: StreamExchange, call: RpcCall, logger: Logger): Promise<void> {
   const { stream } = exchange;
+  const { input, output } = procedure.method;
   let isPassedOn = false;
+  stream.on('error', () => {});
   stream.once('close', () => {
     if (!isPassedOn) logCall(logger, call, { status: 200, isSent: stream.writableFinished });
   });
-  const context = createContext(procedure, exchange, call);
-  const outcome =
-    (await withinDeadline(() => perform(procedure, context, stream, call, logger), call)) ?? deadlineErrorOf(call);
-  if (outcome === 'not plain') {
-    isPassedOn = true;
-    // Once the stream has taken notice that nobody listens any more.
-    setImmediate(exchange.passOn);
-  } else if (outcome instanceof Uint8Array) {
-    respond(exchange, context, outcome);
-  } else {
-    call.code = outcome.code;
-    setTrailerStatus(context.responseTrailer, outcome);
-    respond(exchange, context, undefined);
-  }
-  context.abort();
-}
-
-/** The response's message, the error to answer with, or that the request is one for Connect. */
-async function perform(
-  { gate, implementation, interceptors }: Procedure,
-  context: HandlerContext,
-  stream: ServerHttp2Stream,
-  call: RpcCall,
-  logger: Logger,
-): Promise<Uint8Array | ConnectError | 'not plain'> {
-  const { input, output } = implementation.method;
-  try {
-    await gate(context);
+  const read = async () => {
     const bytes = await readMessage(stream);
-    if (!bytes) return 'not plain';
-    const message = decode(input, bytes);
-    return toBinary(output, await invokeUnaryImplementation(implementation, context, message, interceptors));
+    return bytes && decode(input, bytes);
+  };
+  try {
+    const response = await perform(procedure, call, read, logger);
+    if (response) {
+      respond(exchange, toBinary(output, create(output, response)), { 'grpc-status': '0' });
+    } else {
+      isPassedOn = true;
+      // Once the stream has taken notice that nobody listens any more.
+      setImmediate(exchange.passOn);
+    }
   } catch (error) {
-    return toConnectError(error, call, logger);
+    if (!(error instanceof ConnectError)) throw error;
+    const trailers = new Headers();
+    setTrailerStatus(trailers, error);
+    respond(exchange, undefined, Object.fromEntries(trailers));
   }
-}
-
-function createContext(
-  { implementation }: Procedure,
-  { stream, headers, path }: StreamExchange,
-  call: RpcCall,
-): HandlerContext & { abort(): void } {
-  const { method } = implementation;
-  const closed = new AbortController();
-  stream.once('close', () => closed.abort());
-  stream.on('error', () => {});
-  return createHandlerContext({
-    service: method.parent,
-    method,
-    protocolName: 'grpc',
-    requestMethod: 'POST',
-    url: `http://${headers[':authority'] ?? headers.host}${path}`,
-    requestSignal: closed.signal,
-    contextValues: createContextValues().set(callKey, call),
-  });
 }
 
 /** The bytes of the one message, or undefined, with the stream as it was, where there is more to its framing. */
@@ -166,8 +125,8 @@ function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): Mess
 
 function respond(
   { stream, requestId }: StreamExchange,
-  { responseHeader, responseTrailer }: HandlerContext,
   message: Uint8Array | undefined,
+  trailers: Record<string, string>,
 ): void {
   if (stream.destroyed || stream.headersSent) return;
   const headers = {
@@ -175,9 +134,7 @@ function respond(
     'content-type': 'application/grpc+proto',
     'x-request-id': requestId,
     'cache-control': 'no-store',
-    ...Object.fromEntries(responseHeader),
   };
-  const trailers = { 'grpc-status': '0', ...Object.fromEntries(responseTrailer) };
   stream.respond(headers, { waitForTrailers: true });
   stream.once('wantTrailers', () => stream.sendTrailers(trailers));
   endUnreadStream(stream);

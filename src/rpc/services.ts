@@ -12,11 +12,11 @@ import type { ApiKeys } from '../core/auth/authenticate-application.ts';
 import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './admin-handlers.ts';
 import { createAuthHandlers } from './auth-handlers.ts';
-import { createErrorInterceptor } from './errors.ts';
+import { type Register, registerOpenService, registerProcedures } from './connect-services.ts';
 import { createEventHandlers } from './event-handlers.ts';
-import { createAdminGate, createApplicationGate, createOpenGate } from './gate.ts';
+import { createAdminGate, createApplicationGate } from './gate.ts';
 import { createHealthHandlers } from './health-handlers.ts';
-import { type Registration, serveService } from './procedures.ts';
+import { createProcedures, indexProcedures, type Procedure } from './procedures.ts';
 import { createReflectionHandlers } from './reflection-handlers.ts';
 import { createWebhookHandlers } from './webhook-handlers.ts';
 
@@ -32,6 +32,13 @@ export interface ServiceParts {
   readonly tokens: AuthTokens;
 }
 
+export interface Services {
+  /** Those of our RPCs that are not streams, by path. */
+  readonly procedures: ReadonlyMap<string, Procedure>;
+  /** For Connect: those, health and reflection. */
+  readonly register: Register;
+}
+
 export function createServices({
   adminKey,
   apiKeys,
@@ -41,25 +48,27 @@ export function createServices({
   isReady,
   logger,
   tokens,
-}: ServiceParts): Registration[] {
-  const interceptors = [createErrorInterceptor(logger)];
-  const applications = createApplicationGate(apiKeys, logger);
-  const admins = createAdminGate(adminKey, logger);
-  const everyone = createOpenGate(logger);
+}: ServiceParts): Services {
+  const applications = createApplicationGate(apiKeys);
+  const admins = createAdminGate(adminKey);
+  const procedures = [
+    ...createProcedures(AuthService, createAuthHandlers(tokens, authPageUrl), applications),
+    ...createProcedures(WebhookService, createWebhookHandlers(cipher), applications),
+    ...createProcedures(EventService, createEventHandlers(), applications),
+    ...createProcedures(AdminService, createAdminHandlers(tokens, apiKeys), admins),
+  ];
 
   const described = [AuthService, WebhookService, EventService, AdminService, Health, ServerReflection];
   const names = described.map((service) => service.typeName);
-  return [
-    serveService(AuthService, createAuthHandlers(tokens, authPageUrl), applications, interceptors),
-    serveService(WebhookService, createWebhookHandlers(cipher), applications, interceptors),
-    serveService(EventService, createEventHandlers(), applications, interceptors),
-    serveService(AdminService, createAdminHandlers(tokens, apiKeys), admins, interceptors),
-    serveService(Health, createHealthHandlers(names, isReady, drain), everyone, interceptors),
-    serveService(
-      ServerReflection,
-      createReflectionHandlers(described, [file_google_rpc_error_details]),
-      everyone,
-      interceptors,
-    ),
+  const registrations = [
+    registerProcedures(procedures, logger),
+    registerOpenService(Health, createHealthHandlers(names, isReady, drain), logger),
+    registerOpenService(ServerReflection, createReflectionHandlers(described, [file_google_rpc_error_details]), logger),
   ];
+  return {
+    procedures: indexProcedures(procedures),
+    register: (router) => {
+      for (const register of registrations) register(router);
+    },
+  };
 }

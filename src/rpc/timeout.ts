@@ -9,7 +9,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): void {
   const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
   const value = headers.get(name) ?? '';
-  const timeoutMs = protocol === 'connect' ? parseConnect(value) : parseGrpcTimeout(value);
+  const timeoutMs = protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);
   if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) headers.delete(name);
 }
 
@@ -20,12 +20,14 @@ export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', he
 export function takeTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): number | undefined {
   const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
   const value = headers.get(name);
-  const timeoutMs = value === null ? undefined : protocol === 'connect' ? parseConnect(value) : parseGrpcTimeout(value);
+  const timeoutMs =
+    value === null ? undefined : protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);
   if (timeoutMs !== undefined) headers.delete(name);
   return timeoutMs;
 }
 
-function parseConnect(value: string): number | undefined {
+/** In milliseconds; undefined where it is malformed. */
+export function parseConnectTimeout(value: string): number | undefined {
   return /^\d{1,10}$/.test(value) ? Number(value) : undefined;
 }
 

@@ -1,20 +1,20 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { ServiceImpl } from '@connectrpc/connect';
 import type { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { createWebhook } from '../core/webhooks/create-webhook.ts';
 import { getWebhook } from '../core/webhooks/get-webhook.ts';
 import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
 import type { Webhook } from '../core/webhooks/webhook.ts';
 import { applicationCallOf } from './call.ts';
+import type { Handlers } from './procedures.ts';
 
-export function createWebhookHandlers(cipher: SigningKeyCipher): ServiceImpl<typeof WebhookService> {
+export function createWebhookHandlers(cipher: SigningKeyCipher): Handlers<typeof WebhookService> {
   return {
-    async getWebhook(request, context) {
-      return { webhook: toWebhook(await getWebhook(applicationCallOf(context), cipher, request)) };
+    async getWebhook(request, call) {
+      return { webhook: toWebhook(await getWebhook(applicationCallOf(call), cipher, request)) };
     },
 
-    async createWebhook(request, context) {
-      return { webhook: toWebhook(await createWebhook(applicationCallOf(context), cipher, request)) };
+    async createWebhook(request, call) {
+      return { webhook: toWebhook(await createWebhook(applicationCallOf(call), cipher, request)) };
     },
   };
 }

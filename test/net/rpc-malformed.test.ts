@@ -43,9 +43,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  const t = performance.now();
   await service.close();
-  console.log('CLOSE', performance.now() - t);
 });
 
 /** What a call comes to; `status` is that of HTTP where the protocol uses it. */

@@ -1,0 +1,49 @@
+/** The course of a unary call, the same over every protocol. */
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
+import { Code } from '@connectrpc/connect';
+import type { Logger } from 'pino';
+import { HttpError } from '../net/read-body.ts';
+import type { RpcCall } from './call.ts';
+import { deadlineErrorOf, LATE, withinDeadline } from './deadline.ts';
+import { toConnectError } from './errors.ts';
+import type { Fields, Procedure } from './procedures.ts';
+
+/** Resolves to the fields of the request, or to undefined to leave the request to somebody else. */
+export type ReadFields = () => Promise<Fields<DescMessage> | undefined>;
+
+export type Response = MessageInitShape<DescMessage>;
+
+/**
+ * Takes the call through its gate, reads its request and has it handled, all before its deadline.
+ * Throws the error to answer with, its code noted in the call: a ConnectError, or the HttpError that
+ * `read` threw. Resolves to undefined where `read` did.
+ */
+export async function perform(
+  procedure: Procedure,
+  call: RpcCall,
+  read: ReadFields,
+  logger: Logger,
+): Promise<Response | undefined> {
+  try {
+    const response = await withinDeadline(() => run(procedure, call, read), call);
+    if (response === LATE) throw deadlineErrorOf(call);
+    return response;
+  } catch (error) {
+    if (error instanceof HttpError) {
+      call.code = error.status === 408 ? Code.DeadlineExceeded : Code.InvalidArgument;
+      throw error;
+    }
+    const answer = toConnectError(error, call, logger);
+    call.code = answer.code;
+    throw answer;
+  }
+}
+
+async function run({ method, gate, handler }: Procedure, call: RpcCall, read: ReadFields) {
+  await gate(call, method);
+  call.stage = 'decoding';
+  const request = await read();
+  if (!request) return undefined;
+  call.stage = 'implementation';
+  return handler(request, call);
+}
