@@ -1,17 +1,28 @@
 /** Auth tokens: JWTs that say who signed in to which application. */
-import { type CryptoKey, decodeJwt, exportJWK, importJWK, type JWK, type JWTVerifyGetKey, SignJWT } from 'jose';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type CryptoKey, exportJWK, importJWK, type JWK, SignJWT } from 'jose';
 import type { ExternalIssuer } from './external-issuer.ts';
-import { ALGORITHMS, LIFETIME_SECONDS, type LoginClaims, TOKEN_TYPE, toSeconds, verifyToken } from './verify-token.ts';
+import {
+  type Algorithm,
+  claimedIssuer,
+  type Issuer,
+  isAlgorithm,
+  LIFETIME_SECONDS,
+  type LoginClaims,
+  TOKEN_TYPE,
+  toSeconds,
+  verifyToken,
+} from './verify-token.ts';
 
 interface SigningKey {
   readonly kid: string;
-  readonly alg: string;
+  readonly alg: Algorithm;
   readonly privateKey: CryptoKey;
-  readonly publicKey: CryptoKey;
+  readonly publicKey: KeyObject;
   readonly publicJwk: JWK;
 }
 
-export class AuthTokens {
+export class AuthTokens implements Issuer {
   readonly issuer: string;
   readonly #signer: SigningKey;
   readonly #keys: ReadonlyMap<string, SigningKey>;
@@ -57,39 +68,23 @@ export class AuthTokens {
    */
   async verify(token: string, clientId: string, now: Date): Promise<LoginClaims> {
     const issuer = this.#external && claimedIssuer(token) === this.#external.issuer ? this.#external : this;
-    return verifyToken(token, issuer.getKey, { issuer: issuer.issuer, clientId, now });
+    return verifyToken(token, issuer, { clientId, now });
   }
 
-  /** The key that the token's header names. */
-  readonly getKey: JWTVerifyGetKey = ({ kid, alg }) => {
-    const key = kid === undefined ? undefined : this.#keys.get(kid);
-    if (!key || key.alg !== alg) throw new TypeError('No such key');
-    return key.publicKey;
-  };
-}
-
-/** What the token says of its issuer, not verified. */
-function claimedIssuer(token: string): string | undefined {
-  try {
-    return decodeJwt(token).iss;
-  } catch {
-    return undefined;
+  findKey(kid: string, alg: Algorithm): KeyObject | undefined {
+    const key = this.#keys.get(kid);
+    return key?.alg === alg ? key.publicKey : undefined;
   }
 }
 
 async function importSigningKey(jwk: JWK): Promise<SigningKey> {
   const { kid, alg } = jwk;
-  if (!kid || !alg || !ALGORITHMS.includes(alg)) {
-    throw new Error(`An auth token signing key must have a kid and an alg: ${ALGORITHMS.join(' or ')}`);
+  if (!kid || !isAlgorithm(alg)) {
+    throw new Error('An auth token signing key must have a kid and an alg: EdDSA or ES256');
   }
   const { d: _, key_ops: __, ...publicHalf } = jwk;
-  const [privateKey, publicKey] = await Promise.all([
-    importJWK(jwk, alg),
-    importJWK(publicHalf, alg, { extractable: true }),
-  ]);
-  if (privateKey instanceof Uint8Array || publicKey instanceof Uint8Array) {
-    throw new Error('An auth token signing key must be asymmetric');
-  }
-  const exported = await exportJWK(publicKey);
-  return { kid, alg, privateKey, publicKey, publicJwk: { ...exported, kid, alg, use: 'sig' } };
+  const privateKey = await importJWK(jwk, alg);
+  if (privateKey instanceof Uint8Array) throw new Error('An auth token signing key must be asymmetric');
+  const publicKey = createPublicKey({ key: publicHalf, format: 'jwk' });
+  return { kid, alg, privateKey, publicKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, gt, isNull, notExists, type Param, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../db/database.ts';
 import { sessions, users } from '../../db/schema.ts';
@@ -114,15 +114,15 @@ const findOrCreateSession: Statement<Session[]> = (db) => {
       .onConflictDoUpdate({
         target: [sessions.applicationId, sessions.userId],
         set: {
-          id: unlessLive(sessions.id, now),
-          email: unlessLive(sessions.email, now),
-          name: unlessLive(sessions.name, now),
-          profileImage: unlessLive(sessions.profileImage, now),
-          walletAddress: unlessLive(sessions.walletAddress, now),
-          ipAddress: unlessLive(sessions.ipAddress, now),
-          userAgent: unlessLive(sessions.userAgent, now),
-          createdAt: unlessLive(sessions.createdAt, now),
-          expiresAt: unlessLive(sessions.expiresAt, now),
+          id: unlessLive(sessions.id),
+          email: unlessLive(sessions.email),
+          name: unlessLive(sessions.name),
+          profileImage: unlessLive(sessions.profileImage),
+          walletAddress: unlessLive(sessions.walletAddress),
+          ipAddress: unlessLive(sessions.ipAddress),
+          userAgent: unlessLive(sessions.userAgent),
+          createdAt: unlessLive(sessions.createdAt),
+          expiresAt: unlessLive(sessions.expiresAt),
         },
       })
       .returning(shown),
@@ -134,7 +134,8 @@ const findOrCreateSession: Statement<Session[]> = (db) => {
     .prepare('find_or_create_session');
 };
 
-/** The new value where the old session has expired, the old value where it lives. */
-function unlessLive(column: PgColumn, now: Param): SQL {
-  return sql`case when ${sessions.expiresAt} <= ${now} then excluded.${sql.identifier(column.name)} else ${column} end`;
+/** The new value where the old session has expired by the time the new one begins, the old value where it lives. */
+function unlessLive(column: PgColumn): SQL {
+  const isOver = sql`${sessions.expiresAt} <= excluded.${sql.identifier(sessions.createdAt.name)}`;
+  return sql`case when ${isOver} then excluded.${sql.identifier(column.name)} else ${column} end`;
 }

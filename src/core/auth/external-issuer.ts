@@ -1,5 +1,7 @@
 /** An issuer of auth tokens other than Usher, known by the keys it publishes. */
-import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose';
+import { KeyObject } from 'node:crypto';
+import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, customFetch, errors } from 'jose';
+import type { Algorithm, Issuer } from './verify-token.ts';
 
 /** How long keys are taken to be current, and how often at most an unknown one makes us ask again. */
 const CACHE_MS = 10 * 60_000;
@@ -12,7 +14,7 @@ const MAX_BYTES = 262_144;
 /** The issuer's keys cannot be had, so its tokens can be neither accepted nor refused. */
 export class IssuerUnavailableError extends Error {}
 
-export class ExternalIssuer {
+export class ExternalIssuer implements Issuer {
   readonly issuer: string;
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -28,15 +30,26 @@ export class ExternalIssuer {
   }
 
   /** Throws IssuerUnavailableError where there are no keys; keys that were had once are used on. */
-  readonly getKey: JWTVerifyGetKey = async (header, token) => {
+  async findKey(kid: string, alg: Algorithm): Promise<KeyObject | undefined> {
     try {
-      return await this.#remote(header, token);
+      return KeyObject.from(await this.#choose({ kid, alg }));
+    } catch (error) {
+      // No key, or several, that fit, or one that is broken.
+      if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
+        return undefined;
+      throw error;
+    }
+  }
+
+  async #choose(header: { kid: string; alg: Algorithm }): Promise<CryptoKey> {
+    try {
+      return await this.#remote(header);
     } catch (error) {
       const known = this.#remote.jwks();
       if (!(error instanceof IssuerUnavailableError) || !known) throw error;
-      return createLocalJWKSet(known)(header, token);
+      return createLocalJWKSet(known)(header);
     }
-  };
+  }
 
   /** Bounded in size, and in how often it is tried while it fails. */
   async #fetchKeys(url: string, options: RequestInit): Promise<Response> {
