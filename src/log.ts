@@ -2,9 +2,18 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
 
-/** Structured logs: a JSON object per line. */
-export function createLogger(level: string, destination?: DestinationStream): Logger {
+/** Lines are written together once there are so many bytes of them, or so much time has passed. */
+const BATCH_BYTES = 4_096;
+const BATCH_MS = 100;
+
+/** Structured logs: a JSON object per line, to standard output unless told otherwise. */
+export function createLogger(level: string, destination: DestinationStream = standardOutput()): Logger {
   return pino({ level, base: null, serializers: { err: serializeError } }, destination);
+}
+
+/** Written off the main thread, and what is left when the process exits. */
+function standardOutput(): DestinationStream {
+  return pino.destination({ dest: 1, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS });
 }
 
 /**
