@@ -136,7 +136,7 @@ function sendError(
 }
 
 function protocolOf({ request }: HttpExchange): 'connect' | 'grpc' | 'grpc-web' {
-  const contentType = headerOf(request, 'content-type') ?? '';
+  const contentType = (headerOf(request, 'content-type') ?? '').toLowerCase();
   if (contentType.startsWith('application/grpc-web')) return 'grpc-web';
   return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';
 }

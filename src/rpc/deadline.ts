@@ -14,9 +14,16 @@ export function withinDeadline<T>(run: () => Promise<T>, { deadline }: RpcCall):
       return;
     }
     const timer = setTimeout(() => resolve(LATE), remaining);
-    run()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
+    run().then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
 }
 
