@@ -1,0 +1,162 @@
+/** Every attack on an auth token that we could think of, against the running service. */
+import { create, toBinary } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExchangeTokenRequestSchema } from '../../gen/usher/v1/auth_pb.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer } from '../support/issuer.ts';
+import { frame, openWireClient, type WireClient, type WireReply } from '../support/rpc-wire.ts';
+import {
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  startTestService,
+  type Tenant,
+  type TestService,
+  type TestUser,
+  testConfig,
+} from '../support/service.ts';
+import { attacksOn } from '../support/token-attacks.ts';
+import { TokenForge } from '../support/token-forge.ts';
+
+const NOW = new Date('2026-03-01T12:00:00.250Z');
+
+const ours = { EdDSA: generateIssuerKey('EdDSA', 'edwards-key'), ES256: generateIssuerKey('ES256', 'curve-key') };
+const theirs = { EdDSA: generateIssuerKey('EdDSA', 'their-edwards'), ES256: generateIssuerKey('ES256', 'their-curve') };
+
+let database: TestDatabase;
+let jwks: JwksServer;
+let service: TestService;
+let tenant: Tenant;
+let user: TestUser;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  jwks = await JwksServer.start(...Object.values(theirs));
+  const config = testConfig(database.url, { AUTH_ISSUER: ISSUER, AUTH_JWKS_URL: jwks.url });
+  const secrets = { ...config.secrets, signingKeys: Object.values(ours).map(toPrivateJwk) };
+  service = await startTestService({ database, like: { ...config, secrets }, clock: () => NOW });
+  tenant = await createTenant(service);
+  user = await createTestUser(service);
+  for (const channel of CHANNELS) clients.set(channel, openWireClient(service.url, channel));
+});
+
+afterAll(async () => {
+  for (const client of clients.values()) client[Symbol.dispose]();
+  await service.close();
+  await jwks.stop();
+  await database[Symbol.asyncDispose]();
+});
+
+interface Channel {
+  readonly name: string;
+  readonly httpVersion: '1.1' | '2';
+  readonly path: string;
+  readonly contentType: string;
+  encode(authToken: string): string | Uint8Array;
+  /** The answer that is documented, headers apart. */
+  readonly refusal: object;
+  readonly invalid: object;
+  readonly tooLarge: object;
+}
+
+const clients = new Map<Channel, WireClient>();
+
+const CHANNELS: readonly Channel[] = [
+  {
+    name: 'REST',
+    httpVersion: '1.1',
+    path: '/api/oauth/exchange',
+    contentType: 'application/json',
+    encode: (authToken) => JSON.stringify({ authToken }),
+    refusal: { status: 401, text: '{"status":false,"message":"Invalid or expired token"}' },
+    invalid: {
+      status: 400,
+      text: expect.stringMatching(
+        /^{"status":false,"message":"Validation failed","errors":\[{"field":"authToken","message":"[^"]+"}\]}$/,
+      ),
+    },
+    tooLarge: { status: 413, text: '{"status":false,"message":"Payload too large"}' },
+  },
+  {
+    name: 'gRPC',
+    httpVersion: '2',
+    path: '/usher.v1.AuthService/ExchangeToken',
+    contentType: 'application/grpc+proto',
+    encode: (authToken) =>
+      frame(toBinary(ExchangeTokenRequestSchema, create(ExchangeTokenRequestSchema, { authToken }))),
+    refusal: grpcError(16, 'Invalid%20or%20expired%20token'),
+    invalid: grpcError(3, 'Validation%20failed'),
+    tooLarge: grpcError(8, expect.stringContaining('65536')),
+  },
+];
+
+function grpcError(code: number, message: unknown) {
+  return {
+    status: 200,
+    text: '',
+    fields: expect.objectContaining({ 'grpc-status': String(code), 'grpc-message': message }),
+  };
+}
+
+const exchange = async (channel: Channel, authToken: string) => {
+  const client = clients.get(channel);
+  if (!client) throw new Error('Not connected');
+  const headers = { 'content-type': channel.contentType, 'x-api-key': tenant.apiKey };
+  return client.send({ path: channel.path, headers, body: channel.encode(authToken) });
+};
+
+/** All of a reply but what differs between any two. */
+function comparable({ status, headers, trailers, bytes }: WireReply) {
+  const { date: _, 'x-request-id': __, ...fields } = { ...headers, ...trailers };
+  return { status, fields, text: bytes.toString('latin1') };
+}
+
+describe.each([
+  ['ours', 'EdDSA', ours],
+  ['ours', 'ES256', ours],
+  ['of another issuer', 'EdDSA', theirs],
+  ['of another issuer', 'ES256', theirs],
+] as const)('a token %s, signed with %s,', (owner, alg, keys) => {
+  const other = alg === 'EdDSA' ? 'ES256' : 'EdDSA';
+  const forge = () =>
+    new TokenForge({
+      key: keys[alg],
+      otherKey: keys[other],
+      issuer: owner === 'ours' ? PUBLIC_URL : ISSUER,
+      clientId: tenant.clientId,
+      userId: user.id,
+      second: Math.floor(NOW.getTime() / 1000),
+    });
+
+  describe.each(CHANNELS)('over $name', (channel) => {
+    it('is accepted as it should be', async () => {
+      const { status, text } = comparable(await exchange(channel, forge().token()));
+      expect(status).toBe(200);
+      expect(text).toContain(user.email);
+    });
+
+    it.each(attacksOn(alg))('is refused with %s', async (_, attack) => {
+      const reply = comparable(await exchange(channel, attack(forge())));
+      expect(reply).toMatchObject(channel.refusal);
+      expect(reply).toEqual(comparable(await exchange(channel, 'not-a-token')));
+    });
+
+    it.each([
+      ['nothing', 0],
+      ['8,193 bytes', 8_193],
+      ['60,000 bytes', 60_000],
+    ])('is invalid with %s', async (_, length) => {
+      const token = forge().token().padEnd(length, 'A').slice(0, length);
+      expect(comparable(await exchange(channel, token))).toMatchObject(channel.invalid);
+    });
+
+    it('is too large with a megabyte', async () => {
+      const token = forge().token().padEnd(1_000_000, 'A');
+      expect(comparable(await exchange(channel, token))).toMatchObject(channel.tooLarge);
+    });
+  });
+});
+
+function toPrivateJwk({ privateKey, kid, alg }: IssuerKey) {
+  return { ...privateKey.export({ format: 'jwk' }), kid, alg };
+}
