@@ -21,7 +21,8 @@ const rebuilt = (build: (parts: Parts, others: Parts) => string) => (forge: Toke
 const sealed = (ofHeader: (text: string) => string, ofPayload: (text: string) => string) => (forge: TokenForge) =>
   forge.seal(ofHeader(JSON.stringify(forge.header())), ofPayload(JSON.stringify(forge.claims())));
 const asIs = (text: string) => text;
-/** The text of an object with one more member. */
+/** The text of an object with one more member, before or after the others. */
+const prepend = (member: string) => (text: string) => `{${member},${text.slice(1)}`;
 const append = (member: string) => (text: string) => `${text.slice(0, -1)},${member}}`;
 
 interface Parts {
@@ -251,6 +252,8 @@ const SHAPES: readonly Attack[] = [
   ['something after the JSON of its header', sealed((text) => `${text}{}`, asIs)],
   ['something after the JSON of its payload', sealed(asIs, (text) => `${text}{}`)],
   ['a comma at the end of its payload', sealed(asIs, (text) => `${text.slice(0, -1)},}`)],
+  ['a byte order mark before its header', sealed((text) => `\ufeff${text}`, asIs)],
+  ['a byte order mark before its payload', sealed(asIs, (text) => `\ufeff${text}`)],
 ];
 
 const PART_NAMES = ['header', 'payload', 'signature'] as const;
@@ -282,4 +285,19 @@ const SPELLINGS: readonly Attack[] = [
   ['itself again', respelled((token) => token + token)],
   ['itself again after a comma', respelled((token) => `${token},${token}`)],
   ['the standard alphabet of base64', (forge) => forge.inStandardAlphabet()],
+  ...['alg', 'typ', 'kid'].flatMap((name): Attack[] => [
+    [`a second ${name}, before the true one`, sealed(prepend(`"${name}":"x"`), asIs)],
+    [`a second ${name}, alike`, sealed((text) => append(memberOf(text, name))(text), asIs)],
+  ]),
+  ...['iss', 'aud', 'sub', 'jti', 'iat', 'exp'].flatMap((name): Attack[] => [
+    [`a second ${name}, before the true one`, sealed(asIs, prepend(`"${name}":"x"`))],
+    [`a second ${name}, alike`, sealed(asIs, (text) => append(memberOf(text, name))(text))],
+  ]),
+  ['a second sub, its name escaped', sealed(asIs, prepend('"s\\u0075b":"x"'))],
+  ['a second alg, its name escaped', sealed(prepend('"\\u0061lg":"x"'), asIs)],
 ];
+
+/** The member as it is in the text. */
+function memberOf(text: string, name: string): string {
+  return `"${name}":${JSON.stringify(JSON.parse(text)[name])}`;
+}

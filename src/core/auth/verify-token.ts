@@ -88,22 +88,43 @@ function decode(part: string): Buffer {
 }
 
 function parseObject(bytes: Buffer): Record<string, unknown> {
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(UTF_8.decode(bytes));
+    text = UTF_8.decode(bytes);
+    value = JSON.parse(text);
   } catch {
-    value = undefined;
+    throw new InvalidTokenError();
   }
-  requireThat(isObject(value));
+  requireThat(isObject(value) && (JSON.stringify(value) === text || !namesTwice(text)));
   return value;
+}
+
+/** Whether an object names something twice, which parsers read differently. Takes the JSON of an object. */
+function namesTwice(json: string): boolean {
+  const names: string[] = [];
+  let depth = 0;
+  for (const [token, name] of json.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth++;
+    else if (token === '}' || token === ']') depth--;
+    else if (depth === 1 && name) names.push(JSON.parse(name));
+  }
+  return new Set(names).size < names.length;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A byte order mark stays, and so is no JSON. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function requireThat(holds: boolean): asserts holds {
-  if (!holds) throw new ServiceError('unauthenticated', 'Invalid or expired token');
+  if (!holds) throw new InvalidTokenError();
+}
+
+class InvalidTokenError extends ServiceError {
+  constructor() {
+    super('unauthenticated', 'Invalid or expired token');
+  }
 }
