@@ -98,7 +98,9 @@ async function reply(exchange: HttpExchange, response: UniversalServerResponse, 
   } else if (mustClose(exchange) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
-    send(exchange, toHttpStatus(response.status), Buffer.concat(body), Object.fromEntries(response.header ?? []));
+    // A reply that has to be sent whole has its trailers in its head, as gRPC takes them too.
+    const headers = Object.fromEntries([...(response.header ?? []), ...(response.trailer ?? [])]);
+    send(exchange, toHttpStatus(response.status), Buffer.concat(body), headers);
   } else {
     // Rejects only when writing fails, and then there is nobody left to tell.
     universalResponseToNodeResponse({ ...response, status: toHttpStatus(response.status) }, exchange.response).catch(
