@@ -7,7 +7,8 @@ import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from '
 export const MAX_HEADER_BYTES = 16_384;
 
 const OPTIONS = {
-  settings: { maxConcurrentStreams: 250, maxHeaderListSize: MAX_HEADER_BYTES, enablePush: false },
+  // Headers beyond this limit are a reset; those between it and ours get an answer.
+  settings: { maxConcurrentStreams: 250, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
   maxSessionMemory: 10,
 };
 
