@@ -7,6 +7,9 @@ export interface RawReply {
   /** Names in lower case; the values of a repeated one are joined by commas. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  readonly bytes: Buffer;
+  /** Of a body in chunks. */
+  readonly trailers: Readonly<Record<string, string>>;
 }
 
 /** How long a reply, or the end of the connection, is waited for. */
@@ -14,21 +17,32 @@ const PATIENCE_MS = 10_000;
 
 export class RawConnection implements Disposable {
   readonly socket: Socket;
-  #received = Buffer.alloc(0);
+  #received: Buffer = Buffer.alloc(0);
   #isEnded = false;
   #failure: Error | undefined;
+  #wake = () => {};
 
   constructor(socket: Socket) {
     this.socket = socket;
     socket.on('data', (chunk: Buffer) => {
-      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+      this.#wake();
     });
     socket.on('end', () => {
       this.#isEnded = true;
+      this.#wake();
     });
     socket.on('error', (error) => {
       this.#failure = error;
     });
+    socket.on('close', () => this.#wake());
+  }
+
+  /** How the server has left the connection, if it has, and with nothing more to read on it. */
+  get ending(): 'closed' | 'reset' | undefined {
+    if (this.#received.length > 0) return undefined;
+    if (this.#failure) return 'reset';
+    return this.#isEnded ? 'closed' : undefined;
   }
 
   /** Half-open sockets are allowed, so that the test alone decides when its side ends. */
@@ -61,7 +75,7 @@ export class RawConnection implements Disposable {
         return taken.reply;
       }
       if (this.#isEnded || this.socket.destroyed || performance.now() > deadline) throw this.#describe('No reply');
-      await nextEvent(this.socket, ['data', 'end', 'close'], deadline);
+      await this.#nextEvent(deadline);
     }
   }
 
@@ -70,13 +84,22 @@ export class RawConnection implements Disposable {
     const deadline = performance.now() + PATIENCE_MS;
     while (!this.#isEnded && !this.socket.destroyed) {
       if (performance.now() > deadline) throw this.#describe('The connection stays open');
-      await nextEvent(this.socket, ['end', 'close'], deadline);
+      await this.#nextEvent(deadline);
     }
     if (this.#received.length > 0) throw this.#describe('More was sent than was asked for');
   }
 
   [Symbol.dispose](): void {
     this.socket.destroy();
+  }
+
+  /** Resolves when something has happened on the socket, or when the time is up. */
+  async #nextEvent(deadline: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, Math.max(0, deadline - performance.now()));
+    this.#wake = resolve;
+    await promise;
+    clearTimeout(timer);
   }
 
   #describe(problem: string): Error {
@@ -93,50 +116,66 @@ function parseReply(bytes: Buffer, { hasBody }: { hasBody: boolean }): { reply: 
   const [statusLine = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n');
   const [, code] = /^HTTP\/1\.1 (\d{3}) ./.exec(statusLine) ?? [];
   if (!code) throw new Error(`Not a status line: ${statusLine}`);
-  const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? [];
-    const key = name.toLowerCase();
-    headers[key] = key in headers ? `${headers[key]}, ${value}` : value;
-  }
+  const headers = parseFields(lines);
   const status = Number(code);
   const start = end + 4;
-  if (status < 200 || status === 204 || !hasBody) return { reply: { status, headers, body: '' }, length: start };
+  if (status < 200 || status === 204 || !hasBody) {
+    return { reply: { status, headers, body: '', bytes: Buffer.alloc(0), trailers: {} }, length: start };
+  }
   const content = headers['transfer-encoding']
     ? readChunks(bytes.subarray(start))
     : takeBytes(bytes.subarray(start), Number(headers['content-length']));
-  return content && { reply: { status, headers, body: content.text }, length: start + content.length };
+  if (!content) return undefined;
+  return {
+    reply: { status, headers, body: content.bytes.toString(), bytes: content.bytes, trailers: content.trailers ?? {} },
+    length: start + content.length,
+  };
 }
 
-function takeBytes(bytes: Buffer, length: number): { text: string; length: number } | undefined {
+/** A body, and how many bytes it takes on the wire. */
+interface Content {
+  readonly bytes: Buffer;
+  readonly length: number;
+  readonly trailers?: Record<string, string>;
+}
+
+function parseFields(lines: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? [];
+    const key = name.toLowerCase();
+    fields[key] = key in fields ? `${fields[key]}, ${value}` : value;
+  }
+  return fields;
+}
+
+function takeBytes(bytes: Buffer, length: number): Content | undefined {
   if (!Number.isInteger(length)) throw new Error('The reply does not say how long it is');
-  return bytes.length < length ? undefined : { text: bytes.subarray(0, length).toString(), length };
+  return bytes.length < length ? undefined : { bytes: bytes.subarray(0, length), length };
 }
 
-function readChunks(bytes: Buffer): { text: string; length: number } | undefined {
+function readChunks(bytes: Buffer): Content | undefined {
   const chunks: Buffer[] = [];
   let at = 0;
   for (;;) {
     const end = bytes.indexOf('\r\n', at);
     if (end < 0) return undefined;
     const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16);
+    if (size === 0) return takeTrailers(bytes, end, Buffer.concat(chunks));
     const next = end + 2 + size + 2;
     if (bytes.length < next) return undefined;
-    if (size === 0) return { text: Buffer.concat(chunks).toString(), length: next };
     chunks.push(bytes.subarray(end + 2, end + 2 + size));
     at = next;
   }
 }
 
-async function nextEvent(socket: Socket, names: readonly string[], deadline: number): Promise<void> {
-  const waiting = new AbortController();
-  const timer = setTimeout(() => waiting.abort(), Math.max(0, deadline - performance.now()));
-  try {
-    await Promise.race(names.map((name) => once(socket, name, { signal: waiting.signal })));
-  } catch {
-    // An error of the socket is told by its close, and the time being up by the deadline.
-  } finally {
-    clearTimeout(timer);
-    waiting.abort();
-  }
+/** `lastLine` is where the line of the last chunk ends. */
+function takeTrailers(bytes: Buffer, lastLine: number, content: Buffer): Content | undefined {
+  const end = bytes.indexOf('\r\n\r\n', lastLine);
+  if (end < 0) return undefined;
+  const lines = bytes
+    .subarray(lastLine + 2, Math.max(lastLine + 2, end))
+    .toString('latin1')
+    .split('\r\n');
+  return { bytes: content, length: end + 4, trailers: parseFields(lines.filter((line) => line !== '')) };
 }

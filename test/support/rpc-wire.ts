@@ -157,11 +157,11 @@ function readGrpc(fields: Readonly<Record<string, string>>, payload: Buffer): Ou
 
 function readGrpcWeb({ headers, bytes }: WireReply): Outcome {
   if (bytes.length === 0) return readGrpc(headers, bytes);
-  let payload = Buffer.alloc(0);
+  const messages: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
     const data = bytes.subarray(at + 5, at + 5 + bytes.readUInt32BE(at + 1));
-    if (bytes[at] === trailerFlag) return readGrpc(Object.fromEntries(trailerParse(data)), payload);
-    payload = Buffer.concat([payload, data]);
+    if (bytes[at] === trailerFlag) return readGrpc(Object.fromEntries(trailerParse(data)), Buffer.concat(messages));
+    messages.push(data);
     at += 5 + data.length;
   }
   throw new Error('The body has no trailers');

@@ -1,0 +1,73 @@
+/** Generates what goes into the body of a request in the place of what belongs there. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { JSON_VALUES, MESSAGES, TEXTS } from './hostile-texts.ts';
+
+const pick = fc.constantFrom;
+
+/** The usual, so that a request gets far, or the odd. */
+export const often = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>, weight = 4) =>
+  fc.oneof({ arbitrary: usual, weight }, { arbitrary: odd, weight: 1 });
+
+export const oddTexts = often(pick(...TEXTS), fc.string({ unit: 'binary' }));
+export const oddBytes = often(
+  pick(...MESSAGES),
+  fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array)),
+  2,
+);
+
+/** JSON of the fields, with one of them changed, one more, or as something else altogether. */
+export const jsonChanges = fc.oneof(
+  fc.constant((fields: JsonObject) => Buffer.from(JSON.stringify(fields))),
+  fc.tuple(fc.nat(20), oddTexts).map(([index, text]) => (fields: JsonObject) => {
+    const name = Object.keys(fields)[index % Math.max(1, Object.keys(fields).length)] ?? 'x';
+    return Buffer.from(JSON.stringify({ ...fields, [name]: text }));
+  }),
+  fc.tuple(fc.nat(20), pick(...JSON_VALUES)).map(([index, value]) => (fields: JsonObject) => {
+    const names = [...Object.keys(fields), '__proto__', 'x', 'constructor'];
+    const json = JSON.stringify(fields).slice(0, -1);
+    return Buffer.from(`${json}${json === '{' ? '' : ','}"${names[index % names.length]}":${value}}`, 'latin1');
+  }),
+  pick(...JSON_VALUES, '{', '}', '{}{}', '\ufeff{}', '\0', ' '.repeat(70_000)).map(
+    (text) => () => Buffer.from(text, 'latin1'),
+  ),
+  fc.nat(100).map((length) => (fields: JsonObject) => Buffer.from(JSON.stringify(fields).slice(0, length))),
+);
+
+/** A message in protobuf, whole or not. */
+export const binaryChanges = fc.oneof(
+  fc.constant((message: Uint8Array) => Buffer.from(message)),
+  oddBytes.map((odd) => () => odd),
+  oddBytes.map((odd) => (message: Uint8Array) => Buffer.concat([message, odd])),
+  fc.tuple(fc.nat(200), fc.nat(255)).map(([at, byte]) => (message: Uint8Array) => {
+    const changed = Buffer.from(message);
+    if (changed.length > 0) changed[at % changed.length] = byte;
+    return changed;
+  }),
+);
+
+/** Frames around a message: gRPC's length-prefixed messages, right or wrong. */
+export const frameChanges = often(
+  fc.constant((message: Buffer) => toFrame(message, 0, message.length)),
+  fc.oneof(
+    fc.tuple(pick(0, 1, 2, 0x7e, 0x80, 0x81, 0xff), pick(0, 1, -1, 10, 65_537, 100_000_000, 0xffff_ffff)).map(
+      ([flags, more]) =>
+        (message: Buffer) =>
+          toFrame(message, flags, (message.length + more) >>> 0),
+    ),
+    fc.constant((message: Buffer) =>
+      Buffer.concat([toFrame(message, 0, message.length), toFrame(message, 0, message.length)]),
+    ),
+    oddBytes.map((odd) => (message: Buffer) => Buffer.concat([toFrame(message, 0, message.length), odd])),
+    oddBytes.map((odd) => () => odd),
+    fc.nat(6).map((length) => (message: Buffer) => toFrame(message, 0, message.length).subarray(0, length)),
+  ),
+  2,
+);
+
+export function toFrame(message: Buffer, flags: number, length: number): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = flags;
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, message]);
+}
