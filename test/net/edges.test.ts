@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseTrustedProxies } from '../../src/net/client-address.ts';
 import { openListener } from '../../src/net/listener.ts';
 import { request } from '../support/http.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
+import { RawConnection } from '../support/raw-connection.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -49,6 +51,40 @@ describe('over HTTP/2', () => {
     const reply = await request(service.url, { httpVersion: '2', path: '/healthz', headers });
     expect(reply.status).toBe(431);
     expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Request header fields too large' });
+  });
+});
+
+describe('over HTTP/2, on a connection that has served,', () => {
+  it('431 for headers of more than 16 KiB, and the connection serves on', async () => {
+    using client = openHttp2Session(service.url);
+    expect((await client.exchange({ ':path': '/healthz' })).status).toBe(200);
+    for (const bytes of [17_000, 40_000]) {
+      const reply = await client.exchange({ ':path': '/api/webhooks/x', 'x-large': 'x'.repeat(bytes) });
+      expect(reply.status, `${bytes} bytes`).toBe(431);
+      expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Request header fields too large' });
+    }
+    expect((await client.exchange({ ':path': '/healthz' })).status).toBe(200);
+  });
+
+  it('no more than 250 streams at once are offered', async () => {
+    using client = openHttp2Session(service.url);
+    await client.exchange({ ':path': '/healthz' });
+    expect(client.session.remoteSettings.maxConcurrentStreams).toBe(250);
+  });
+});
+
+describe('gRPC over HTTP/1.1, which gRPC does not have,', () => {
+  it.each([
+    ['in the trailers', 'Content-Length: 0\r\n\r\n'],
+    ['in the head of an answer that ends the connection', 'Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n'],
+  ])('has its status %s', async (_, rest) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(
+      `POST /usher.v1.WebhookService/GetWebhook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/grpc\r\n${rest}`,
+    );
+    const { status, headers, trailers } = await connection.reply();
+    expect(status).toBe(200);
+    expect({ ...headers, ...trailers }).toMatchObject({ 'grpc-status': '16', 'grpc-message': 'Invalid%20API%20key' });
   });
 });
 

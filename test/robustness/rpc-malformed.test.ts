@@ -42,9 +42,7 @@ beforeAll(async () => {
   webhookId = webhook?.webhookId ?? '';
 });
 
-afterAll(async () => {
-  await service.close();
-});
+afterAll(() => service.close());
 
 /** What a call comes to; `status` is that of HTTP where the protocol uses it. */
 interface Expected {
