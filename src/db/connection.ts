@@ -1,6 +1,11 @@
-/** A postgres.js client with a single connection whose socket is ours: given up, it is gone for good. */
+/**
+ * A postgres.js client with a single connection whose socket is ours. It connects once: lost or given
+ * up, it is gone for good, where the client on its own would try again and again.
+ */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 
@@ -10,6 +15,17 @@ export type Statement<Row> = (db: PostgresJsDatabase) => { execute(parameters: P
 /** Values for a statement's placeholders, by name. */
 export type Parameters = Record<string, unknown>;
 
+/** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
+export type Deadline = number;
+
+/** A statement that has not been answered. */
+interface Sent {
+  readonly statement: Statement<unknown>;
+  readonly deadline: Deadline;
+  reject(error: Error): void;
+  isAbandoned: boolean;
+}
+
 /** How long a host may take to accept a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_SECONDS = 1;
@@ -17,11 +33,16 @@ const CLOSE_TIMEOUT_SECONDS = 1;
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
+/** The statement was not answered by its deadline. */
+export class DeadlinePassedError extends Error {}
+
 export class Connection {
-  /** Statements that have not been answered. */
-  pending = 0;
-  /** When the last answer came, in milliseconds of `performance.now()`. */
-  answeredAt = performance.now();
+  /** What Postgres knows it by. */
+  readonly name = `usher ${randomUUID()}`;
+  /** Oldest first, as Postgres works on them: the first is under way, the others wait for it. */
+  readonly sent: Sent[] = [];
+  /** How many statements have been answered. */
+  answered = 0;
   readonly #client: postgres.Sql;
   readonly #db: PostgresJsDatabase;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
@@ -36,13 +57,63 @@ export class Connection {
       max_lifetime: null,
       // Not in its types: what makes the socket, connected, from the parsed options.
       socket: (target: Target) => this.#openSocket(target),
-      connection: { application_name: 'usher', statement_timeout: statementTimeoutMs },
+      connection: { application_name: this.name, statement_timeout: statementTimeoutMs },
     };
     this.#client = postgres(url, options);
     this.#db = drizzle(this.#client);
   }
 
-  prepare<Row>(statement: Statement<Row>): ReturnType<Statement<Row>> {
+  /** Whether the connection has been closed from the other side. */
+  get isLost(): boolean {
+    return this.#socket?.destroyed ?? false;
+  }
+
+  /** Rejects with DeadlinePassedError by way of `abandonLate`, or with the error of postgres.js. */
+  run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    const rows = this.#prepare(statement).execute(parameters);
+    return new Promise((resolve, reject) => {
+      const sent = { statement, deadline, reject, isAbandoned: false };
+      this.sent.push(sent);
+      rows.then(
+        (rows) => {
+          this.#settle(sent);
+          resolve(rows);
+        },
+        (error) => {
+          this.#settle(sent);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Nobody waits any more for statements whose deadline has passed; Postgres may still be at them. */
+  abandonLate(now: number): void {
+    for (const sent of this.sent) {
+      if (sent.deadline > now || sent.isAbandoned) continue;
+      sent.isAbandoned = true;
+      sent.reject(new DeadlinePassedError('No answer before the deadline'));
+    }
+  }
+
+  /** Statements under way have a moment to finish. */
+  async close(): Promise<void> {
+    await this.#client.end({ timeout: CLOSE_TIMEOUT_SECONDS });
+    // The last rows are still on their way to those who wait for them.
+    await setImmediate();
+    this.giveUp();
+  }
+
+  /** Ends every statement under way. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+    this.#client.end({ timeout: 0 }).catch(() => {});
+    this.#socket?.destroy();
+    // The client leaves some of them pending.
+    for (const sent of this.sent) sent.reject(new ConnectionFailedError('The connection has been given up'));
+  }
+
+  #prepare<Row>(statement: Statement<Row>): ReturnType<Statement<Row>> {
     // A map from a function to what that function returned: the types of the two ends agree.
     const known = this.#prepared.get(statement) as ReturnType<Statement<Row>> | undefined;
     if (known) return known;
@@ -51,20 +122,14 @@ export class Connection {
     return prepared;
   }
 
-  /** Statements under way have a moment to finish. */
-  async close(): Promise<void> {
-    await this.#client.end({ timeout: CLOSE_TIMEOUT_SECONDS });
-    this.giveUp();
-  }
-
-  /** Ends every statement under way; the client on its own would try to connect again. */
-  giveUp(): void {
-    this.#isGivenUp = true;
-    this.#client.end({ timeout: 0 }).catch(() => {});
-    this.#socket?.destroy();
+  #settle(sent: Sent): void {
+    this.answered++;
+    if (this.sent[0] === sent) this.sent.shift();
+    else this.sent.splice(this.sent.indexOf(sent), 1);
   }
 
   async #openSocket({ host, port, path }: Target): Promise<Socket> {
+    if (this.#socket) throw new ConnectionFailedError('The connection has been lost');
     let failure: unknown = new ConnectionFailedError('The connection has been given up');
     for (let at = 0; at < host.length && !this.#isGivenUp; at++) {
       const socket = path ? connect(path) : connect({ host: host[at] ?? '', port: port[at] ?? 5432 });

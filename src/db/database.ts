@@ -1,28 +1,36 @@
 import { sql } from 'drizzle-orm';
-import { DatabaseUnavailableError, type Deadline, Lane, type Parameters, type Statement } from './lane.ts';
+import type { Deadline, Parameters, Statement } from './connection.ts';
+import { DatabaseUnavailableError, Lane, type LaneOptions, Recovery, TICK_MS } from './lane.ts';
+import { Sidings } from './sidings.ts';
 
-export {
-  DatabaseUnavailableError,
-  type Deadline,
-  DeadlinePassedError,
-  type Parameters,
-  type Statement,
-} from './lane.ts';
+export { type Deadline, DeadlinePassedError, type Parameters, type Statement } from './connection.ts';
+export { DatabaseUnavailableError } from './lane.ts';
 
 /** Runs a statement and resolves to its rows. */
 export type Run = <Row>(statement: Statement<Row>, parameters: Parameters) => Promise<Row>;
 
+/** How many statements may wait on a lane; more are unavailable at once. */
+const MAX_PENDING = 2_000;
+
 /** Postgres, as a few single-connection lanes that pipeline; the least busy one is next. */
 export class Database {
   readonly #lanes: Lane[];
+  readonly #sidings: Sidings;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor(url: string, options: { lanes: number; statementTimeoutMs: number }) {
-    this.#lanes = Array.from({ length: options.lanes }, () => new Lane(url, options.statementTimeoutMs));
+  constructor(url: string, { lanes, statementTimeoutMs }: { lanes: number; statementTimeoutMs: number }) {
+    const options: LaneOptions = { statementTimeoutMs, recovery: new Recovery() };
+    this.#lanes = Array.from({ length: lanes }, () => new Lane(url, options));
+    this.#sidings = new Sidings(url, options, (lane) => {
+      this.#lanes[this.#lanes.indexOf(lane)] = new Lane(url, options);
+    });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
   /** Rejects with DatabaseUnavailableError when there is no answer by the deadline. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
-    return this.#nextLane().run(statement, parameters, deadline);
+    const isHeld = !this.#sidings.isEmpty && this.#sidings.has(statement);
+    return (isHeld ? this.#sidings : this.#nextLane()).run(statement, parameters, deadline);
   }
 
   /** `run` for one call: every statement ends by the call's deadline. */
@@ -36,7 +44,8 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.close()));
+    await Promise.all([...this.#lanes, this.#sidings].map((part) => part.close()));
+    clearInterval(this.#timer);
   }
 
   #nextLane(): Lane {
@@ -44,8 +53,15 @@ export class Database {
     for (const lane of this.#lanes) {
       if ((!next || lane.pending < next.pending) && !lane.isResting) next = lane;
     }
-    if (!next) throw new DatabaseUnavailableError('every connection has just failed');
+    if (!next) throw new DatabaseUnavailableError('Every connection has just failed');
+    if (next.pending >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');
     return next;
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    for (const lane of this.#lanes) lane.tick(now);
+    this.#sidings.tick(now, this.#lanes);
   }
 }
 

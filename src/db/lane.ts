@@ -1,5 +1,5 @@
 /**
- * One connection to Postgres.
+ * One connection to Postgres after the other.
  *
  * postgres.js slows down with every query once a pool has opened more than one connection
  * (porsager/postgres#747), and under faults it can leave queries pending for ever (#1089, #1193).
@@ -8,12 +8,14 @@
  */
 import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
-import { Connection, ConnectionFailedError, type Parameters, type Statement } from './connection.ts';
-
-export type { Parameters, Statement } from './connection.ts';
-
-/** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
-export type Deadline = number;
+import {
+  Connection,
+  ConnectionFailedError,
+  type Deadline,
+  DeadlinePassedError,
+  type Parameters,
+  type Statement,
+} from './connection.ts';
 
 /** Postgres cannot be reached, did not answer in time, or refuses work for now. Worth a retry. */
 export class DatabaseUnavailableError extends Error {
@@ -22,68 +24,112 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
+/** How often a lane is looked after. */
+export const TICK_MS = 20;
+
+/** A lane is stuck when it has had work, and finished none of it, for more ticks than this. */
+const STUCK_TICKS = 4;
+
 /** How long a lane whose connection failed answers at once instead of connecting again. */
 const REST_MS = 400;
+
+/** How soon after a failed connection of one lane another may connect again. */
+const SPACING_MS = 125;
+
+/** Lanes that have failed connect again one after the other, however many there are. */
+export class Recovery {
+  #nextAt = 0;
+
+  /** The instant at which who asks may try again. */
+  reserve(): number {
+    this.#nextAt = Math.max(performance.now() + REST_MS, this.#nextAt + SPACING_MS);
+    return this.#nextAt;
+  }
+}
+
+export interface LaneOptions {
+  readonly statementTimeoutMs: number;
+  readonly recovery: Recovery;
+}
 
 export class Lane {
   #connection: Connection;
   #restUntil = 0;
+  #finished = 0;
+  #finishedBefore = 0;
+  #answeredBefore = 0;
+  #ticksUnfinished = 0;
+  #ticksUnanswered = 0;
   readonly #open: () => Connection;
+  readonly #recovery: Recovery;
   /** Postgres itself ends a statement before that: a connection that is silent for longer is lost. */
   readonly #patienceMs: number;
 
-  constructor(url: string, statementTimeoutMs: number) {
+  constructor(url: string, { statementTimeoutMs, recovery }: LaneOptions) {
     this.#patienceMs = statementTimeoutMs + REST_MS;
+    this.#recovery = recovery;
     this.#open = () => new Connection(url, statementTimeoutMs);
     this.#connection = this.#open();
   }
 
+  /** What Postgres knows its connection by. */
+  get name(): string {
+    return this.#connection.name;
+  }
+
   /** Statements that have not been answered, waited for or not. */
   get pending(): number {
-    return this.#connection.pending;
+    return this.#connection.sent.length;
+  }
+
+  /** The statement that Postgres is at, and that the others wait for. */
+  get underWay(): { readonly statement: Statement<unknown>; readonly isAbandoned: boolean } | undefined {
+    return this.#connection.sent[0];
+  }
+
+  /** Whether statements of other kinds wait for the one under way. */
+  get isMixed(): boolean {
+    const [first, ...others] = this.#connection.sent;
+    return others.some(({ statement }) => statement !== first?.statement);
+  }
+
+  get isStuck(): boolean {
+    return this.#ticksUnfinished > STUCK_TICKS;
   }
 
   get isResting(): boolean {
-    return performance.now() < this.#restUntil;
+    return this.#restUntil !== 0 && performance.now() < this.#restUntil;
   }
 
   /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    if (this.#connection.isLost) this.#replace(this.#connection);
     const connection = this.#connection;
-    const rows = connection.prepare(statement).execute(parameters);
-    connection.pending++;
     try {
-      return await this.#settleBefore(deadline, rows, connection);
+      const rows = await connection.run(statement, parameters, deadline);
+      this.#finished++;
+      return rows;
     } catch (error) {
       const cause = error instanceof DrizzleQueryError ? error.cause : error;
-      if (isConnectionFault(cause)) this.#replace(connection);
-      else if (!isBusy(cause)) throw cause;
+      if (isConnectionFault(cause)) this.#replaceLater(connection);
+      else if (!isBusy(cause)) {
+        this.#finished++;
+        throw cause;
+      }
       throw new DatabaseUnavailableError(cause);
     }
   }
 
-  /** Who does not wait for the rows any more leaves somebody behind to see that the connection lives. */
-  #settleBefore<T>(deadline: Deadline, rows: Promise<T>, connection: Connection): Promise<T> {
-    const startedAt = performance.now();
-    return new Promise((resolve, reject) => {
-      let timer = setTimeout(
-        () => {
-          reject(new DeadlinePassedError('No answer before the deadline'));
-          watch();
-        },
-        Math.max(0, deadline - startedAt),
-      );
-      const watch = () => {
-        const silentFor = performance.now() - Math.max(startedAt, connection.answeredAt);
-        if (silentFor >= this.#patienceMs) this.#replace(connection);
-        else timer = setTimeout(watch, this.#patienceMs - silentFor);
-      };
-      rows.then(resolve, reject).finally(() => {
-        clearTimeout(timer);
-        connection.pending--;
-        connection.answeredAt = performance.now();
-      });
-    });
+  /** Ends what is late, and a connection that is silent for too long. In ticks: a process that was busy has not read. */
+  tick(now: number): void {
+    const { sent, answered } = this.#connection;
+    this.#connection.abandonLate(now);
+    const isIdle = sent.length === 0;
+    this.#ticksUnfinished = isIdle || this.#finished !== this.#finishedBefore ? 0 : this.#ticksUnfinished + 1;
+    this.#ticksUnanswered = isIdle || answered !== this.#answeredBefore ? 0 : this.#ticksUnanswered + 1;
+    this.#finishedBefore = this.#finished;
+    this.#answeredBefore = answered;
+    if (this.#ticksUnanswered * TICK_MS > this.#patienceMs) this.#replaceLater(this.#connection);
   }
 
   /** Nobody waits for statements any more: those under way have a moment to finish. */
@@ -91,21 +137,22 @@ export class Lane {
     await this.#connection.close();
   }
 
+  #replaceLater(failed: Connection): void {
+    if (this.#connection === failed) this.#restUntil = this.#recovery.reserve();
+    this.#replace(failed);
+  }
+
   #replace(failed: Connection): void {
     if (this.#connection !== failed) return;
-    this.#restUntil = performance.now() + REST_MS;
     this.#connection = this.#open();
     failed.giveUp();
   }
 }
 
-/** The statement was not answered by its deadline. */
-export class DeadlinePassedError extends Error {}
-
 /** Whether the connection is lost or cannot be trusted any more. */
 function isConnectionFault(error: unknown): boolean {
   if (error instanceof ConnectionFailedError) return true;
-  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006)/.test(error.code);
+  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006|53300)/.test(error.code);
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 

@@ -1,0 +1,124 @@
+/**
+ * Keeps statements that wait for a lock out of the way of the others.
+ *
+ * A lane does one statement after the other, so one that waits for a lock holds up all that were
+ * sent after it. A lane that Postgres says is held up so goes on a siding, and a new one takes its
+ * place. Further statements of the kind that holds it up follow it there, to a limit; what is in the
+ * way of other kinds, or waited for by nobody any more, is cancelled, and so has no effect.
+ */
+import { sql } from 'drizzle-orm';
+import type { Deadline, Parameters, Statement } from './connection.ts';
+import { DatabaseUnavailableError, Lane, type LaneOptions } from './lane.ts';
+
+/** How many lanes may be on sidings at once. */
+const MAX_SIDINGS = 8;
+
+/** How many statements may wait on a siding; more are unavailable at once. */
+const MAX_WAITING = 64;
+
+/** How long Postgres may take to tell who waits. */
+const LOOK_TIMEOUT_MS = 1_000;
+
+export class Sidings {
+  /** The kinds of statement that hold up a lane, with that lane. */
+  readonly #held = new Map<Statement<unknown>, Lane>();
+  /** Lanes that take nothing new, and are closed once they have answered everything. */
+  readonly #leaving = new Set<Lane>();
+  /** Asks Postgres who waits. Opened when first needed. */
+  readonly #lookout: Lane;
+  readonly #relieve: (lane: Lane) => void;
+  #isLooking = false;
+
+  /** `relieve` takes a lane out of service and puts a new one in its place. */
+  constructor(url: string, options: LaneOptions, relieve: (lane: Lane) => void) {
+    this.#lookout = new Lane(url, options);
+    this.#relieve = relieve;
+  }
+
+  /** Whether any kind of statement is to `run` here rather than on a lane in service. */
+  get isEmpty(): boolean {
+    return this.#held.size === 0;
+  }
+
+  has(statement: Statement<unknown>): boolean {
+    return this.#held.has(statement);
+  }
+
+  async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    const lane = this.#held.get(statement);
+    if (!lane || lane.pending >= MAX_WAITING) throw new DatabaseUnavailableError('Too many wait for a lock');
+    const rows = await lane.run(statement, parameters, deadline);
+    // What it needs is free again.
+    if (this.#held.get(statement) === lane) this.#dissolve(statement, lane);
+    return rows;
+  }
+
+  tick(now: number, lanes: readonly Lane[]): void {
+    this.#lookout.tick(now);
+    for (const lane of [...this.#held.values(), ...this.#leaving]) lane.tick(now);
+    for (const [statement, lane] of this.#held) if (lane.pending === 0) this.#dissolve(statement, lane);
+    for (const lane of this.#leaving) if (lane.pending === 0) this.#close(lane);
+    if (!this.#isLooking) this.#look(now, lanes);
+  }
+
+  async close(): Promise<void> {
+    const lanes = [this.#lookout, ...this.#held.values(), ...this.#leaving];
+    await Promise.all(lanes.map((lane) => lane.close()));
+  }
+
+  async #look(now: number, lanes: readonly Lane[]): Promise<void> {
+    const stuck = lanes.filter((lane) => lane.isStuck);
+    const inTheWay = [...this.#leaving];
+    for (const lane of this.#held.values()) if (lane.isMixed || lane.underWay?.isAbandoned) inTheWay.push(lane);
+    const room = MAX_SIDINGS - this.#held.size - this.#leaving.size;
+    inTheWay.push(...stuck.slice(Math.max(0, room)));
+    if (stuck.length === 0 && inTheWay.length === 0) return;
+
+    this.#isLooking = true;
+    const seen = stuck.map((lane) => ({ lane, name: lane.name, underWay: lane.underWay }));
+    const names = [...stuck, ...inTheWay].map(({ name }) => name).join();
+    const toCancel = inTheWay.map(({ name }) => name).join();
+    try {
+      const waiting = await this.#lookout.run(selectWaiting, { names, toCancel }, now + LOOK_TIMEOUT_MS);
+      for (const { lane, name, underWay } of seen.slice(0, Math.max(0, room))) {
+        const isWaiting = waiting.some((row) => row.name === name);
+        if (isWaiting && underWay && lane.underWay === underWay) this.#setAside(lane, underWay.statement);
+      }
+    } catch {
+      // Postgres cannot tell now: it is asked again at the next tick.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  #setAside(lane: Lane, statement: Statement<unknown>): void {
+    this.#relieve(lane);
+    if (this.#held.has(statement)) this.#leaving.add(lane);
+    else this.#held.set(statement, lane);
+  }
+
+  #dissolve(statement: Statement<unknown>, lane: Lane): void {
+    this.#held.delete(statement);
+    this.#leaving.add(lane);
+  }
+
+  #close(lane: Lane): void {
+    this.#leaving.delete(lane);
+    lane.close().catch(() => {});
+  }
+}
+
+/** Those of the connections that wait for a lock; of them, those to be cancelled are. */
+const selectWaiting: Statement<{ name: string }[]> = (db) => {
+  const isToCancel = sql`application_name = any(string_to_array(${sql.placeholder('toCancel')}::text, ','))`;
+  return db
+    .select({
+      name: sql<string>`application_name`,
+      isCancelled: sql`case when ${isToCancel} then pg_cancel_backend(pid) end`,
+    })
+    .from(sql`pg_stat_activity`)
+    .where(
+      sql`wait_event_type = 'Lock' and application_name = any(string_to_array(${sql.placeholder('names')}::text, ','))`,
+    )
+    .prepare('select_waiting');
+};
