@@ -1,11 +1,15 @@
 /** JSON over HTTP/1.1 on connections that are kept: for tests that make thousands of calls. */
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 export interface JsonReply<Body> {
   readonly status: number;
   readonly body: Body;
+}
+
+interface WithHeaders {
+  readonly headers: IncomingHttpHeaders;
 }
 
 export class HttpPool implements Disposable {
@@ -21,11 +25,17 @@ export class HttpPool implements Disposable {
 
   /** The reply's JSON is taken to be what the test expects of it. */
   async call<Body>(method: string, path: string, body?: unknown): Promise<JsonReply<Body>> {
+    const { status, body: json } = await this.exchange<Body>(method, path, body);
+    return { status, body: json };
+  }
+
+  /** `call`, with the headers of the reply. */
+  async exchange<Body>(method: string, path: string, body?: unknown): Promise<JsonReply<Body> & WithHeaders> {
     const { hostname, port } = this.#url;
     const sent = request({ agent: this.#agent, hostname, port, method, path, headers: this.#headers });
     sent.end(body === undefined ? undefined : JSON.stringify(body));
     const [reply] = await once(sent, 'response');
-    return { status: reply.statusCode, body: JSON.parse(await text(reply)) };
+    return { status: reply.statusCode, headers: reply.headers, body: JSON.parse(await text(reply)) };
   }
 
   [Symbol.dispose](): void {

@@ -1,0 +1,132 @@
+/** Every call that applications make, over REST, Connect and gRPC, on connections that are kept: for `startLoad`. */
+import { randomUUID } from 'node:crypto';
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { HttpPool } from './http-pool.ts';
+import { clientsOf, createTenant, createTestUser, logIn, REDIRECT_URI, type Tenant, type TestUser } from './service.ts';
+
+/** What the calls are about. */
+export interface Subjects {
+  readonly tenant: Tenant;
+  readonly user: TestUser;
+  readonly webhookId: string;
+  readonly authToken: string;
+  /** An event that stays open. */
+  readonly eventId: string;
+}
+
+export async function createSubjects(service: { url: string }): Promise<Subjects> {
+  const tenant = await createTenant(service);
+  const user = await createTestUser(service);
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { webhook } = await webhooks.createWebhook({ url: 'https://example.com', ownerId: user.id });
+  const eventId = randomUUID();
+  await events.createEvent({ eventId });
+  const authToken = await logIn(service, tenant, user);
+  return { tenant, user, webhookId: webhook?.webhookId ?? '', authToken, eventId };
+}
+
+export const PROTOCOLS = ['REST', 'Connect', 'gRPC'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
+
+/** Resolve to `ok`, to `unavailable` where that is said as documented, or to what else came. */
+export type Calls = Record<string, () => Promise<string>>;
+
+export class MixedCalls implements Disposable {
+  readonly #service: { url: string };
+  readonly #subjects: Subjects;
+  readonly #pool: HttpPool;
+  /** Events that have been created and not been deleted. */
+  readonly #events: string[] = [];
+
+  constructor(service: { url: string }, subjects: Subjects, { connections = 32 } = {}) {
+    this.#service = service;
+    this.#subjects = subjects;
+    this.#pool = new HttpPool(service, { 'x-api-key': subjects.tenant.apiKey }, { connections });
+  }
+
+  /** By name of the call and protocol, as in `GetWebhook, gRPC`. REST has four of the seven. */
+  over(...protocols: readonly Protocol[]): Calls {
+    const named = protocols.map((protocol) =>
+      Object.entries(this.#by(protocol)).map(([name, call]) => ({ name, protocol, call })),
+    );
+    return Object.fromEntries(named.flat().map(({ name, protocol, call }) => [`${name}, ${protocol}`, call]));
+  }
+
+  [Symbol.dispose](): void {
+    this.#pool[Symbol.dispose]();
+  }
+
+  #by(protocol: Protocol): Calls {
+    if (protocol === 'REST') return this.#byRest();
+    const { url: baseUrl } = this.#service;
+    return this.#byRpc(
+      protocol === 'gRPC' ? createGrpcTransport({ baseUrl }) : createConnectTransport({ baseUrl, httpVersion: '2' }),
+    );
+  }
+
+  #byRest(): Calls {
+    const { tenant, webhookId, authToken } = this.#subjects;
+    const call = async (method: string, path: string, body?: unknown, expected = 200) => {
+      const reply = await this.#pool.exchange<{ message: string }>(method, path, body);
+      if (reply.status === expected) return 'ok';
+      const isAsDocumented =
+        reply.headers['retry-after'] === '1' &&
+        JSON.stringify(reply.body) === '{"status":false,"message":"Service unavailable"}';
+      return reply.status === 503 && isAsDocumented ? 'unavailable' : `${reply.status} ${JSON.stringify(reply.body)}`;
+    };
+    const login = { redirectUri: REDIRECT_URI, state: 'state' };
+    return {
+      GenerateAuthUrl: () => call('POST', `/api/oauth/generate-auth-url?clientId=${tenant.clientId}`, login),
+      ExchangeToken: () => call('POST', '/api/oauth/exchange', { authToken }),
+      GetWebhook: () => call('GET', `/api/webhooks/${webhookId}`),
+      DeleteEvent: () => {
+        const eventId = this.#events.pop();
+        return call('DELETE', `/api/events/${eventId ?? randomUUID()}`, undefined, eventId ? 200 : 404);
+      },
+    };
+  }
+
+  #byRpc(transport: Transport): Calls {
+    const { tenant, user, webhookId, authToken, eventId } = this.#subjects;
+    const headers = { 'x-api-key': tenant.apiKey };
+    const auth = createClient(AuthService, transport);
+    const webhooks = createClient(WebhookService, transport);
+    const events = createClient(EventService, transport);
+    const login = { clientId: tenant.clientId, redirectUri: REDIRECT_URI, state: 'state' };
+    const webhook = { url: 'https://example.com', ownerId: user.id };
+    return {
+      GenerateAuthUrl: () => outcomeOf(auth.generateAuthUrl(login, { headers })),
+      ExchangeToken: () => outcomeOf(auth.exchangeToken({ authToken }, { headers })),
+      GetWebhook: () => outcomeOf(webhooks.getWebhook({ webhookId }, { headers })),
+      CreateWebhook: () => outcomeOf(webhooks.createWebhook(webhook, { headers })),
+      CreateEvent: async () => {
+        const created = randomUUID();
+        const outcome = await outcomeOf(events.createEvent({ eventId: created }, { headers }));
+        if (outcome === 'ok') this.#events.push(created);
+        return outcome;
+      },
+      CheckIn: () => outcomeOf(events.checkIn({ eventId, attendeeId: randomUUID() }, { headers })),
+      DeleteEvent: async () => {
+        const known = this.#events.pop();
+        const outcome = await outcomeOf(events.deleteEvent({ eventId: known ?? randomUUID() }, { headers }));
+        return !known && outcome === 'not found' ? 'ok' : outcome;
+      },
+    };
+  }
+}
+
+async function outcomeOf(response: Promise<unknown>): Promise<string> {
+  try {
+    await response;
+    return 'ok';
+  } catch (error) {
+    const { code, rawMessage, metadata } = ConnectError.from(error);
+    if (code === Code.NotFound) return 'not found';
+    const isAsDocumented = rawMessage === 'Service unavailable' && metadata.get('retry-after') === '1';
+    return code === Code.Unavailable && isAsDocumented ? 'unavailable' : `${Code[code]} ${rawMessage}`;
+  }
+}

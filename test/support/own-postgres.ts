@@ -1,0 +1,66 @@
+/** A Postgres of the test's own, to be killed and brought back on the same port with the same data. */
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded.ts';
+
+const PATIENCE_MS = 20_000;
+
+export class OwnPostgres implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #server: EmbeddedPostgres;
+
+  private constructor(directory: string, server: EmbeddedPostgres) {
+    this.#directory = directory;
+    this.#server = server;
+  }
+
+  static async start(): Promise<OwnPostgres> {
+    const directory = await mkdtemp(join(tmpdir(), 'usher-own-postgres-'));
+    return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** kill -9. It stays away until `bringBack`, though it is started again and again: a file that it needs is missing. */
+  async kill(): Promise<void> {
+    const [pid] = (await readFile(join(this.#directory, 'postgres/postmaster.pid'), 'utf8')).split('\n');
+    await rename(this.#control, `${this.#control}.away`);
+    process.kill(Number(pid), 'SIGKILL');
+  }
+
+  /** Resolves when it accepts connections. */
+  async bringBack(): Promise<void> {
+    await rename(`${this.#control}.away`, this.#control);
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await this.#answers())) {
+      if (performance.now() > deadline) throw new Error('Postgres has not come back');
+      await sleep(10);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  get #control(): string {
+    return join(this.#directory, 'postgres/global/pg_control');
+  }
+
+  async #answers(): Promise<boolean> {
+    const client = postgres(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
+    try {
+      await client`select 1`;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await client.end({ timeout: 1 });
+    }
+  }
+}
