@@ -1,12 +1,17 @@
 /** A network that fails on demand, between the service and Postgres. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * `pass`: all is well. `freeze`: connections stay and are taken, but nothing comes through. `reset`:
- * connections break, and new ones do at once. `refuse`: connections break, and nobody listens.
+ * connections break, and new ones do at once. `close`: the same in good order. `refuse`: connections
+ * break, and nobody listens. `trickle`: a byte a second each way. `delay`: all comes through, later.
  */
-export type ProxyMode = 'pass' | 'freeze' | 'reset' | 'refuse';
+export type ProxyMode = 'pass' | 'freeze' | 'reset' | 'close' | 'refuse' | 'trickle' | 'delay';
+
+/** How long anything takes each way in the mode `delay`. */
+export const DELAY_MS = 50;
 
 export class TcpProxy implements AsyncDisposable {
   readonly #target: { host: string; port: number };
@@ -14,6 +19,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #mode: ProxyMode = 'pass';
+  #accepted = 0;
 
   private constructor(target: { host: string; port: number }, server: Server, port: number) {
     this.#target = target;
@@ -41,16 +47,22 @@ export class TcpProxy implements AsyncDisposable {
     return this.#sockets.size / 2;
   }
 
+  /** How many connections of the service there have ever been, those that broke at once included. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
   async setMode(mode: ProxyMode): Promise<void> {
     this.#mode = mode;
     if (mode === 'refuse' && this.#server.listening) this.#server.close();
     if (mode === 'reset' || mode === 'refuse') for (const socket of this.#sockets) socket.resetAndDestroy();
+    if (mode === 'close') for (const socket of this.#sockets) socket.end();
     if (mode === 'freeze') for (const socket of this.#sockets) socket.pause();
     if (mode !== 'refuse' && !this.#server.listening) {
       this.#server = await listen(this.#port);
       this.#server.on('connection', (client) => this.#accept(client));
     }
-    if (mode === 'pass') for (const socket of this.#sockets) socket.resume();
+    if (mode !== 'freeze') for (const socket of this.#sockets) socket.resume();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -58,6 +70,11 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #accept(client: Socket): void {
+    this.#accepted++;
+    if (this.#mode === 'close') {
+      client.on('error', () => {}).end();
+      return;
+    }
     if (this.#mode === 'reset' || this.#mode === 'refuse') {
       client.resetAndDestroy();
       return;
@@ -69,8 +86,12 @@ export class TcpProxy implements AsyncDisposable {
     ] as const) {
       this.#sockets.add(from);
       from.setNoDelay(true);
-      from.on('data', (chunk) => to.write(chunk));
-      from.on('end', () => to.end());
+      let passed = Promise.resolve();
+      from.on('data', (chunk: Buffer) => {
+        const dueAt = performance.now() + (this.#mode === 'delay' ? DELAY_MS : 0);
+        passed = passed.then(() => this.#pass(chunk, to, dueAt));
+      });
+      from.on('end', () => passed.then(() => to.end()));
       from.on('error', () => to.destroy());
       from.on('close', () => {
         this.#sockets.delete(from);
@@ -78,6 +99,18 @@ export class TcpProxy implements AsyncDisposable {
       });
       if (this.#mode === 'freeze') from.pause();
     }
+  }
+
+  async #pass(chunk: Buffer, to: Socket, dueAt: number): Promise<void> {
+    const earlyMs = dueAt - performance.now();
+    if (earlyMs > 0) await sleep(earlyMs);
+    let rest = chunk;
+    while (this.#mode === 'trickle' && rest.length > 1 && !to.destroyed) {
+      to.write(rest.subarray(0, 1));
+      rest = rest.subarray(1);
+      for (let waited = 0; waited < 1_000 && this.#mode === 'trickle'; waited += 50) await sleep(50);
+    }
+    if (!to.destroyed) to.write(rest);
   }
 }
 
