@@ -14,7 +14,7 @@ import { UsherProcess } from '../support/usher-process.ts';
 
 const KILLS = quickOrLong(40, 500);
 /** The longest pause between two of them. */
-const MAX_PAUSE_MS = quickOrLong(80, 200);
+const MAX_PAUSE_MS = quickOrLong(200, 300);
 const CALLERS = quickOrLong(9, 24);
 const PAUSE_MS = quickOrLong(10, 2);
 

@@ -6,7 +6,7 @@ export interface Lock extends AsyncDisposable {
 }
 
 /** Runs the statement in a transaction that stays open, with the locks it has taken, until it is released. */
-export async function holdLock({ sql }: TestDatabase, statement: string): Promise<Lock> {
+export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: string): Promise<Lock> {
   const held = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const transaction = sql.begin(async (inTransaction) => {

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { expect, test } from 'vitest';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { startLoad } from '../support/load.ts';
+import { holdLock } from '../support/lock.ts';
+import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
+import { createRandom, pick } from '../support/random.ts';
+import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
+import { UsherProcess } from '../support/usher-process.ts';
+
+const SOAK_MS = Number(process.env.SOAK_MINUTES ?? 10) * 60_000;
+const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 2 ** 32));
+const CALLERS = 34;
+const PAUSE_MS = 5;
+const WARM_UP_MS = 20_000;
+/** The time between faults, and the least and the most that one takes. */
+const CALM_MS = 3_000;
+const FAULT_MS = [500, 6_000] as const;
+/** For connections that fell silent to be given up. */
+const COOL_DOWN_MS = 15_000;
+const GROWTH_MB = 64;
+const GROWTH_FILES = 4;
+
+const MODES: readonly ProxyMode[] = ['reset', 'close', 'refuse', 'freeze', 'trickle', 'delay'];
+const TABLES = ['applications', 'api_keys', 'users', 'login_intents', 'sessions', 'webhooks', 'events', 'check_ins'];
+
+test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults leave no trace', async (context) => {
+  await using server = await OwnPostgres.start();
+  await using proxy = await TcpProxy.open(server.url);
+  await using usher = await UsherProcess.start(proxy.through(server.url));
+  using calls = new MixedCalls(usher, await createSubjects(usher));
+  const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
+  await sleep(WARM_UP_MS);
+  const before = { memoryMb: await usher.residentMemory(), files: await usher.openFiles() };
+
+  const random = createRandom(SEED);
+  const faults = faultsOf(server, proxy, random);
+  const happened: Record<string, number> = {};
+  const endAt = performance.now() + SOAK_MS;
+  while (performance.now() < endAt) {
+    const [name, fail] = pick(random, Object.entries(faults));
+    await fail(FAULT_MS[0] + random() * (FAULT_MS[1] - FAULT_MS[0]));
+    happened[name] = (happened[name] ?? 0) + 1;
+    await sleep(CALM_MS);
+    expect(usher.isRunning, usher.output).toBe(true);
+  }
+  await sleep(COOL_DOWN_MS);
+  const after = { memoryMb: await usher.residentMemory(), files: await usher.openFiles() };
+  const calm = load.answers.length;
+  await sleep(CALM_MS);
+  const answers = await load.stop();
+
+  const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
+  const failed = answers.filter(({ outcome }) => outcome === 'unavailable');
+  const faultsToTell = Object.entries(happened).map(([name, times]) => `${times} ${name}`);
+  report(context, {
+    tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls, seed ${SEED}: ${faultsToTell.join(', ')}`,
+    lost: `${odd.length} odd answers`,
+    figures: `${failed.length} calls unavailable, the longest ${answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
+  });
+  expect(odd.slice(0, 10)).toEqual([]);
+  expect(answers.slice(calm).filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
+  expect(after.memoryMb).toBeLessThan(before.memoryMb + GROWTH_MB);
+  expect(after.files).toBeLessThanOrEqual(before.files + GROWTH_FILES);
+  expect(usher.output).toBe('');
+});
+
+/** Each takes about as long as it is told. */
+function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
+  const withSql = async (act: (sql: postgres.Sql) => Promise<unknown>) => {
+    const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+    await act(sql).finally(() => sql.end({ timeout: 1 }));
+  };
+  return {
+    'kill -9': async (durationMs: number) => {
+      await server.kill();
+      await sleep(durationMs);
+      await server.bringBack();
+    },
+    'broken links': async (durationMs: number) => {
+      await proxy.setMode(pick(random, MODES));
+      await sleep(durationMs);
+      await proxy.setMode('pass');
+    },
+    'ended connections': (durationMs: number) =>
+      withSql(async (sql) => {
+        const until = performance.now() + durationMs;
+        while (performance.now() < until) {
+          await sql`select pg_terminate_backend(pid) from pg_stat_activity
+            where application_name like 'usher %' order by random() limit 1`;
+          await sleep(random() * 300);
+        }
+      }),
+    'locked tables': (durationMs: number) =>
+      withSql(async (sql) => {
+        await using _lock = await holdLock({ sql }, `lock table ${pick(random, TABLES)} in access exclusive mode`);
+        await sleep(durationMs);
+      }),
+  };
+}
