@@ -103,7 +103,8 @@ export class Lane {
 
   /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
-    if (this.#connection.isLost) this.#replace(this.#connection);
+    // Lost while it was idle. Where statements wait on it, they are about to fail, and the lane to rest.
+    if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);
     const connection = this.#connection;
     try {
       const rows = await connection.run(statement, parameters, deadline);

@@ -39,7 +39,7 @@ test('a statement that waits for a lock does not hold up those of other kinds be
 
 test('statements that are in the way of nobody wait until the lock is gone', async () => {
   await using database = open({ lanes: 2 });
-  const lock = await lockThings();
+  await using lock = await lockThings();
   const held = Array.from({ length: 6 }, () => outcomeOf(database.run(rename, { name: 'uno' }, soon())));
   await sleep(SETTLE_MS);
   const others = Array.from({ length: 5 }, () => outcomeOf(database.run(ping, {}, performance.now() + SETTLE_MS)));
@@ -65,7 +65,7 @@ test('only so many statements wait for a lock; more are unavailable at once', as
 
 test('a statement whose caller is gone is cancelled, and has no effect later', async () => {
   await using database = open({ lanes: 1 });
-  const lock = await lockThings();
+  await using lock = await lockThings();
   expect(await outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150))).toBe('unavailable');
   await sleep(SETTLE_MS);
   await lock.release();
