@@ -55,6 +55,7 @@ export interface LaneOptions {
 export class Lane {
   #connection: Connection;
   #restUntil = 0;
+  #isRetired = false;
   #finished = 0;
   #finishedBefore = 0;
   #answeredBefore = 0;
@@ -103,6 +104,7 @@ export class Lane {
 
   /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    if (this.isResting) throw new DatabaseUnavailableError('The connection has just failed');
     // Lost while it was idle. Where statements wait on it, they are about to fail, and the lane to rest.
     if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);
     const connection = this.#connection;
@@ -133,13 +135,19 @@ export class Lane {
     if (this.#ticksUnanswered * TICK_MS > this.#patienceMs) this.#replaceLater(this.#connection);
   }
 
+  /** Once its connection is lost, the lane does not connect again. */
+  retire(): void {
+    this.#isRetired = true;
+  }
+
   /** Nobody waits for statements any more: those under way have a moment to finish. */
   async close(): Promise<void> {
     await this.#connection.close();
   }
 
   #replaceLater(failed: Connection): void {
-    if (this.#connection === failed) this.#restUntil = this.#recovery.reserve();
+    if (this.#connection !== failed) return;
+    this.#restUntil = this.#isRetired ? Number.POSITIVE_INFINITY : this.#recovery.reserve();
     this.#replace(failed);
   }
 

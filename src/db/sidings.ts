@@ -93,6 +93,7 @@ export class Sidings {
 
   #setAside(lane: Lane, statement: Statement<unknown>): void {
     this.#relieve(lane);
+    lane.retire();
     if (this.#held.has(statement)) this.#leaving.add(lane);
     else this.#held.set(statement, lane);
   }
