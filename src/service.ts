@@ -21,6 +21,7 @@ import { openListener } from './net/listener.ts';
 import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
 import { createOperationsAdapter } from './rest/operations.ts';
 import { createRpcAdapter } from './rpc/adapter.ts';
+import { Admission } from './rpc/admission.ts';
 import { createGrpcLane } from './rpc/grpc-lane.ts';
 import { createServices } from './rpc/services.ts';
 import { completeSecrets, type Secrets } from './secrets.ts';
@@ -73,6 +74,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const authPageUrl = config.authPageUrl ?? ownPageUrl;
   const services = createServices({
     adminKey: secrets.adminKey,
+    admission: new Admission(config.requestTimeoutMs),
     apiKeys: new ApiKeys(),
     authPageUrl,
     cipher,

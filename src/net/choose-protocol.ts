@@ -6,9 +6,9 @@ const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /**
  * Which protocol the connection speaks: over TLS the one negotiated by ALPN; in cleartext HTTP/2 when
  * the first bytes are its preface (RFC 9113, section 3.4), which are put back for the server to read.
- * `none` when the connection ends, or `timeoutMs` pass, before that is known.
+ * `none` when the connection ends before that is known.
  */
-export async function chooseProtocol(socket: Socket, timeoutMs: number): Promise<'h2' | 'http/1.1' | 'none'> {
+export async function chooseProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
   if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 
   const { promise, resolve } = Promise.withResolvers<'h2' | 'http/1.1' | 'none'>();
@@ -21,13 +21,11 @@ export async function chooseProtocol(socket: Socket, timeoutMs: number): Promise
     else if (common === HTTP2_PREFACE.length) resolve('h2');
   };
   const onEnd = () => resolve('none');
-  const timer = setTimeout(onEnd, timeoutMs);
   socket.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
   // What arrived before we listened makes no event.
   onReadable();
 
   const protocol = await promise;
-  clearTimeout(timer);
   socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd);
   if (protocol === 'none') socket.destroy();
   else socket.unshift(seen);

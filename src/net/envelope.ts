@@ -1,5 +1,7 @@
 /** Interface, "Common response envelope": the shape of every REST reply, errors included. */
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { HttpExchange } from './exchange.ts';
 import { sendJson } from './reply.ts';
 
@@ -41,4 +43,19 @@ export function rawFailure(status: number, message: string, requestId: string): 
     '',
     json,
   ].join('\r\n');
+}
+
+/** The answers Node gives without a body, in the envelope. */
+export function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const [status, message]: [number, string] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'Request header fields too large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'Request timeout']
+        : [400, 'Bad request'];
+  socket.end(rawFailure(status, message, randomUUID()));
 }

@@ -1,6 +1,7 @@
 /** The half of the listener that speaks HTTP/2. */
 import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import type { BlockList } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
+import { type Connection, PATIENCE_MS, SWEEP_MS } from './connections.ts';
 import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from './exchange.ts';
 
 /** Node keeps to it by itself over HTTP/1.1 only. */
@@ -12,21 +13,68 @@ const OPTIONS = {
   maxSessionMemory: 10,
 };
 
+export interface Http2Side {
+  readonly server: Http2Server;
+  readonly sessions: ReadonlySet<ServerHttp2Session>;
+  /** Takes over a connection that speaks HTTP/2. */
+  accept(socket: Socket, connection: Connection): void;
+}
+
 /** A server that others bring its connections to, and the sessions it has. */
-export function createHttp2Server(keepAliveTimeoutMs: number): {
-  server: Http2Server;
-  sessions: Set<ServerHttp2Session>;
-} {
+export function createHttp2Server(): Http2Side {
   const server = createServer(OPTIONS);
   const sessions = new Set<ServerHttp2Session>();
+  let arriving: Connection | undefined;
   server.on('session', (session) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
-    session.setTimeout(keepAliveTimeoutMs, () => session.close());
+    if (arriving) watch(session, arriving);
   });
   server.on('sessionError', () => {});
-  return { server, sessions };
+  return {
+    server,
+    sessions,
+    accept(socket, connection) {
+      // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
+      socket.allowHalfOpen = false;
+      arriving = connection;
+      server.emit('connection', socket);
+    },
+  };
+}
+
+/** Ends streams that wait too long for their client: to send its request, or to take the reply. */
+function watch(session: ServerHttp2Session, connection: Connection): void {
+  const waitedSweeps = new Map<ServerHttp2Stream, number>();
+  session.on('stream', (stream) => {
+    waitedSweeps.set(stream, 0);
+    connection.begin();
+    stream.once('close', () => {
+      waitedSweeps.delete(stream);
+      connection.finish();
+    });
+  });
+  connection.end = () => session.close();
+  connection.onSweep = () => {
+    for (const [stream, sweeps] of waitedSweeps) {
+      const isWaiting = stream.writableLength > 0 || stream.state.remoteClose === 0;
+      waitedSweeps.set(stream, isWaiting ? sweeps + 1 : 0);
+      if (!isWaiting || (sweeps + 1) * SWEEP_MS < PATIENCE_MS) continue;
+      stream.close(constants.NGHTTP2_CANCEL);
+      session.close();
+    }
+  };
+}
+
+/**
+ * Ends the session without losing a stream that is on its way to us: a client that has acknowledged
+ * that there is room for none has sent its last. A GOAWAY at once would leave those unanswered.
+ */
+export function drainSession(session: ServerHttp2Session): void {
+  if (!session.closed && !session.destroyed) {
+    session.settings({ maxConcurrentStreams: 0 }, () => session.close());
+  }
 }
 
 /**

@@ -7,9 +7,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { BlockList, Socket } from 'node:net';
+import { type BlockList, Server as NetServer, type Socket } from 'node:net';
 import { chooseProtocol } from './choose-protocol.ts';
-import { rawFailure, sendFailure } from './envelope.ts';
+import { Connections, PATIENCE_MS, SWEEP_MS } from './connections.ts';
+import { answerUnparsable, rawFailure, sendFailure } from './envelope.ts';
 import {
   createExchange,
   type HttpHandler,
@@ -19,7 +20,7 @@ import {
   type NodeResponse,
   type StreamHandler,
 } from './exchange.ts';
-import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
+import { createHttp2Server, drainSession, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -38,29 +39,30 @@ export interface Listener {
   close(timeoutMs: number): Promise<void>;
 }
 
-/** How long a connection may take to say what it wants, and a request to arrive. */
-const ARRIVAL_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_TIMEOUT_MS = 60_000;
+/** How long a client of TLS may take to say so. */
+const HANDSHAKE_TIMEOUT_MS = 5_000;
+
+/** How long requests that were sent before their client knew that we are closing may take to get here. */
+const CLOSING_GRACE_MS = 500;
 
 const HTTP1_OPTIONS = {
-  headersTimeout: ARRIVAL_TIMEOUT_MS,
-  requestTimeout: ARRIVAL_TIMEOUT_MS,
-  keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-  connectionsCheckingInterval: 1_000,
+  headersTimeout: PATIENCE_MS,
+  requestTimeout: PATIENCE_MS,
+  connectionsCheckingInterval: SWEEP_MS,
   // A missing Host is ours to answer.
   requireHostHeader: false,
 } satisfies ServerOptions;
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openListener({ host, port, tls, trustedProxies }: ListenerOptions): Promise<Listener> {
-  const http2 = createHttp2Server(KEEP_ALIVE_TIMEOUT_MS);
+  const http2 = createHttp2Server();
   // The server that listens speaks HTTP/1.1; its connections go to the other where they ask for it.
   const http1: Server = tls
     ? createHttpsServer({
         ...HTTP1_OPTIONS,
         ...tls,
         ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: ARRIVAL_TIMEOUT_MS,
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       })
     : createHttpServer(HTTP1_OPTIONS);
   const connected = tls ? 'secureConnection' : 'connection';
@@ -73,19 +75,20 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  const connections = new Connections();
+  const sweeping = setInterval(() => {
+    http1.keepAliveTimeout = connections.sweep();
+  }, SWEEP_MS).unref();
   /** Connections that have not said yet which protocol they speak. */
   const undecided = new Set<Socket>();
   http1.on(connected, async (socket: Socket) => {
     socket.on('error', () => socket.destroy());
     undecided.add(socket);
     await ready;
-    const protocol = await chooseProtocol(socket, ARRIVAL_TIMEOUT_MS);
+    const connection = connections.add(socket);
+    const protocol = await chooseProtocol(socket);
     undecided.delete(socket);
-    if (protocol === 'h2') {
-      // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
-      socket.allowHalfOpen = false;
-      http2.server.emit('connection', socket);
-    }
+    if (protocol === 'h2') http2.accept(socket, connection);
     if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
   });
   http1.on('tlsClientError', (_error, socket) => socket.destroy());
@@ -93,6 +96,10 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
 
   const active = new Set<NodeResponse>();
   let isDraining = false;
+  let isGraceOver = false;
+  http2.server.on('session', (session) => {
+    if (isDraining) drainSession(session);
+  });
   http1.on('clientError', (error, socket: Socket) => {
     const pending = [...active].find((response) => response.socket === socket);
     // What was asked before is answered first, unless it is its body that cannot be parsed.
@@ -109,18 +116,24 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     port: address.port,
 
     serve(handler, handleStream, onError) {
-      const answer = async (request: NodeRequest, response: NodeResponse) => {
+      const begin = (request: NodeRequest, response: NodeResponse) => {
+        // Over HTTP/2 it is the stream that counts.
+        const connection = 'stream' in response ? undefined : connections.of(request.socket);
+        connection?.begin();
         active.add(response);
         response.once('close', () => {
+          connection?.finish();
           active.delete(response);
-          if (isDraining) http1.closeIdleConnections();
+          if (isGraceOver) http1.closeIdleConnections();
         });
         response.on('error', () => {});
         request.on('error', () => {});
         if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
-
-        const exchange = createExchange(request, response, trustedProxies);
         if ('stream' in response) endUnreadStream(response.stream);
+        return createExchange(request, response, trustedProxies);
+      };
+      const answer = async (request: NodeRequest, response: NodeResponse) => {
+        const exchange = begin(request, response);
         if (headerBytesOf(request.rawHeaders) > MAX_HEADER_BYTES) {
           return sendFailure(exchange, 431, 'Request header fields too large');
         }
@@ -132,15 +145,19 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
           if (!response.headersSent) sendFailure(exchange, 500, 'Internal error');
         }
       };
-      http1.on('request', answer);
-      http1.on('checkContinue', (request, response) => {
-        response.writeContinue();
-        answer(request, response);
+      for (const server of [http1, http2.server]) {
+        server.on('request', answer);
+        server.on('checkContinue', (request: NodeRequest, response: NodeResponse) => {
+          response.writeContinue();
+          answer(request, response);
+        });
+        server.on('checkExpectation', (request: NodeRequest, response: NodeResponse) => {
+          sendFailure(begin(request, response), 417, 'Expectation failed');
+        });
+      }
+      http2.server.on('connect', (request: NodeRequest, response: NodeResponse) => {
+        sendFailure(begin(request, response), 405, 'Method not allowed');
       });
-      http1.on('checkExpectation', (request, response) => {
-        sendFailure(createExchange(request, response, trustedProxies), 417, 'Expectation failed');
-      });
-      http2.server.on('request', answer);
       offerStreams(http2.server, handleStream, trustedProxies);
       start();
     },
@@ -148,31 +165,26 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     async close(timeoutMs) {
       isDraining = true;
       const closed = once(http1, 'close');
-      http1.close();
+      // The server's own `close` would end idle connections too, with requests that are on their way.
+      NetServer.prototype.close.call(http1);
       for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
-      for (const socket of undecided) socket.destroy();
-      for (const session of http2.sessions) session.close();
+      for (const session of http2.sessions) drainSession(session);
+      const grace = setTimeout(() => {
+        isGraceOver = true;
+        http1.closeIdleConnections();
+        for (const socket of undecided) socket.destroy();
+        for (const session of http2.sessions) session.close();
+      }, CLOSING_GRACE_MS);
       const timer = setTimeout(() => {
         for (const session of http2.sessions) session.destroy();
         for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;
+      clearTimeout(grace);
       clearTimeout(timer);
+      clearInterval(sweeping);
+      // Ends its timers as well.
+      http1.close();
     },
   };
-}
-
-/** The answers Node gives without a body, in the envelope. */
-function answerUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const [status, message]: [number, string] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Request header fields too large']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'Request timeout']
-        : [400, 'Bad request'];
-  socket.end(rawFailure(status, message, randomUUID()));
 }

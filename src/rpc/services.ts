@@ -11,6 +11,7 @@ import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import type { ApiKeys } from '../core/auth/authenticate-application.ts';
 import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './admin-handlers.ts';
+import type { Admission } from './admission.ts';
 import { createAuthHandlers } from './auth-handlers.ts';
 import { type Register, registerOpenService, registerProcedures } from './connect-services.ts';
 import { createEventHandlers } from './event-handlers.ts';
@@ -22,6 +23,7 @@ import { createWebhookHandlers } from './webhook-handlers.ts';
 
 export interface ServiceParts {
   readonly adminKey: string;
+  readonly admission: Admission;
   readonly apiKeys: ApiKeys;
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
@@ -41,6 +43,7 @@ export interface Services {
 
 export function createServices({
   adminKey,
+  admission,
   apiKeys,
   authPageUrl,
   cipher,
@@ -51,12 +54,13 @@ export function createServices({
 }: ServiceParts): Services {
   const applications = createApplicationGate(apiKeys);
   const admins = createAdminGate(adminKey);
-  const procedures = [
+  const ofApplications = [
     ...createProcedures(AuthService, createAuthHandlers(tokens, authPageUrl), applications),
     ...createProcedures(WebhookService, createWebhookHandlers(cipher), applications),
     ...createProcedures(EventService, createEventHandlers(), applications),
-    ...createProcedures(AdminService, createAdminHandlers(tokens, apiKeys), admins),
   ];
+  const ofAdmins = createProcedures(AdminService, createAdminHandlers(tokens, apiKeys), admins);
+  const procedures = [...ofApplications.map((procedure) => admission.limit(procedure)), ...ofAdmins];
 
   const described = [AuthService, WebhookService, EventService, AdminService, Health, ServerReflection];
   const names = described.map((service) => service.typeName);

@@ -279,6 +279,12 @@ describe('over HTTP/2', () => {
     ),
     { title: 'TRACE', headers: { ':method': 'TRACE' }, status: 405, message: 'Method not allowed' },
     { title: 'OPTIONS', headers: { ':method': 'OPTIONS' }, status: 405, message: 'Method not allowed' },
+    {
+      title: 'an expectation that nobody knows',
+      headers: { expect: 'a miracle' },
+      status: 417,
+      message: 'Expectation failed',
+    },
     { title: 'a path that has no route', headers: { ':path': '/api/nothing' }, status: 404, message: 'Not found' },
     {
       title: 'a percent-encoded NUL',
@@ -326,6 +332,14 @@ describe('over HTTP/2', () => {
 
     expectFailure(await client.exchange({ ...good, ...headers }, body), status, { message });
     expectWebhook(await client.exchange(good));
+  });
+
+  test('405 for CONNECT, and the connection is of use afterwards', async () => {
+    using client = openHttp2Session(service.url);
+    const stream = client.session.request({ ':method': 'CONNECT', ':authority': 'localhost:443' });
+
+    expectFailure(await readReply(stream), 405, { message: 'Method not allowed' });
+    expectWebhook(await client.exchange({ ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey }));
   });
 
   test.each(['a b', '', 'user@localhost'])(

@@ -1,0 +1,86 @@
+/** Every connection there is. Nobody may hold one for nothing. */
+import type { Socket } from 'node:net';
+
+/** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
+export const PATIENCE_MS = 8_000;
+/** How long a connection may be of no use between requests. */
+const KEEP_ALIVE_MS = 60_000;
+/** As many connections may lie idle for that long; with more, all of them have no longer than anyone else. */
+const ROOM = 256;
+/** What is announced to clients is less by this, so that they are not the ones who are late. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+export const SWEEP_MS = 1_000;
+
+/** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
+export class Connection {
+  #requests = 0;
+  #idleSince = performance.now();
+  #hasAsked = false;
+  #waitedSweeps = 0;
+  readonly socket: Socket;
+  /** Ends it without harm to what is under way. */
+  end: () => void;
+  /** What else there is to look after at every sweep. */
+  onSweep = (): void => {};
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    this.end = () => socket.destroy();
+  }
+
+  get isIdle(): boolean {
+    return this.#requests === 0;
+  }
+
+  /** A request has come, head and all. */
+  begin(): void {
+    this.#requests++;
+    this.#hasAsked = true;
+  }
+
+  /** It has been answered, or is gone. */
+  finish(): void {
+    this.#requests--;
+    if (this.isIdle) this.#idleSince = performance.now();
+  }
+
+  sweep(now: number, keepAliveMs: number): void {
+    // Bytes that the kernel does not take, sweep after sweep: the client does not read.
+    this.#waitedSweeps = this.socket.writableLength > 0 ? this.#waitedSweeps + 1 : 0;
+    const idleMs = this.isIdle ? now - this.#idleSince : 0;
+    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.socket.destroy();
+    // One that has not gone when it was ended has had its chance.
+    else if (idleMs > keepAliveMs + PATIENCE_MS) this.socket.destroy();
+    else if (idleMs >= (this.#hasAsked ? keepAliveMs : PATIENCE_MS)) this.end();
+    else this.onSweep();
+  }
+}
+
+export class Connections {
+  readonly #all = new Set<Connection>();
+  readonly #bySocket = new WeakMap<Socket, Connection>();
+  #crowdedUntil = 0;
+
+  add(socket: Socket): Connection {
+    const connection = new Connection(socket);
+    this.#all.add(connection);
+    this.#bySocket.set(socket, connection);
+    socket.once('close', () => this.#all.delete(connection));
+    return connection;
+  }
+
+  of(socket: Socket): Connection | undefined {
+    return this.#bySocket.get(socket);
+  }
+
+  /** To be called every SWEEP_MS. Returns the keep-alive timeout to announce, in milliseconds. */
+  sweep(): number {
+    const now = performance.now();
+    // Once they are too many, all that are idle go: not only as many as are too many.
+    if (this.#all.size > ROOM) this.#crowdedUntil = now + KEEP_ALIVE_MS;
+    const keepAliveMs = now < this.#crowdedUntil ? PATIENCE_MS : KEEP_ALIVE_MS;
+    for (const connection of this.#all) connection.sweep(now, keepAliveMs);
+    return keepAliveMs - KEEP_ALIVE_MARGIN_MS;
+  }
+}
