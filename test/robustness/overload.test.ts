@@ -1,0 +1,194 @@
+/** More calls than can be answered: those that are let in are answered in time, and the others at once. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { openHttp1Client } from '../bench/load/http1-client.ts';
+import { openHttp2Client } from '../bench/load/http2-client.ts';
+import { grpc } from '../bench/protocols/grpc.ts';
+import type { Protocol, WireReply } from '../bench/protocols/protocol.ts';
+import { rest } from '../bench/protocols/rest.ts';
+import { startArrivals } from '../support/arrivals.ts';
+import { type ChildService, startChildService } from '../support/child-service.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { request } from '../support/http.ts';
+import { type Http2Reply, openHttp2Session } from '../support/http2-session.ts';
+import { type Answer, type Load, startLoad } from '../support/load.ts';
+import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
+
+/** The longest a call may take, and how soon after an overload all is well again. */
+const DEADLINE_MS = 5_000;
+const RECOVERY_MS = 2_000;
+/** How long a statement takes in the slow database, and so how many its two lanes do in a second. */
+const STATEMENT_SECONDS = 0.05;
+const CAPACITY = 2 / STATEMENT_SECONDS;
+/** Twice as many calls at a time as are let in. */
+const CALLERS = 2_000;
+
+let database: TestDatabase;
+let service: ChildService;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  service = await startChildService(database.url, { DATABASE_LANES: '2' });
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+describe.each([rest, grpc])('over $name', (protocol) => {
+  test('when Postgres gets twice what it can do, the excess costs it nothing', async (context) => {
+    await using caller = await openCaller(protocol, 500);
+    await using slow = await slowDown(database);
+    const bystander = startBystander();
+    const arrivals = startArrivals(caller.call, 2 * CAPACITY);
+    await sleep(quickOrLong(1_500, 60_000));
+    expectRefusal(await caller.refusal());
+    const answers = await arrivals.stop();
+
+    await expectMastered(context, { answers, bystander, caller });
+    expect(await slow.statements()).toBe(caller.served());
+  });
+
+  test('when there are twice as many calls at a time as are let in', async (context) => {
+    await using caller = await openCaller(protocol, CALLERS);
+    const bystander = startBystander();
+    const load = startLoad({ login: caller.call }, { callers: CALLERS });
+    await sleep(quickOrLong(1_000, 30_000));
+    const answers = await load.stop();
+
+    await expectMastered(context, { answers, bystander, caller });
+  });
+});
+
+interface Caller extends AsyncDisposable {
+  /** Resolves to `served` or `refused`, or to the status where it is another. */
+  call(): Promise<string>;
+  /** A call that is refused, made as soon as one is. */
+  refusal(): Promise<Http2Reply>;
+  /** How many calls have been served in all. */
+  served(): number;
+}
+
+async function openCaller(protocol: Protocol, concurrency: number): Promise<Caller> {
+  const { clientId, apiKey } = await createTenant(service);
+  const fields = { clientId, redirectUri: REDIRECT_URI, state: 'state' };
+  const { method, path, body, ...wire } = protocol.encode(AuthService.method.generateAuthUrl, fields);
+  const headers = { ...wire.headers, 'x-api-key': apiKey };
+  const client = await (protocol.httpVersion === '2'
+    ? openHttp2Client(service.port, concurrency / 200)
+    : openHttp1Client(service.port, concurrency));
+  const session = openHttp2Session(service.url);
+  let served = 0;
+  const judge = ({ status, grpcStatus = status === 200 ? '0' : undefined }: WireReply): string => {
+    if (status === 503 || grpcStatus === '14') return 'refused';
+    if (grpcStatus !== '0') return `${status} ${grpcStatus}`;
+    served++;
+    return 'served';
+  };
+  return {
+    call: async () => judge(await client.send({ method, path, headers, body })),
+    async refusal() {
+      for (;;) {
+        const reply = await session.exchange({ ':method': method, ':path': path, ...headers }, body);
+        const grpcStatus = reply.trailers['grpc-status'];
+        if (judge({ status: reply.status, grpcStatus, body: reply.bytes }) === 'refused') return reply;
+      }
+    },
+    served: () => served,
+    async [Symbol.asyncDispose]() {
+      session[Symbol.dispose]();
+      client.close();
+    },
+  };
+}
+
+function expectRefusal({ status, headers, trailers, body }: Http2Reply): void {
+  if (status === 503) {
+    expect(headers).toMatchObject({ 'retry-after': '1', 'content-type': 'application/json' });
+    expect(JSON.parse(body)).toEqual({ status: false, message: 'Service unavailable' });
+  } else {
+    expect(trailers).toMatchObject({ 'grpc-status': '14', 'retry-after': '1' });
+  }
+}
+
+/** Those who look after the service, who are never refused. */
+function startBystander(): Load {
+  const admin = adminClient(service);
+  const get = (path: string) => async () => String((await request(service.url, { path })).status);
+  const createUser = async () => {
+    const name = randomBytes(8).toString('hex');
+    await admin.createUser({ email: `${name}@example.com`, walletAddress: `0x${'0'.repeat(40)}` });
+    return '200';
+  };
+  return startLoad({ alive: get('/healthz'), ready: get('/readyz'), createUser }, { callers: 3, pauseMs: 200 });
+}
+
+/** Makes every login intent take its time, and counts them, those of statements that fail included. */
+async function slowDown({ sql }: TestDatabase): Promise<AsyncDisposable & { statements(): Promise<number> }> {
+  await sql.unsafe(`
+    create sequence slow_statements;
+    create function take_time() returns trigger language plpgsql as $$
+      begin
+        perform nextval('slow_statements'), pg_sleep(${STATEMENT_SECONDS});
+        return new;
+      end $$;
+    create trigger slow before insert on login_intents for each row execute function take_time()`);
+  return {
+    async statements() {
+      const [row] = await sql<{ last: number }[]>`select last_value::int as last from slow_statements`;
+      return row?.last ?? 0;
+    },
+    async [Symbol.asyncDispose]() {
+      await sql.unsafe('drop function take_time cascade; drop sequence slow_statements');
+    },
+  };
+}
+
+interface Overload {
+  readonly answers: readonly Answer[];
+  readonly bystander: Load;
+  readonly caller: Caller;
+}
+
+async function expectMastered(context: TestContext, { answers, bystander, caller }: Overload): Promise<void> {
+  const recoveredMs = await recover(caller);
+  const others = await bystander.stop();
+  const timesOf = (outcome: string) => answers.filter((answer) => answer.outcome === outcome).map((a) => a.tookMs);
+  const served = timesOf('served');
+  const refused = timesOf('refused');
+  const lost = answers.length - served.length - refused.length;
+  report(context, {
+    tried: `${answers.length} calls: ${context.task.suite?.name}, ${context.task.name}`,
+    lost: lost === 0 ? 'nothing' : `${lost} calls`,
+    figures: `served ${summarize(served)}; refused ${summarize(refused)}; well after ${Math.round(recoveredMs)} ms`,
+  });
+  const known = ['served', 'refused'];
+  expect(answers.map(({ outcome }) => outcome).filter((outcome) => !known.includes(outcome))).toEqual([]);
+  expect(served.length).toBeGreaterThan(0);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(Math.max(...served)).toBeLessThan(DEADLINE_MS);
+  expect(recoveredMs).toBeLessThan(RECOVERY_MS);
+  // Readiness asks Postgres, and says so when there is no answer within its second.
+  expect(others.filter(({ call, outcome }) => outcome !== '200' && call !== 'ready')).toEqual([]);
+  expect(others.filter(({ call, outcome }) => outcome === '200' && call === 'ready')).not.toEqual([]);
+}
+
+/** How long it takes until ten calls in a row are served. */
+async function recover({ call }: Caller): Promise<number> {
+  const startedAt = performance.now();
+  for (let inARow = 0; inARow < 10; ) {
+    inARow = (await call()) === 'served' ? inARow + 1 : 0;
+    if (performance.now() - startedAt > 10 * RECOVERY_MS) break;
+  }
+  return performance.now() - startedAt;
+}
+
+function summarize(times: readonly number[]): string {
+  const sorted = [...times].sort((a, b) => a - b);
+  const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN);
+  return `${times.length} (p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms)`;
+}
