@@ -68,16 +68,6 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
 }
 
 /**
- * Ends the session without losing a stream that is on its way to us: a client that has acknowledged
- * that there is room for none has sent its last. A GOAWAY at once would leave those unanswered.
- */
-export function drainSession(session: ServerHttp2Session): void {
-  if (!session.closed && !session.destroyed) {
-    session.settings({ maxConcurrentStreams: 0 }, () => session.close());
-  }
-}
-
-/**
  * Once the reply is out, a client that goes on sending its request is told to stop. The last of a
  * reply are its trailers, sent in answer to the event that this waits for: listen to it first.
  */

@@ -20,7 +20,7 @@ import {
   type NodeResponse,
   type StreamHandler,
 } from './exchange.ts';
-import { createHttp2Server, drainSession, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
+import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -98,7 +98,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   let isDraining = false;
   let isGraceOver = false;
   http2.server.on('session', (session) => {
-    if (isDraining) drainSession(session);
+    if (isDraining) session.close();
   });
   http1.on('clientError', (error, socket: Socket) => {
     const pending = [...active].find((response) => response.socket === socket);
@@ -168,12 +168,11 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       // The server's own `close` would end idle connections too, with requests that are on their way.
       NetServer.prototype.close.call(http1);
       for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
-      for (const session of http2.sessions) drainSession(session);
+      for (const session of http2.sessions) session.close();
       const grace = setTimeout(() => {
         isGraceOver = true;
         http1.closeIdleConnections();
         for (const socket of undecided) socket.destroy();
-        for (const session of http2.sessions) session.close();
       }, CLOSING_GRACE_MS);
       const timer = setTimeout(() => {
         for (const session of http2.sessions) session.destroy();

@@ -14,9 +14,9 @@ import type { Procedure } from './procedures.ts';
 /** At no time more than these: they are a few tenths of a second of work when Postgres is quick. */
 const MOST = 1_000;
 /** As many are always let in, so that there are some to learn from. */
-const LEAST = 16;
+const LEAST = 32;
 /** The part of the time a call may take that it should take at most. */
-const PART = 0.1;
+const PART = 0.15;
 
 export class Admission {
   #limit = MOST;

@@ -1,0 +1,107 @@
+/** SIGTERM in the middle of the day: whatever has been begun is finished, and the process is gone in time. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
+import { type ChildService, startChildService } from '../support/child-service.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { GrpcClient } from '../support/grpc-client.ts';
+import { HttpPool } from '../support/http-pool.ts';
+import { startLoad } from '../support/load.ts';
+import { createTenant } from '../support/service.ts';
+
+const ROUNDS = quickOrLong(2, 20);
+const CALLERS = 32;
+/** How many calls have been answered when the signal comes. */
+const WARM_CALLS = 200;
+/** The service's own limit, and its grace for the database. */
+const SHUTDOWN_MS = 15_000;
+/** Of a call that was not to be: there is nobody to connect to, or the service says that it is busy. */
+const NOT_TAKEN = /ECONNREFUSED|^503$|UNAVAILABLE Service unavailable/;
+
+let database: TestDatabase;
+let apiKey: string;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  await using service = await startChildService(database.url);
+  ({ apiKey } = await createTenant(service));
+});
+
+afterAll(() => database[Symbol.asyncDispose]());
+
+/** Makes calls that create an event each. */
+interface Creator extends Disposable {
+  /** Resolves to `ok`, or to why not. */
+  createEvent(eventId: string): Promise<string>;
+}
+
+test.for([
+  { protocol: 'HTTP/1.1', open: openHttp1 },
+  { protocol: 'gRPC over HTTP/2', open: openGrpc },
+])(
+  'SIGTERM under load over $protocol drops no call, and ends the process in time',
+  async ({ protocol, open }, context) => {
+    const created: string[] = [];
+    const dropped: string[] = [];
+    let slowestExitMs = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      await using service = await startChildService(database.url);
+      using creator = open(service);
+      let made = 0;
+      const createEvent = async () => {
+        const eventId = `${protocol}-${round}-${made++}`;
+        const outcome = await creator.createEvent(eventId);
+        if (outcome === 'ok') created.push(eventId);
+        else if (!NOT_TAKEN.test(outcome)) dropped.push(`${eventId}: ${outcome}`);
+        return outcome;
+      };
+      const load = startLoad({ createEvent }, { callers: CALLERS });
+      while (load.answers.length < WARM_CALLS) await sleep(5);
+
+      const askedAt = performance.now();
+      expect(await service.end('SIGTERM')).toBe(0);
+      slowestExitMs = Math.max(slowestExitMs, performance.now() - askedAt);
+    }
+
+    const rows = await database.sql<{ id: string }[]>`select id from events where starts_with(id, ${protocol})`;
+    report(context, {
+      tried: `${ROUNDS} times SIGTERM under load over ${protocol}, ${created.length} calls answered`,
+      lost: dropped.length === 0 ? 'nothing' : `${dropped.length} calls`,
+      figures: `the slowest exit took ${Math.round(slowestExitMs)} ms`,
+    });
+    expect(dropped).toEqual([]);
+    // Neither was one answered that was not made, nor one made that was not answered.
+    expect(rows.map(({ id }) => id).sort()).toEqual(created.sort());
+    expect(slowestExitMs).toBeLessThan(SHUTDOWN_MS);
+  },
+);
+
+function openHttp1(service: ChildService): Creator {
+  const pool = new HttpPool(service, { 'x-api-key': apiKey }, { connections: CALLERS });
+  return {
+    async createEvent(eventId) {
+      const call = pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId });
+      return call.then(
+        ({ status }) => (status === 200 ? 'ok' : String(status)),
+        (error) => String(error.code ?? error),
+      );
+    },
+    [Symbol.dispose]: () => pool[Symbol.dispose](),
+  };
+}
+
+function openGrpc(service: ChildService): Creator {
+  const client = new GrpcClient(service);
+  return {
+    async createEvent(eventId) {
+      const message = create(CreateEventRequestSchema, { eventId });
+      const { code, details } = await client.unary(EventService.method.createEvent, message, {
+        headers: { 'x-api-key': apiKey },
+      });
+      return code === 'OK' ? 'ok' : `${code} ${details}`;
+    },
+    [Symbol.dispose]: () => client[Symbol.dispose](),
+  };
+}
