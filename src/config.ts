@@ -13,7 +13,6 @@ import {
   parseProxyList,
   parsePublicUrl,
   parseSmtpUrl,
-  parseWorkers,
   readText,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys, parseSigningKeys, type Secrets } from './secrets.ts';
@@ -37,7 +36,10 @@ export interface Config {
   /** Complete with `databaseUrl`; else what is missing is generated into `dataDir`. */
   readonly secrets: Partial<Secrets>;
   readonly trustedProxies: BlockList;
+  /** Connections to Postgres of each process. */
   readonly databaseLanes: number;
+  /** Processes that serve; a single one does so by itself. */
+  readonly workers: number;
   readonly logLevel: string;
   readonly requestTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
@@ -54,6 +56,11 @@ export class ConfigError extends Error {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
+/** The embedded Postgres takes 200; a few are for who looks after it. */
+const MAX_EMBEDDED_CONNECTIONS = 190;
+
+/** Those that hold a secret themselves, not the name of its file. */
+export const SECRET_SETTINGS = ['ADMIN_KEY', 'DATABASE_URL', 'SMTP_URL'];
 
 /** Pure but for `readFile`, which returns a file's text. Throws a ConfigError. */
 export function readConfig(env: Record<string, string | undefined>, readFile: (path: string) => string): Config {
@@ -103,7 +110,11 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
   if (!env.AUTH_ISSUER !== !env.AUTH_JWKS_URL) problems.push('AUTH_ISSUER and AUTH_JWKS_URL must be set together');
   if (env.AUTH_ISSUER && env.AUTH_ISSUER === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
 
-  read('WORKERS', parseWorkers);
+  const databaseLanes = read('DATABASE_LANES', integerBetween(1, 64)) ?? 4;
+  const workers = read('WORKERS', integerBetween(1, 64)) ?? 1;
+  if (!env.DATABASE_URL && workers * databaseLanes > MAX_EMBEDDED_CONNECTIONS) {
+    problems.push(`WORKERS times DATABASE_LANES must be at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`);
+  }
 
   const config: Config = {
     host: read('HOST', (host) => host) ?? '127.0.0.1',
@@ -117,7 +128,8 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
     dataDir: read('DATA_DIR', (directory) => directory) ?? '.data',
     secrets: Object.fromEntries(Object.entries(secrets).filter(([, secret]) => secret !== undefined)),
     trustedProxies: read('TRUSTED_PROXIES', parseProxyList) ?? parseTrustedProxies([]),
-    databaseLanes: read('DATABASE_LANES', integerBetween(1, 64)) ?? 4,
+    databaseLanes,
+    workers,
     logLevel: read('LOG_LEVEL', oneOf(LOG_LEVELS)) ?? 'info',
     requestTimeoutMs: read('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS)) ?? 5_000,
     shutdownTimeoutMs: read('SHUTDOWN_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS)) ?? 10_000,

@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { describeDemo } from './demo/demo.ts';
-import { startService } from './service.ts';
-
-/** How long the database may take to close once the last call is done. */
-const CLOSE_GRACE_MS = 5_000;
+import { type Service, startService } from './service.ts';
+import { createShutdown } from './shutdown.ts';
 
 const PARENT_CHECK_MS = 500;
 
@@ -13,25 +11,23 @@ if (existsSync('.env')) loadEnvFile('.env');
 
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-  const service = await startService(config);
+  const service = await start(config);
   if (service.demo)
     process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
 
-  let isClosing = false;
-  const close = async () => {
-    // A Ctrl-C below npm arrives twice.
-    if (isClosing) return;
-    isClosing = true;
-    // What is still open when the time is up, a database that hangs for one, is left behind.
-    setTimeout(() => process.exit(1), config.shutdownTimeoutMs + CLOSE_GRACE_MS).unref();
-    await service.close();
-    process.exit(0);
-  };
+  const close = createShutdown(service, config.shutdownTimeoutMs);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
   if (process.env.npm_lifecycle_event) closeWithParent(close);
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
+}
+
+async function start(config: Config): Promise<Service> {
+  if (config.workers === 1) return startService(config);
+  // Who needs one process only is spared what several take.
+  const { startWorkers } = await import('./workers/primary.ts');
+  return startWorkers(config);
 }
 
 /** npm that is ended by a signal does not pass it on, and would leave us behind. */

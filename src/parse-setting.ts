@@ -71,11 +71,6 @@ export function integerBetween(min: number, max: number): (text: string) => numb
   };
 }
 
-/** There is one process so far; who asks for more is told so. */
-export function parseWorkers(text: string): void {
-  if (text !== '1') throw new Error('must be 1: more than one process is not supported yet');
-}
-
 export function oneOf(values: readonly string[]): (text: string) => string {
   return (text) => {
     if (!values.includes(text)) throw new Error(`must be one of ${values.join(', ')}`);

@@ -8,10 +8,9 @@ import { deriveLoginCodeKeys } from './core/auth/login-code.ts';
 import { keepHouse } from './core/housekeeping.ts';
 import { SigningKeyCipher } from './core/webhooks/signing-key-cipher.ts';
 import { Database } from './db/database.ts';
-import { startEmbeddedPostgres } from './db/embedded.ts';
-import { migrateDatabase } from './db/migrate.ts';
 import { createDemoAdapter } from './demo/callback.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
+import { type Foundation, layFoundation } from './foundation.ts';
 import { createLogger } from './log.ts';
 import { createLoginAdapter } from './login/adapter.ts';
 import { createMailer, createTerminalMailer, type DeliverCode } from './login/mailer.ts';
@@ -24,7 +23,6 @@ import { createRpcAdapter } from './rpc/adapter.ts';
 import { Admission } from './rpc/admission.ts';
 import { createGrpcLane } from './rpc/grpc-lane.ts';
 import { createServices } from './rpc/services.ts';
-import { completeSecrets, type Secrets } from './secrets.ts';
 
 export interface Service {
   /** How this machine reaches the service. */
@@ -35,8 +33,10 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** What tests put in the place of the real thing. */
+/** What tests put in the place of the real thing, and what a worker is given by its primary. */
 export interface Overrides {
+  readonly foundation?: Foundation;
+  readonly demo?: Demo | undefined;
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly deliver?: DeliverCode;
@@ -48,9 +48,8 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const logger = overrides.logger ?? createLogger(config.logLevel);
   await using starting = new AsyncDisposableStack();
 
-  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, starting));
-  const secrets = await readSecrets(config);
-  await migrateDatabase(databaseUrl);
+  const foundation = overrides.foundation ?? starting.use(await layFoundation(config));
+  const { databaseUrl, isEmbedded, secrets } = foundation;
   const database = new Database(databaseUrl, {
     lanes: config.databaseLanes,
     statementTimeoutMs: config.requestTimeoutMs,
@@ -97,11 +96,11 @@ export async function startService(config: Config, overrides: Overrides = {}): P
       createLoginAdapter({ ...environment, codeKeys, deliver, logger, methods, pageUrl: ownPageUrl, tokens }),
     );
   }
-  let demo: Demo | undefined;
-  if (!config.databaseUrl) {
+  let { demo } = overrides;
+  if (isEmbedded) {
     const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
     const hasOwnPage = !config.authPageUrl;
-    demo = await openDemo(call, { directory: config.dataDir, url, authPageUrl, hasOwnPage, tokens, cipher });
+    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, hasOwnPage, tokens, cipher });
     adapters.push(createDemoAdapter(demo, url));
   }
 
@@ -121,7 +120,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     createGrpcLane(services.procedures, environment, logger),
     (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   );
-  logger.info({ url, publicUrl, database: config.databaseUrl ? 'external' : 'embedded' }, 'listening');
+  logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
 
   const started = starting.move();
   return { url, demo, close: () => started.disposeAsync() };
@@ -131,19 +130,6 @@ export async function startService(config: Config, overrides: Overrides = {}): P
 const START_TIMEOUT_MS = 10_000;
 /** How long Postgres may take to show that it is there. */
 const PING_TIMEOUT_MS = 1_000;
-
-async function startOwnPostgres({ dataDir }: Config, starting: AsyncDisposableStack): Promise<string> {
-  const postgres = await startEmbeddedPostgres(dataDir);
-  starting.defer(() => postgres.close());
-  return postgres.url;
-}
-
-async function readSecrets({ secrets, dataDir, databaseUrl }: Config): Promise<Secrets> {
-  const { adminKey, signingKeys, encryptionKeys } = secrets;
-  if (adminKey && signingKeys && encryptionKeys) return { adminKey, signingKeys, encryptionKeys };
-  if (databaseUrl) throw new Error('A secret is missing');
-  return completeSecrets(secrets, dataDir);
-}
 
 function urlOf({ host, tls }: Config, port: number): string {
   const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);

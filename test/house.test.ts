@@ -21,13 +21,14 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** From the top of the house to its foundation: an import leads down, or stays in its own folder. */
 const FLOORS = [
   ['main'],
+  ['workers'],
   ['service'],
-  ['demo'],
+  ['demo', 'foundation'],
   ['config'],
   ['parse-setting'],
   ['login', 'rest'],
   ['rpc'],
-  ['net', 'core', 'secrets', 'log'],
+  ['net', 'core', 'secrets', 'log', 'shutdown'],
   ['db'],
 ];
 

@@ -1,0 +1,42 @@
+/** What the service stands on, however many processes serve from it. */
+import type { Config } from './config.ts';
+import { startEmbeddedPostgres } from './db/embedded.ts';
+import { migrateDatabase } from './db/migrate.ts';
+import { completeSecrets, type Secrets } from './secrets.ts';
+
+export interface Foundation {
+  /** Of a database whose tables are up to date. */
+  readonly databaseUrl: string;
+  /** Whether that is a Postgres of our own. */
+  readonly isEmbedded: boolean;
+  readonly secrets: Secrets;
+}
+
+/** On disposal an embedded Postgres ends. Rejects with an Error of one clear line. */
+export async function layFoundation(config: Config): Promise<Foundation & AsyncDisposable> {
+  await using laying = new AsyncDisposableStack();
+  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, laying));
+  const secrets = await readSecrets(config);
+  await migrateDatabase(databaseUrl);
+
+  const laid = laying.move();
+  return {
+    databaseUrl,
+    isEmbedded: config.databaseUrl === undefined,
+    secrets,
+    [Symbol.asyncDispose]: () => laid.disposeAsync(),
+  };
+}
+
+async function startOwnPostgres({ dataDir }: Config, laying: AsyncDisposableStack): Promise<string> {
+  const postgres = await startEmbeddedPostgres(dataDir);
+  laying.defer(() => postgres.close());
+  return postgres.url;
+}
+
+async function readSecrets({ secrets, dataDir, databaseUrl }: Config): Promise<Secrets> {
+  const { adminKey, signingKeys, encryptionKeys } = secrets;
+  if (adminKey && signingKeys && encryptionKeys) return { adminKey, signingKeys, encryptionKeys };
+  if (databaseUrl) throw new Error('A secret is missing');
+  return completeSecrets(secrets, dataDir);
+}
