@@ -11,30 +11,31 @@ const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, 
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
   readonly #report: Promise<Report>;
-  /** Resolves when the process is gone and all it had to say has been heard, to its exit code or signal. */
+  /** Resolves to its exit code or signal when the process is gone. */
   readonly ended: Promise<string>;
 
   constructor() {
     const { process } = this.#worker;
     this.#report = new Promise((resolve) => this.#worker.once('message', resolve));
-    this.ended = Promise.all([once(process, 'exit'), once(process, 'disconnect')]).then(
-      ([[code, signal]]) => signal ?? `exit code ${code}`,
+    this.ended = once(process, 'exit').then(
+      ([code, signal]) => signal ?? `exit code ${code}`,
       // There is no process.
       (error) => String(error),
     );
     this.#worker.on('error', () => {});
   }
 
-  /** Resolves when the worker serves; rejects with the one line that says why it cannot. */
+  /** Resolves when the worker serves; rejects with the one line that says why it cannot, and ends it. */
   async serve(order: Order): Promise<Started> {
     this.#worker.send(order, () => {});
     const ended = this.ended.then((how): Report => ({ failure: `A worker ended before it could serve: ${how}` }));
     const report = await Promise.race([this.#report, ended]);
-    if ('failure' in report) throw new Error(report.failure);
-    return report;
+    if (!('failure' in report)) return report;
+    this.stop();
+    throw new Error(report.failure);
   }
 
-  /** Lets it finish what is under way. */
+  /** Ends it; what is under way is finished. */
   stop(): void {
     this.#worker.process.kill('SIGTERM');
   }

@@ -19,9 +19,10 @@ try {
   process.on('SIGTERM', createShutdown(service, config.shutdownTimeoutMs));
   report({ url: service.url, demo: service.demo });
 } catch (error) {
-  report({ failure: error instanceof Error ? error.message : String(error) }, () => process.exit(1));
+  // Who hears it ends us: were we gone before, nobody might hear it.
+  report({ failure: error instanceof Error ? error.message : String(error) });
 }
 
-function report(message: Report, sent = () => {}): void {
-  process.send?.(message, sent);
+function report(message: Report): void {
+  process.send?.(message);
 }

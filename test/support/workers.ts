@@ -1,0 +1,119 @@
+/** Usher with several processes, as a caller and an operator see it. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { request } from './http.ts';
+import { type Main, startMain } from './process.ts';
+import { RawConnection } from './raw-connection.ts';
+
+export interface LogLine {
+  readonly msg: string;
+  readonly worker?: number;
+  readonly requestId?: string;
+  readonly url?: string;
+}
+
+export function startWorkers(dataDir: string, env: Record<string, string> = {}, dotEnv?: string): Promise<Main> {
+  return startMain({
+    env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env },
+    ...(dotEnv !== undefined && { dotEnv }),
+  });
+}
+
+/** Every whole line that is JSON. */
+export function logOf({ stdout }: Main): LogLine[] {
+  return stdout
+    .slice(0, stdout.lastIndexOf('\n'))
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line));
+}
+
+export async function workerPids(main: Main): Promise<number[]> {
+  return [...(await main.descendants())].filter(([, command]) => /\/worker\.ts$/.test(command)).map(([pid]) => pid);
+}
+
+/** The workers that answer: one per call, each over a connection of its own. */
+export async function answeringWorkers(main: Main, calls: number): Promise<number[]> {
+  const ids: string[] = Array.from({ length: calls }, () => randomUUID());
+  for (const id of ids) {
+    const { status } = await request(main.url, { path: '/api/webhooks/x', headers: { 'x-request-id': id } });
+    expect(status).toBe(401);
+  }
+  const lines = () => logOf(main).filter(({ requestId = '' }) => ids.includes(requestId));
+  await expect.poll(() => lines().length, { timeout: 5_000 }).toBeGreaterThanOrEqual(calls);
+  return lines().map(({ worker = Number.NaN }) => worker);
+}
+
+/** Resolves when so many workers answer, one of them the given one at least where there is one. */
+export async function waitForWorkers(main: Main, count: number, without: readonly number[] = []): Promise<void> {
+  const answering = async () => new Set(await answeringWorkers(main, 6).catch(() => []));
+  await expect
+    .poll(
+      async () => {
+        const workers = await answering();
+        return workers.size === count && without.every((worker) => !workers.has(worker));
+      },
+      { timeout: 15_000, interval: 100 },
+    )
+    .toBe(true);
+}
+
+export interface Demo {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly webhookId: string;
+  readonly redirectUris: readonly string[];
+}
+
+export async function readDemo(dataDir: string): Promise<Demo> {
+  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+}
+
+/** A call to the AdminService. */
+export async function administer<Reply>(main: Main, dataDir: string, method: string, fields: object): Promise<Reply> {
+  const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
+  const { status, body } = await request(main.url, {
+    method: 'POST',
+    path: `/usher.v1.AdminService/${method}`,
+    headers: { 'content-type': 'application/json', 'x-admin-key': adminKey },
+    body: JSON.stringify(fields),
+  });
+  expect(status).toBe(200);
+  return JSON.parse(body);
+}
+
+/** A call that has been begun: its reply comes when it is finished. */
+export interface BegunCall {
+  finish(): Promise<number>;
+}
+
+/** Calls that have arrived but for the last byte of their bodies, each over a connection of its own. */
+export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: number): Promise<BegunCall[]> {
+  const port = Number(new URL(main.url).port);
+  const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });
+  const head = [
+    `POST /api/oauth/generate-auth-url?clientId=${clientId} HTTP/1.1`,
+    ...['Host: usher.test', `X-API-Key: ${apiKey}`, 'Content-Type: application/json', 'Expect: 100-continue'],
+    `Content-Length: ${body.length}`,
+  ].join('\r\n');
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const connection = await RawConnection.open(port);
+      connection.send(`${head}\r\n\r\n${body.slice(0, -1)}`);
+      // It is under way in the worker that says so.
+      expect((await connection.reply()).status).toBe(100);
+      return {
+        async finish() {
+          connection.send(body.slice(-1));
+          const { status } = await connection.reply();
+          connection[Symbol.dispose]();
+          return status;
+        },
+      };
+    }),
+  );
+}
