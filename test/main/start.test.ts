@@ -112,6 +112,12 @@ describe('the first start', () => {
     for (const command of main.commands) expect(command).toContain(apiKey);
   });
 
+  test('is one process, but for Postgres', async () => {
+    const commands = [...(await main.descendants()).values()];
+    expect(commands.filter((command) => command.includes('.ts'))).toEqual([]);
+    expect(main.stdout).not.toContain('"worker":');
+  });
+
   test('ends with 0 on SIGTERM and leaves no Postgres', async () => {
     const descendants = await main.descendants();
     expect([...descendants.values()].filter(isPostgres).length).toBeGreaterThan(1);

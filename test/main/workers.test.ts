@@ -236,10 +236,3 @@ test('two workers that cannot have the port say so in one line, and leave nothin
   expect(stdout).toBe('');
   expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
 });
-
-test('a single worker is one process', async () => {
-  await using main = await startWorkers(dataDir, { WORKERS: '1' });
-  expect([...(await main.descendants()).values()].filter((command) => command.includes('.ts'))).toEqual([]);
-  expect(logOf(main).filter(({ worker }) => worker !== undefined)).toEqual([]);
-  expect(await main.end('SIGTERM')).toBe(0);
-});
