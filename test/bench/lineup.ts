@@ -21,18 +21,19 @@ export interface Row {
   readonly protocol: Protocol;
 }
 
+export const USHER: ServerSpec = {
+  name: 'usher',
+  title: 'Usher',
+  file: new URL('../../src/main.ts', import.meta.url),
+};
+
 const LINEUP: readonly (ServerSpec & { readonly protocols: readonly Protocol[] })[] = [
   rival('floor', 'node:http by hand', [rest]),
   rival('fastify-drizzle', 'Fastify, Drizzle', [rest]),
   rival('fastify-pg', 'Fastify, pg', [rest]),
   rival('grpc-js', '@grpc/grpc-js', [grpc]),
   rival('connect-node', 'connect-node', [connectJson, connectBinary, grpc]),
-  {
-    name: 'usher',
-    title: 'Usher',
-    file: new URL('../../src/main.ts', import.meta.url),
-    protocols: [rest, connectJson, connectBinary, grpc],
-  },
+  { ...USHER, protocols: [rest, connectJson, connectBinary, grpc] },
 ];
 
 /** Throws where nobody is left. */

@@ -24,6 +24,22 @@ export async function startStage(
   { rounds, requests, isProfiling }: Options,
   progress: (line: string) => void,
 ): Promise<Stage> {
+  const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
+  const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
+  const servers = new Map<ServerName, RunningServer>();
+  for (const spec of new Set(rows.map(({ server }) => server))) {
+    progress(spec.title);
+    servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
+  }
+  return { fixtures, servers };
+}
+
+/** A database with so many rows of each kind that can be used but once, and the settings of who works on it. */
+export async function prepareDatabase(
+  stack: AsyncDisposableStack,
+  fresh: number,
+  progress: (line: string) => void,
+): Promise<{ fixtures: Fixtures; environment: Record<string, string>; directory: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const fixtures = createFixtures();
@@ -33,17 +49,9 @@ export async function startStage(
   stack.defer(() => postgres.close());
   await migrateDatabase(postgres.url);
 
-  const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
   progress(`${fresh} rows of each kind`);
   await seedDatabase(postgres.url, fixtures, fresh);
-
-  const environment = await writeEnvironment(directory, postgres.url, fixtures);
-  const servers = new Map<ServerName, RunningServer>();
-  for (const spec of new Set(rows.map(({ server }) => server))) {
-    progress(spec.title);
-    servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
-  }
-  return { fixtures, servers };
+  return { fixtures, environment: await writeEnvironment(directory, postgres.url, fixtures), directory };
 }
 
 /** The settings of Usher, which the rivals read as well. */

@@ -63,18 +63,22 @@ class Connection {
 
   #receive(chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-    const headEnd = this.#received.indexOf('\r\n\r\n');
-    if (headEnd < 0) return;
-    const head = this.#received.toString('latin1', 0, headEnd);
-    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-    if (length === undefined) {
-      this.#socket.destroy(new Error('The reply has no content-length'));
-      return;
-    }
-    const end = headEnd + 4 + Number(length);
-    if (this.#received.length < end) return;
-    const body = this.#received.subarray(headEnd + 4, end);
-    this.#received = this.#received.subarray(end);
-    this.#reply?.resolve({ status: Number(head.slice(9, 12)), body });
+    const taken = takeReply(this.#received);
+    if (taken instanceof Error) this.#socket.destroy(taken);
+    if (!taken || taken instanceof Error) return;
+    this.#received = this.#received.subarray(taken.length);
+    this.#reply?.resolve(taken.reply);
   }
+}
+
+/** The reply at the front of the bytes and how many it takes, or undefined while it is incomplete. */
+export function takeReply(received: Buffer): { reply: WireReply; length: number } | Error | undefined {
+  const headEnd = received.indexOf('\r\n\r\n');
+  if (headEnd < 0) return undefined;
+  const head = received.toString('latin1', 0, headEnd);
+  const contentLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+  if (contentLength === undefined) return new Error('The reply has no content-length');
+  const length = headEnd + 4 + Number(contentLength);
+  if (received.length < length) return undefined;
+  return { reply: { status: Number(head.slice(9, 12)), body: received.subarray(headEnd + 4, length) }, length };
 }

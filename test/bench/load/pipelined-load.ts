@@ -1,0 +1,78 @@
+/**
+ * HTTP/1.1 with pipelining: many requests in one write, and as many replies in a few reads. It takes
+ * so little of the machine's CPUs that one process of it keeps several of a server busy.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { WireReply } from '../protocols/protocol.ts';
+import { takeReply } from './http1-client.ts';
+
+const CONNECTIONS = 16;
+/** Requests in one write. */
+const DEPTH = 16;
+const GRACE_MS = 10_000;
+
+export interface PipelinedRequest {
+  /** As it is on the wire. */
+  readonly bytes: Buffer;
+  /** Throws an Error where the reply is not the expected one. */
+  check(reply: WireReply): void;
+}
+
+/** Connections that are open, for as long as the stack is. */
+export async function openPipelines(stack: DisposableStack, port: number): Promise<Socket[]> {
+  return Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+      stack.defer(() => socket.destroy());
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+}
+
+/** Keeps all connections busy for so long. Resolves to how many requests were answered, rejects when one was not well. */
+export async function keepBusy(
+  sockets: readonly Socket[],
+  request: PipelinedRequest,
+  seconds: number,
+): Promise<{ requests: number; seconds: number }> {
+  const startedAt = performance.now();
+  const stopAt = startedAt + seconds * 1000;
+  const answered = await Promise.all(sockets.map((socket) => keepOneBusy(socket, request, stopAt)));
+  const requests = answered.reduce((sum, count) => sum + count, 0);
+  return { requests, seconds: (performance.now() - startedAt) / 1000 };
+}
+
+function keepOneBusy(socket: Socket, { bytes, check }: PipelinedRequest, stopAt: number): Promise<number> {
+  const batch = Buffer.concat(Array.from({ length: DEPTH }, () => bytes));
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let received: Buffer = Buffer.alloc(0);
+  let answered = 0;
+  const receive = (chunk: Buffer) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+    for (let taken = takeReply(received); taken; taken = takeReply(received)) {
+      if (taken instanceof Error) throw taken;
+      check(taken.reply);
+      received = received.subarray(taken.length);
+      answered++;
+      if (answered % DEPTH > 0) continue;
+      if (performance.now() < stopAt) socket.write(batch);
+      else resolve(answered);
+    }
+  };
+  const onData = (chunk: Buffer) => {
+    try {
+      receive(chunk);
+    } catch (error) {
+      reject(error);
+    }
+  };
+  const fail = () => reject(new Error('The server closed the connection, or does not answer'));
+  const timer = setTimeout(fail, stopAt - performance.now() + GRACE_MS);
+  socket.on('data', onData).once('close', fail).write(batch);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    socket.off('data', onData).off('close', fail);
+  });
+}

@@ -1,0 +1,146 @@
+/**
+ * What more workers bring: `node test/bench/workers.ts --workers 2 --rounds 5 --seconds 2`. One process
+ * and several are measured in turn, on a call that is authenticated and then refused, which Postgres has
+ * no part in.
+ *
+ * `per second` is what was answered on this machine, whose cores the load, and all else that runs on
+ * it, share. `capacity` is requests per CPU second of the busiest process, the primary included: what
+ * the processes could answer if each had a core to itself.
+ */
+import { execFileSync } from 'node:child_process';
+import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { USHER } from './lineup.ts';
+import { keepBusy, openPipelines, type PipelinedRequest } from './load/pipelined-load.ts';
+import { readUsage } from './read-usage.ts';
+import { layOutTable } from './report/lay-out-table.ts';
+import { type RunningServer, startServer } from './start-server.ts';
+import { prepareDatabase } from './start-stage.ts';
+
+interface Round {
+  readonly perSecond: number;
+  readonly capacity: number;
+  /** Of the CPU time of all workers that of the busiest. */
+  readonly busiestShare: number;
+  /** Cores that the load took. */
+  readonly loadCores: number;
+}
+
+interface Contender {
+  readonly workers: number;
+  readonly server: RunningServer;
+  readonly rounds: Round[];
+}
+
+const WARM_UPS = 3;
+const SETTLE_MS = 100;
+
+const { values } = parseArgs({
+  options: {
+    workers: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
+  },
+});
+const rounds = Math.max(3, Number(values.rounds));
+const seconds = Number(values.seconds);
+const progress = (line: string) => void process.stderr.write(`${line}\n`);
+const stack = new AsyncDisposableStack();
+
+try {
+  const { fixtures, environment, directory } = await prepareDatabase(stack, 1, progress);
+  const contenders: Contender[] = [];
+  for (const workers of [1, Number(values.workers)]) {
+    progress(`Usher with WORKERS=${workers}`);
+    const server = await startServer(stack, USHER, {
+      environment: { ...environment, WORKERS: String(workers) },
+      directory,
+      isProfiling: false,
+    });
+    contenders.push({ workers, server, rounds: [] });
+  }
+  const request = refusedRequest(fixtures.apiKey);
+  for (let warmUp = 0; warmUp < WARM_UPS; warmUp++) {
+    for (const contender of contenders) await measure(contender, request, 1);
+  }
+  for (let round = 1; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}, load of this machine ${loadavg()[0]?.toFixed(1)}`);
+    for (const contender of round % 2 === 0 ? contenders.toReversed() : contenders) {
+      contender.rounds.push(await measure(contender, request, seconds));
+    }
+  }
+  process.stdout.write(describe(contenders));
+} catch (error) {
+  progress(`no figures: ${error instanceof Error ? error.message : error}`);
+  process.exitCode = 1;
+} finally {
+  await stack.disposeAsync();
+}
+
+async function measure({ server, workers }: Contender, request: PipelinedRequest, forSeconds: number): Promise<Round> {
+  using connections = new DisposableStack();
+  const serving = workers === 1 ? [server.pid] : childrenOf(server.pid);
+  if (serving.length !== workers) throw new Error(`${serving.length} workers, not ${workers}`);
+  const processes = [...new Set([server.pid, ...serving])];
+  const sockets = await openPipelines(connections, server.ports['1.1']);
+  await sleep(SETTLE_MS);
+
+  const before = processes.map(readUsage);
+  const ownBefore = process.cpuUsage();
+  const load = await keepBusy(sockets, request, forSeconds);
+  const own = process.cpuUsage(ownBefore);
+  const after = processes.map(readUsage);
+
+  const used = after.map(({ cpuMicros }, at) => (cpuMicros - (before[at]?.cpuMicros ?? 0)) / 1e6);
+  const usedServing = used.slice(-workers);
+  return {
+    perSecond: load.requests / load.seconds,
+    capacity: load.requests / Math.max(...used),
+    busiestShare: Math.max(...usedServing) / usedServing.reduce((sum, time) => sum + time, 0),
+    loadCores: (own.user + own.system) / 1e6 / load.seconds,
+  };
+}
+
+/** A known key, and then an ID that cannot be one. */
+function refusedRequest(apiKey: string): PipelinedRequest {
+  const body = JSON.stringify({ status: false, message: 'Invalid webhook ID format' });
+  return {
+    bytes: Buffer.from(`GET /api/webhooks/none HTTP/1.1\r\nhost: usher.example\r\nx-api-key: ${apiKey}\r\n\r\n`),
+    check(reply) {
+      if (reply.status === 400 && reply.body.toString() === body) return;
+      throw new Error(`unexpected answer: status ${reply.status}: ${reply.body}`);
+    },
+  };
+}
+
+function childrenOf(parent: number): number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  return lines
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([pid = 0, ppid]) => (ppid === parent ? [pid] : []));
+}
+
+function describe(contenders: readonly Contender[]): string {
+  const lines = contenders.map(({ workers, rounds: all }) => [
+    `WORKERS=${workers}`,
+    ...[
+      median(all.map(({ perSecond }) => perSecond)).toFixed(0),
+      median(all.map(({ capacity }) => capacity)).toFixed(0),
+      `${(100 * median(all.map(({ busiestShare }) => busiestShare))).toFixed(0)} %`,
+      median(all.map(({ loadCores }) => loadCores)).toFixed(2),
+    ],
+  ]);
+  const [one, several] = contenders;
+  const ratio = (of: (round: Round) => number) =>
+    median(several?.rounds.map((round, at) => of(round) / of(one?.rounds[at] ?? round)) ?? []).toFixed(2);
+  lines.push(['ratio', `${ratio(({ perSecond }) => perSecond)}x`, `${ratio(({ capacity }) => capacity)}x`, '', '']);
+  const table = layOutTable(['', 'per second', 'capacity', 'busiest worker', 'cores of the load'], lines);
+  return `${availableParallelism()} cores, Node ${process.version}; medians of ${rounds} rounds\n\n${table}`;
+}
+
+function median(numbers: readonly number[]): number {
+  const ascending = numbers.toSorted((a, b) => a - b);
+  const middle = (ascending.length - 1) / 2;
+  return ((ascending[Math.floor(middle)] ?? Number.NaN) + (ascending[Math.ceil(middle)] ?? Number.NaN)) / 2;
+}
