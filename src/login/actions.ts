@@ -6,7 +6,8 @@ import { openLogin } from '../core/auth/open-login.ts';
 import { redeemLoginCode } from '../core/auth/redeem-login-code.ts';
 import { redeemWalletSignature } from '../core/auth/redeem-wallet-signature.ts';
 import type { Call } from '../core/call.ts';
-import type { ErrorKind, ServiceError } from '../core/errors.ts';
+import type { ServiceError } from '../core/errors.ts';
+import { UUID } from '../core/validation.ts';
 import type { HttpExchange } from '../net/exchange.ts';
 import type { LoginParts } from './adapter.ts';
 import { type KnownBrowser, rememberEmail, rememberedEmail } from './browser-cookie.ts';
@@ -20,6 +21,8 @@ export interface Fields {
   readonly code: string;
   readonly address: string;
   readonly signature: string;
+  /** What went wrong with the form that led to this page. */
+  readonly problem: string;
 }
 
 /** A browser's request. */
@@ -56,9 +59,7 @@ export const ACTIONS: readonly Action[] = [
 async function sendCode(visit: Visit): Promise<void> {
   const { call, parts, browser, fields, exchange } = visit;
   const code = await createLoginCode(call, parts.codeKeys, browser, fields);
-  rememberEmail(exchange, fields.email);
-  // To a page of its own, which can be loaded again, and come back to.
-  sendRedirect(exchange, `${new URL(parts.pageUrl).pathname}/code?intent=${fields.loginIntentId}`);
+  sendBack(visit, 'code');
   // After the reply, which so takes no longer for an address that somebody has.
   if (!code) return;
   parts.deliver(code).catch((error) => {
@@ -88,62 +89,67 @@ async function cancel({ call, parts, fields, exchange }: Visit): Promise<void> {
   sendRedirect(exchange, redirectUrl);
 }
 
-/**
- * Shows the form, with what went wrong, if anything did. Where the intent is not open any more, says
- * that instead; the browser that completed it gets its redirect again.
- */
-export async function showForm(visit: Visit, form: Form, error?: ServiceError): Promise<void> {
-  const { exchange, call, browser, fields, parts } = visit;
+/** Shows the form, or, where the intent is not open any more, that; who completed it gets the redirect again. */
+async function showForm({ exchange, call, browser, fields, parts }: Visit, form: 'choice' | 'code'): Promise<void> {
   const state = await openLogin(call, parts.tokens, browser, fields.loginIntentId);
-  if (form === 'script') {
-    if (state.kind === 'answered') sendScriptReply(exchange, 200, { redirectUrl: state.redirectUrl });
-    else sendScriptReply(exchange, 400, { error: state.kind === 'open' ? alertOf(error) : adviceOf(state.kind) });
-  } else if (state.kind === 'answered') {
+  if (state.kind === 'answered') {
     sendRedirect(exchange, state.redirectUrl);
   } else if (state.kind !== 'open') {
     sendDeadEnd(exchange, state.kind);
   } else {
-    const context = {
-      loginIntentId: fields.loginIntentId,
-      path: new URL(parts.pageUrl).pathname,
-      formToken: browser.formToken,
-    };
+    const { loginIntentId } = fields;
+    const context = { loginIntentId, path: new URL(parts.pageUrl).pathname, formToken: browser.formToken };
     const view = {
       applicationName: state.applicationName,
       methods: parts.methods,
-      email: fields.email || rememberedEmail(exchange),
-      code: fields.code,
-      alert: alertOf(error),
+      email: rememberedEmail(exchange),
+      alert: ALERTS.get(fields.problem) ?? '',
     };
     const render = form === 'code' && view.email ? renderCode : renderChoice;
-    sendPage(exchange, error ? STATUSES[error.kind] : 200, (nonce) => render(context, view, nonce));
+    sendPage(exchange, 200, (nonce) => render(context, view, nonce));
   }
 }
 
-const STATUSES: Record<ErrorKind, number> = {
-  invalid: 400,
-  unauthenticated: 400,
-  'not-found': 400,
-  'already-exists': 409,
-  'failed-precondition': 409,
-  'too-many': 429,
-};
+/** Says what went wrong with a form: on its page, or to the script of the page. */
+export async function answerProblem(visit: Visit, form: Form, error: ServiceError): Promise<void> {
+  const { exchange, call, browser, fields, parts } = visit;
+  const field = error.violations.find((violation) => ALERTS.has(violation.field))?.field;
+  const problem = field ?? (ALERTS.has(error.message) ? error.message : OTHER_PROBLEM);
+  if (form !== 'script') {
+    sendBack(visit, form, problem);
+    return;
+  }
+  const state = await openLogin(call, parts.tokens, browser, fields.loginIntentId);
+  if (state.kind === 'answered') sendScriptReply(exchange, 200, { redirectUrl: state.redirectUrl });
+  else if (state.kind !== 'open') sendScriptReply(exchange, 400, { error: adviceOf(state.kind) });
+  else sendScriptReply(exchange, error.kind === 'too-many' ? 429 : 400, { error: ALERTS.get(problem) ?? '' });
+}
+
+/** From a form to a page, which can be loaded again, and come back to, without sending the form once more. */
+function sendBack({ exchange, fields, parts }: Visit, form: 'choice' | 'code', problem?: string): void {
+  if (!UUID.test(fields.loginIntentId)) {
+    sendDeadEnd(exchange, 'unknown');
+    return;
+  }
+  if (fields.email) rememberEmail(exchange, fields.email);
+  const query = new URLSearchParams({ intent: fields.loginIntentId, ...(problem && { problem }) });
+  const page = `${new URL(parts.pageUrl).pathname}${form === 'code' ? '/code' : ''}`;
+  sendRedirect(exchange, `${page}?${query}`);
+}
+
+const OTHER_PROBLEM = 'Other';
 
 /** What to tell a person, by the message of the error, or by the field that is wrong. */
-const ALERTS: Record<string, string> = {
-  email: 'Please enter an e-mail address, such as ada@example.com.',
-  code: 'Please enter the six digits from the e-mail.',
-  address: 'Your wallet did not tell its address. Please try again.',
-  signature: 'Your wallet did not sign. Please try again.',
-  'Too many codes': 'Too many codes have been asked for. Please try again in an hour.',
-  'Wrong code': 'That is not the code we sent. Please check it and try again.',
-  'Code no longer valid': 'This code is not valid any more. Please send a new one.',
-  'Invalid signature': 'The signature does not match. Please try again.',
-  'Unknown wallet': 'No account has this wallet. Please use another one, or your e-mail address.',
-};
-
-function alertOf(error: ServiceError | undefined): string {
-  if (!error) return '';
-  const field = error.violations.find((violation) => violation.field in ALERTS)?.field;
-  return ALERTS[field ?? error.message] ?? 'That did not work. Please try again.';
-}
+const ALERTS: ReadonlyMap<string, string> = new Map([
+  ['email', 'Please enter an e-mail address, such as ada@example.com.'],
+  ['code', 'Please enter the six digits from the e-mail.'],
+  ['address', 'Your wallet did not tell its address. Please try again.'],
+  ['signature', 'Your wallet did not sign. Please try again.'],
+  ['Too many codes', 'Too many codes have been asked for. Please try again in an hour.'],
+  ['Too many challenges', 'Your wallet has been asked too often. Go back to the application and sign in again.'],
+  ['Wrong code', 'That is not the code we sent. Please check it and try again.'],
+  ['Code no longer valid', 'This code is not valid any more. Please send a new one.'],
+  ['Invalid signature', 'The signature does not match. Please try again.'],
+  ['Unknown wallet', 'No account has this wallet. Please use another one, or your e-mail address.'],
+  [OTHER_PROBLEM, 'That did not work. Please try again.'],
+]);

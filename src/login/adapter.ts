@@ -6,12 +6,11 @@ import { ServiceError } from '../core/errors.ts';
 import { type Database, DatabaseUnavailableError, type Deadline } from '../db/database.ts';
 import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { HttpError, readBody } from '../net/read-body.ts';
-import { ACTIONS, type Action, type Fields, showForm, type Visit } from './actions.ts';
+import { ACTIONS, type Action, answerProblem, type Fields, type Visit } from './actions.ts';
 import { isOwnForm, type KnownBrowser, recogniseBrowser } from './browser-cookie.ts';
 import type { DeliverCode } from './mailer.ts';
 import type { LoginMethod } from './pages.ts';
 import { refuse, sendDeadEnd } from './replies.ts';
-import { Turns } from './turns.ts';
 
 export interface LoginParts {
   readonly clock: () => Date;
@@ -29,7 +28,6 @@ export interface LoginParts {
 const MAX_FORM_BYTES = 8_192;
 
 export function createLoginAdapter(parts: LoginParts): HttpAdapter {
-  const turns = new Turns();
   const isSecure = parts.pageUrl.startsWith('https:');
   return async (exchange) => {
     if (exchange.path !== '/login' && !exchange.path.startsWith('/login/')) return false;
@@ -38,7 +36,7 @@ export function createLoginAdapter(parts: LoginParts): HttpAdapter {
     const action = findAction(exchange, parts.methods);
     if (action) {
       logWhenDone(parts.logger, exchange);
-      await serve(action, exchange, recogniseBrowser(exchange, isSecure), parts, turns);
+      await serve(action, exchange, recogniseBrowser(exchange, isSecure), parts);
     } else {
       sendDeadEnd(exchange, 'not-found');
     }
@@ -53,13 +51,7 @@ function findAction({ request, path }: HttpExchange, methods: readonly LoginMeth
   );
 }
 
-async function serve(
-  action: Action,
-  exchange: HttpExchange,
-  browser: KnownBrowser,
-  parts: LoginParts,
-  turns: Turns,
-): Promise<void> {
+async function serve(action: Action, exchange: HttpExchange, browser: KnownBrowser, parts: LoginParts): Promise<void> {
   const deadline = performance.now() + parts.requestTimeoutMs;
   const call = { run: parts.database.within(deadline), now: parts.clock() };
   try {
@@ -68,8 +60,7 @@ async function serve(
       refuse(action.form, exchange, 'no-cookie');
       return;
     }
-    const visit: Visit = { exchange, call, browser, fields, parts };
-    await turns.take(`${browser.formToken} ${fields.loginIntentId}`, () => run(action, visit));
+    await run(action, { exchange, call, browser, fields, parts });
   } catch (error) {
     if (error instanceof HttpError) {
       refuse(action.form, exchange, 'bad-request', error.status);
@@ -88,7 +79,7 @@ async function run(action: Action, visit: Visit): Promise<void> {
     await action.run(visit);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    await showForm(visit, action.form, error);
+    await answerProblem(visit, action.form, error);
   }
 }
 
@@ -111,6 +102,7 @@ async function readForm(action: Action, { request, query }: HttpExchange, deadli
     code: field('code'),
     address: field('address'),
     signature: field('signature'),
+    problem: field('problem'),
   };
 }
 

@@ -38,10 +38,12 @@ function cookieName(isSecure: boolean): string {
 
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
+/** No address is longer, and browsers drop cookies above 4 KiB. */
+const EMAIL_LENGTH = 254;
 
 /** Keeps the address a code went to, for the page where the code is typed. */
 export function rememberEmail({ response }: HttpExchange, email: string): void {
-  const value = encodeURIComponent(email.toWellFormed());
+  const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
   response.appendHeader(
     'set-cookie',
     `${EMAIL_COOKIE}=${value}; Path=/; Max-Age=${EMAIL_SECONDS}; HttpOnly; SameSite=Lax`,

@@ -62,6 +62,4 @@ for (const form of document.querySelectorAll('form:not(#wallet)')) {
 }
 // A page that comes back from the history must not come back waiting.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
-// The answer to a form becomes a page that can be loaded, and come back to, without sending the form again.
-if (document.body.dataset.url) history.replaceState(null, '', document.body.dataset.url);
 if (alert?.textContent) alert.focus();

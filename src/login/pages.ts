@@ -47,14 +47,13 @@ ${renderHidden(form)}<input type="hidden" name="address"><input type="hidden" na
 }
 ${renderCancel(form)}`,
     nonce,
-    `${form.path}?intent=${form.loginIntentId}`,
   );
 }
 
 /** Where the user types the code from the e-mail. */
 export function renderCode(
   form: FormContext,
-  view: { applicationName: string; email: string; code?: string; alert?: string },
+  view: { applicationName: string; email: string; alert?: string },
   nonce: string,
 ): string {
   return renderDocument(
@@ -66,7 +65,7 @@ ${view.applicationName} and is good for 10 minutes.</p>
 <form method="post" action="${form.path}/code" data-busy="Signing in…">
 ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
 <label for="code">Code</label>
-<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*(\\d\\s*){6}" title="The six digits from the e-mail" required maxlength="16" value="${view.code}"${new Html(view.alert ? '' : ' autofocus')}>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*(\\d\\s*){6}" title="The six digits from the e-mail" required maxlength="16"${new Html(view.alert ? '' : ' autofocus')}>
 <button>Sign in</button>
 </form>
 <form method="post" action="${form.path}/email/again" data-busy="Sending a new code…">
@@ -77,7 +76,6 @@ ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
 <button class="third">Sign in another way</button>
 </form>`,
     nonce,
-    `${form.path}/code?intent=${form.loginIntentId}`,
   );
 }
 
@@ -86,8 +84,8 @@ export function renderDeadEnd(view: { title: string; advice: string }, nonce: st
   return renderDocument(view.title, html`<h1>${view.title}</h1>\n${renderAlert()}\n<p>${view.advice}</p>`, nonce);
 }
 
-/** A whole document around a body of ours; `url` is where it can be had again, if it was the answer to a form. */
-export function renderDocument(title: string, body: Html, nonce: string, url = ''): string {
+/** A whole document around a body of ours. */
+export function renderDocument(title: string, body: Html, nonce: string): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -97,7 +95,7 @@ export function renderDocument(title: string, body: Html, nonce: string, url = '
 <link rel="icon" href="data:,">
 <style nonce="${nonce}">${style}</style>
 </head>
-<body data-url="${url}">
+<body>
 <main>
 ${body}
 <p class="status" role="status"></p>

@@ -1,83 +1,25 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MINUTE, TestClock } from '../support/clock.ts';
-import {
-  type BegunLogin,
-  beginLogin,
-  formOf,
-  LOGIN_CONFIG,
-  LoginBrowser,
-  type LoginPage,
-} from '../support/login-browser.ts';
-import { Mailbox, wrongCode } from '../support/mailbox.ts';
-import {
-  adminClient,
-  clientsOf,
-  createTenant,
-  createTestUser,
-  PUBLIC_URL,
-  REDIRECT_URI,
-  startTestService,
-  type Tenant,
-  type TestService,
-  type TestUser,
-} from '../support/service.ts';
-import { Wallet } from '../support/wallet.ts';
+import { MINUTE, type TestClock } from '../support/clock.ts';
+import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { LoginStage, type Ready } from '../support/login-stage.ts';
+import type { Mailbox } from '../support/mailbox.ts';
+import { adminClient, clientsOf, PUBLIC_URL, REDIRECT_URI, type Tenant, type TestService } from '../support/service.ts';
 
 const REDIRECT_URI_WITH_QUERY = 'https://app.test/callback?tenant=a%20b';
 
-const clock = new TestClock();
-const mailbox = new Mailbox();
+let stage: LoginStage;
+let clock: TestClock;
+let mailbox: Mailbox;
 let service: TestService;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  service = await startTestService({ clock: clock.read, deliver: mailbox.deliver, config: LOGIN_CONFIG });
-  tenant = await createTenant(service, { redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
+  stage = await LoginStage.open({ redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
+  ({ clock, mailbox, service, tenant } = stage);
 });
-afterAll(() => service.close());
-
-/** A browser with all it takes to complete its login. */
-interface Ready {
-  readonly browser: LoginBrowser;
-  readonly login: BegunLogin;
-  readonly user: TestUser;
-  submit(): Promise<LoginPage>;
-}
-
-async function readyByEmail(by: TestService = service, of: Tenant = tenant): Promise<Ready> {
-  const user = await createTestUser(by);
-  const login = await beginLogin(by, of);
-  const browser = new LoginBrowser(by);
-  const codePage = await browser.submit(await browser.open(login.path), '/login/email', { email: user.email });
-  const code = mailbox.codeFor(user.email);
-  return { browser, login, user, submit: () => browser.submit(codePage, '/login/code', { code }) };
-}
-
-async function readyByFifthTry(): Promise<Ready> {
-  const ready = await readyByEmail();
-  const code = mailbox.codeFor(ready.user.email);
-  const page = await ready.browser.open(ready.login.path);
-  const { fields } = formOf(page, '/login/email');
-  for (let miss = 1; miss <= 4; miss++) {
-    await ready.browser.post('/login/code', { ...fields, code: wrongCode(code, miss) });
-  }
-  return ready;
-}
-
-async function readyByWallet(): Promise<Ready> {
-  const wallet = new Wallet();
-  const user = await createTestUser(service, { walletAddress: wallet.address });
-  const login = await beginLogin(service, tenant);
-  const browser = new LoginBrowser(service);
-  const page = await browser.open(login.path);
-  const { fields } = formOf(page, '/login/wallet');
-  const { body } = await browser.post('/login/wallet/challenge', { ...fields, address: wallet.address });
-  const signature = wallet.sign(JSON.parse(body).message);
-  return { browser, login, user, submit: () => browser.submit(page, '/login/wallet', { signature }) };
-}
+afterAll(() => stage.close());
 
 const answerOf = ({ status, location }: LoginPage) => ({ status, location });
 
@@ -90,9 +32,9 @@ async function complete(ready: Ready): Promise<string> {
 }
 
 const methods: [name: string, prepare: () => Promise<Ready>][] = [
-  ['by e-mail', readyByEmail],
-  ['by e-mail, at the fifth try', readyByFifthTry],
-  ['by wallet', readyByWallet],
+  ['by e-mail', () => stage.readyByEmail()],
+  ['by e-mail, at the fifth try', () => stage.readyByFifthTry()],
+  ['by wallet', () => stage.readyByWallet()],
 ];
 
 describe.each(methods)('the same browser, %s,', (_name, prepare) => {
@@ -111,7 +53,8 @@ describe.each(methods)('the same browser, %s,', (_name, prepare) => {
     expect(replies.map(answerOf)).toEqual(replies.map(() => ({ status: 303, location: first?.location })));
   });
 
-  it('gets the same redirect for a second click while the first is still on its way', async () => {
+  it('gets the same redirect for a second click while the first is still on its way, at another replica', async () => {
+    await using replica = await stage.startReplica();
     const ready = await prepare();
     const { sql } = service.database;
     const waiting = async () => {
@@ -121,13 +64,12 @@ describe.each(methods)('the same browser, %s,', (_name, prepare) => {
       return Number(row?.count);
     };
     const replies: Promise<LoginPage>[] = [];
-    let answered = 0;
     await sql.begin(async (transaction) => {
-      // The first is held where it completes the login.
+      // The first is held where it completes the login, and the second finds that it has to wait.
       await transaction`select 1 from login_intents where id = ${ready.login.loginIntentId} for update`;
-      for (const click of [1, 2]) {
-        replies.push(ready.submit().finally(() => answered++));
-        for (let patience = 50; patience > 0 && (await waiting()) + answered < click; patience--) await sleep(20);
+      for (const at of [service, replica]) {
+        replies.push(ready.submit(at));
+        await expect.poll(waiting).toBe(replies.length);
       }
     });
     const [first, second] = await Promise.all(replies);
@@ -214,19 +156,12 @@ describe.each(methods)('another browser, after one has signed in %s,', (_name, p
 
 it('the same browser gets a token of the same claims again where the algorithm signs differently each time', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const { database, config } = service;
   const secrets = {
-    ...config.secrets,
+    ...service.config.secrets,
     signingKeys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'ec' }],
   };
-  await using other = await startTestService({
-    database,
-    like: config,
-    clock: clock.read,
-    deliver: mailbox.deliver,
-    config: { ...LOGIN_CONFIG, secrets },
-  });
-  const ready = await readyByEmail(other);
+  await using other = await stage.startReplica({ secrets });
+  const ready = await stage.readyByEmail({ at: other });
   const first = await complete(ready);
   clock.advance(MINUTE);
   const { location = '' } = await ready.submit();
@@ -253,7 +188,7 @@ describe('a person who cancels', () => {
   });
 
   it('gets the same answer for cancelling twice, and can still sign in after all', async () => {
-    const ready = await readyByEmail();
+    const ready = await stage.readyByEmail();
     const page = await ready.browser.open(ready.login.path);
     const [first, second] = [
       await ready.browser.submit(page, '/login/cancel'),
@@ -266,7 +201,7 @@ describe('a person who cancels', () => {
 
 describe('a login that CompleteLogin has completed', () => {
   it('is used up for every browser, the one on the page included', async () => {
-    const ready = await readyByEmail();
+    const ready = await stage.readyByEmail();
     const { redirectUrl } = await adminClient(service).completeLogin({
       loginIntentId: ready.login.loginIntentId,
       userId: ready.user.id,

@@ -29,13 +29,19 @@ export const LOGIN_CONFIG: Partial<Config> = {
 };
 
 export class LoginBrowser {
-  readonly #cookies = new Map<string, string>();
+  readonly #cookies: Map<string, string>;
   readonly #url: string;
   readonly #address: string;
 
-  constructor(service: { url: string }, { address = randomAddress() } = {}) {
+  constructor(service: { url: string }, { address = randomAddress(), cookies = new Map<string, string>() } = {}) {
     this.#url = service.url;
     this.#address = address;
+    this.#cookies = cookies;
+  }
+
+  /** The same browser, whose requests come to another replica. */
+  at(replica?: { url: string }): LoginBrowser {
+    return replica ? new LoginBrowser(replica, { address: this.#address, cookies: this.#cookies }) : this;
   }
 
   /** The cookies as they are sent: `name=value; name=value`. */

@@ -1,4 +1,4 @@
-import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
+import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { applications, loginIntents, users } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
@@ -52,7 +52,8 @@ export interface CompletedLogin {
   readonly completedAt: Date;
 }
 
-async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
+/** Why an intent could not be completed. */
+export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
   if (!intent) return new ServiceError('not-found', 'Login intent not found');
   if (intent.completedAt) return new ServiceError('failed-precondition', 'Login intent already completed');
@@ -60,7 +61,11 @@ async function explainRefusal(call: Call, loginIntentId: string): Promise<Servic
   return new ServiceError('not-found', 'User not found');
 }
 
-const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) => {
+const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>
+  updateIntent(db).prepare('complete_login_intent');
+
+/** Completes an open intent, under the condition, with the placeholders loginIntentId, userId, browserDigest and now. */
+export function updateIntent(db: Parameters<typeof completeIntent>[0], condition?: SQL) {
   const now = sql.param(sql.placeholder('now'), loginIntents.expiresAt);
   const user = db
     .select({ id: users.id })
@@ -82,12 +87,12 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
         eq(applications.id, loginIntents.applicationId),
         isNull(applications.deletedAt),
         exists(user),
+        condition,
       ),
     )
     .returning({
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
-    })
-    .prepare('complete_login_intent');
-};
+    });
+}

@@ -3,12 +3,15 @@ import { sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { walletChallenges } from '../../db/login-schema.ts';
 import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
 import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { isWithinLimit } from './rate-limit.ts';
 
 const LIFETIME_MS = 10 * 60_000;
+const CHALLENGES_PER_INTENT = 20;
 
 const rules = {
   loginIntentId: uuid,
@@ -17,7 +20,8 @@ const rules = {
 
 /**
  * Writes the message (EIP-4361) that the wallet with the address must sign to complete the login in
- * this browser, within 10 minutes. `pageUrl` is the login page's. Throws what requireOpenIntent throws.
+ * this browser, within 10 minutes. `pageUrl` is the login page's. Throws `Too many challenges` and what
+ * requireOpenIntent throws.
  */
 export async function createWalletChallenge(
   call: Call,
@@ -28,6 +32,9 @@ export async function createWalletChallenge(
   const { loginIntentId, ...checked } = check(request, rules);
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
+  if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
+    throw new ServiceError('too-many', 'Too many challenges');
+  }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
   const message = formatSignInMessage({
     domain: new URL(pageUrl).host,

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, exists, gt, lt, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { loginCodes } from '../../db/login-schema.ts';
 import type { Call } from '../call.ts';
@@ -6,7 +6,7 @@ import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
-import { type Completion, completeLogin } from './complete-login.ts';
+import { answerLogin, type Completion, explainRefusal, updateIntent } from './complete-login.ts';
 import { isLoginCode, type LoginCodeKeys } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
@@ -27,24 +27,31 @@ export async function redeemLoginCode(
 ): Promise<Completion> {
   const { loginIntentId, code } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
+  const [latest] = await call.run(selectLatestCode, { applicationId, loginIntentId, browserDigest: browser.digest });
+  if (!latest) throw new ServiceError('unauthenticated', 'Code no longer valid');
+  const { id, userId, codeDigest } = latest;
+  const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && userId !== null;
   const [attempt] = await call.run(countAttempt, {
     applicationId,
     loginIntentId,
+    id,
+    isRight,
+    userId,
     browserDigest: browser.digest,
     now: call.now,
   });
   if (!attempt) throw new ServiceError('unauthenticated', 'Code no longer valid');
-  if (!isLoginCode(keys, attempt.id, code.replace(/\s/g, ''), attempt.codeDigest) || !attempt.userId) {
+  if (!isRight) {
     const isLast = attempt.attempts >= ATTEMPTS;
     throw new ServiceError('unauthenticated', isLast ? 'Code no longer valid' : 'Wrong code');
   }
-  return completeLogin(call, tokens, { loginIntentId, userId: attempt.userId }, browser.digest);
+  if (!attempt.completed) throw await explainRefusal(call, loginIntentId);
+  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, completedAt: call.now });
 }
 
-/** An attempt is counted before the code is looked at: guesses that race are guesses all the same. */
-const countAttempt: Statement<{ id: string; userId: string | null; codeDigest: Buffer; attempts: number }[]> = (db) => {
-  const latest = db
-    .select({ id: loginCodes.id })
+const selectLatestCode: Statement<{ id: string; userId: string | null; codeDigest: Buffer }[]> = (db) =>
+  db
+    .select({ id: loginCodes.id, userId: loginCodes.userId, codeDigest: loginCodes.codeDigest })
     .from(loginCodes)
     .where(
       and(
@@ -54,24 +61,44 @@ const countAttempt: Statement<{ id: string; userId: string | null; codeDigest: B
       ),
     )
     .orderBy(desc(loginCodes.createdAt))
-    .limit(1);
+    .limit(1)
+    .prepare('select_latest_login_code');
+
+interface Attempt {
+  readonly attempts: number;
+  readonly completed: { readonly redirectUri: string; readonly state: string; readonly clientId: string } | null;
+}
+
+/**
+ * Whether a guess is right is not told before it is counted: guesses that race are guesses all the
+ * same. And the count is not seen before the login is completed: of the two requests of a double
+ * click the second waits for the first, whichever replica they come to.
+ */
+const countAttempt: Statement<Attempt[]> = (db) => {
+  const attempt = db.$with('attempt').as(
+    db
+      .update(loginCodes)
+      .set({ attempts: sql`${loginCodes.attempts} + 1` })
+      .where(
+        and(
+          eq(loginCodes.applicationId, sql.placeholder('applicationId')),
+          eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
+          eq(loginCodes.id, sql.placeholder('id')),
+          lt(loginCodes.attempts, ATTEMPTS),
+          gt(loginCodes.expiresAt, sql.param(sql.placeholder('now'), loginCodes.expiresAt)),
+        ),
+      )
+      .returning({ attempts: loginCodes.attempts }),
+  );
+  const isRight = and(sql`${sql.placeholder('isRight')}::boolean`, exists(db.select().from(attempt)));
+  const completed = db.$with('completed').as(updateIntent(db, isRight));
   return db
-    .update(loginCodes)
-    .set({ attempts: sql`${loginCodes.attempts} + 1` })
-    .where(
-      and(
-        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
-        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(loginCodes.id, sql`(${latest})`),
-        lt(loginCodes.attempts, ATTEMPTS),
-        gt(loginCodes.expiresAt, sql.param(sql.placeholder('now'), loginCodes.expiresAt)),
-      ),
-    )
-    .returning({
-      id: loginCodes.id,
-      userId: loginCodes.userId,
-      codeDigest: loginCodes.codeDigest,
-      attempts: loginCodes.attempts,
+    .with(attempt, completed)
+    .select({
+      attempts: attempt.attempts,
+      completed: { redirectUri: completed.redirectUri, state: completed.state, clientId: completed.clientId },
     })
+    .from(attempt)
+    .leftJoin(completed, sql`true`)
     .prepare('count_login_code_attempt');
 };

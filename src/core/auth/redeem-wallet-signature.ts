@@ -26,49 +26,63 @@ export async function redeemWalletSignature(
 ): Promise<Completion> {
   const { loginIntentId, signature } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
-  const [challenge] = await call.run(takeChallenge, {
+  const [challenge] = await call.run(selectLatestChallenge, {
     applicationId,
     loginIntentId,
     browserDigest: browser.digest,
     now: call.now,
   });
-  if (!challenge || recoverSigner(challenge.message, signature) !== challenge.address) {
-    throw new ServiceError('unauthenticated', 'Invalid signature');
+  if (!challenge) throw new ServiceError('unauthenticated', 'Invalid signature');
+  try {
+    const userId = await findSigner(call, challenge, signature);
+    return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
+  } finally {
+    // Not before: the second request of a double click must find it for as long as the login is open.
+    await call.run(deleteChallenge, { applicationId, loginIntentId, id: challenge.id });
   }
-  const owners = await call.run(selectOwners, { address: challenge.address });
+}
+
+/** The user whose wallet made the signature. */
+async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
+  if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
+  const owners = await call.run(selectOwners, { address });
   const [owner] = owners;
   // A wallet that several users share does not tell which of them this is.
   if (!owner || owners.length > 1) throw new ServiceError('not-found', 'Unknown wallet');
-  return completeLogin(call, tokens, { loginIntentId, userId: owner.id }, browser.digest);
+  return owner.id;
 }
 
-/** Deletes what it returns: whoever races for a challenge, one gets it. */
-const takeChallenge: Statement<{ address: string; message: string }[]> = (db) => {
-  const latest = db
-    .select({ id: walletChallenges.id })
+interface Challenge {
+  readonly id: string;
+  readonly address: string;
+  readonly message: string;
+}
+
+const ofIntent = and(
+  eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
+  eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
+);
+
+const selectLatestChallenge: Statement<Challenge[]> = (db) =>
+  db
+    .select({ id: walletChallenges.id, address: walletChallenges.address, message: walletChallenges.message })
     .from(walletChallenges)
     .where(
       and(
-        eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
-        eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
+        ofIntent,
         eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
-      ),
-    )
-    .orderBy(desc(walletChallenges.createdAt))
-    .limit(1);
-  return db
-    .delete(walletChallenges)
-    .where(
-      and(
-        eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
-        eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(walletChallenges.id, sql`(${latest})`),
         gt(walletChallenges.expiresAt, sql.param(sql.placeholder('now'), walletChallenges.expiresAt)),
       ),
     )
-    .returning({ address: walletChallenges.address, message: walletChallenges.message })
-    .prepare('take_wallet_challenge');
-};
+    .orderBy(desc(walletChallenges.createdAt))
+    .limit(1)
+    .prepare('select_latest_wallet_challenge');
+
+const deleteChallenge: Statement<unknown> = (db) =>
+  db
+    .delete(walletChallenges)
+    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
+    .prepare('delete_wallet_challenge');
 
 const selectOwners: Statement<{ id: string }[]> = (db) =>
   db
