@@ -1,0 +1,238 @@
+/** Instances that start together, and versions of Usher side by side on one database. */
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { migrateDatabase } from '../../src/db/migrate.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { makeJourney } from '../support/journey.ts';
+import { startLoad } from '../support/load.ts';
+import { beginLogin } from '../support/login-browser.ts';
+import { REPOSITORY } from '../support/process.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  logIn,
+  startTestService,
+  type TestService,
+  testConfig,
+} from '../support/service.ts';
+
+const MIGRATIONS = join(REPOSITORY, 'drizzle');
+const OLDEST = '0000_init';
+const BREAKPOINT = '--> statement-breakpoint';
+
+/** A database as Postgres creates it. */
+async function createEmptyDatabase(): Promise<TestDatabase> {
+  const database = await cloneDatabase();
+  await database.sql`drop schema drizzle cascade`;
+  await database.sql`drop schema public cascade`;
+  await database.sql`create schema public`;
+  return database;
+}
+
+interface Journal {
+  readonly entries: readonly { readonly tag: string; readonly when: number }[];
+}
+
+/** Migrates as another version of Usher would: with some of the present migrations, and more after them. */
+async function migrateWith(
+  url: string,
+  select: (journal: Journal) => Journal['entries'],
+  later: readonly string[] = [],
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'usher-migrations-'));
+  await cp(MIGRATIONS, folder, { recursive: true });
+  const journalFile = join(folder, 'meta/_journal.json');
+  const journal: Journal = JSON.parse(await readFile(journalFile, 'utf8'));
+  const present = select(journal);
+  const latest = Math.max(...present.map(({ when }) => when));
+  const added = later.map((_, index) => ({ idx: 1000 + index, when: latest + 1 + index, tag: `later_${index}` }));
+  await writeFile(journalFile, JSON.stringify({ ...journal, entries: [...present, ...added] }));
+  for (const [index, text] of later.entries()) await writeFile(join(folder, `later_${index}.sql`), text);
+  await migrateDatabase(url, folder).finally(() => rm(folder, { recursive: true }));
+}
+
+/** Instances that start at the same time on the database. */
+async function startTogether(count: number, database: TestDatabase, like = testConfig(database.url)) {
+  const services = await Promise.all(Array.from({ length: count }, () => startTestService({ database, like })));
+  return {
+    services,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(services.map((service) => service.close()));
+    },
+  };
+}
+
+it('instances started at once on an empty database all serve', async (context) => {
+  const { instances, rounds } = quickOrLong({ instances: 2, rounds: 1 }, { instances: 4, rounds: 25 });
+  for (let round = 0; round < rounds; round++) {
+    await using database = await createEmptyDatabase();
+    await using started = await startTogether(instances, database);
+    await Promise.all(started.services.map(makeJourney));
+  }
+  report(context, { tried: `${rounds} times ${instances} instances at once on an empty database`, lost: 'nothing' });
+});
+
+describe('beside a newer version', () => {
+  /** What newer versions do to the database: add what the present one does not know. */
+  async function migrateBeyond({ url, sql }: TestDatabase, version: number): Promise<void> {
+    const tables = await sql`
+      select table_name from information_schema.tables
+      where table_schema = 'public' and table_name not like 'later_%' order by table_name`;
+    const later = Array.from({ length: version }, (_, index) =>
+      [
+        ...tables.map(({ table_name }) => `ALTER TABLE "${table_name}" ADD COLUMN "later_${index}" text`),
+        `CREATE TABLE "later_${index}" ("id" uuid PRIMARY KEY)`,
+      ].join(BREAKPOINT),
+    );
+    await migrateWith(url, ({ entries }) => entries, later);
+  }
+
+  it('an instance under load goes on without losing a call while that migrates the database', async (context) => {
+    await using service = await startTestService();
+    const tenant = await createTenant(service);
+    const user = await createTestUser(service);
+    const { auth, webhooks } = clientsOf(service, tenant);
+    const { webhook } = await webhooks.createWebhook({ url: 'https://app.test/hook', ownerId: user.id });
+    const load = startLoad(
+      {
+        exchange: async () => {
+          await auth.exchangeToken({ authToken: await logIn(service, tenant, user) });
+          return 'ok';
+        },
+        webhook: async () => {
+          await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' });
+          return 'ok';
+        },
+        journey: async () => {
+          await makeJourney(service);
+          return 'ok';
+        },
+      },
+      { callers: 6 },
+    );
+    const versions = quickOrLong(2, 60);
+    for (let version = 1; version <= versions; version++) {
+      const sofar = load.answers.length;
+      await migrateBeyond(service.database, version);
+      await expect.poll(() => load.answers.length, { timeout: 10_000 }).toBeGreaterThan(sofar + 10);
+    }
+    const answers = await load.stop();
+    const lost = answers.filter(({ outcome }) => outcome !== 'ok');
+    report(context, {
+      tried: `${versions} migrations of versions to come under ${answers.length} calls`,
+      lost: `${lost.length} calls`,
+      figures: `longest call ${Math.round(Math.max(...answers.map(({ tookMs }) => tookMs)))} ms`,
+    });
+    expect(lost).toEqual([]);
+  });
+
+  it('nobody queues for long behind a migration that has to wait for a table', async () => {
+    await using database = await cloneDatabase();
+    const { sql } = database;
+    const readUsers = () =>
+      sql.begin(async (transaction) => {
+        await transaction`set local statement_timeout = 2000`;
+        await transaction`select 1 from users`;
+      });
+    const { migrating } = await sql.begin(async (transaction) => {
+      await transaction`lock table users in access share mode`;
+      const migrating = migrateBeyond(database, 1);
+      const until = performance.now() + 1_500;
+      while (performance.now() < until) await readUsers();
+      return { migrating };
+    });
+    await migrating;
+    expect(await describeColumns(database)).toContainEqual(expect.objectContaining({ column_name: 'later_0' }));
+  });
+
+  it('an instance starts on the database of the newer one, changes nothing of it, and serves', async () => {
+    await using database = await cloneDatabase();
+    await migrateBeyond(database, 1);
+    const before = await describeColumns(database);
+    await using started = await startTogether(2, database);
+    await Promise.all(started.services.map(makeJourney));
+    expect(await describeColumns(database)).toEqual(before);
+  });
+});
+
+describe('after an older version', () => {
+  /** A database as the oldest version left it, with the rows of a service that has been at work. */
+  async function createOldDatabase(service: TestService): Promise<TestDatabase> {
+    const database = await createEmptyDatabase();
+    await migrateWith(database.url, ({ entries }) => entries.filter(({ tag }) => tag === OLDEST));
+    await copyRows(service.database, database);
+    return database;
+  }
+
+  it('instances started at once bring its database up to date, and go on where it was', async () => {
+    await using former = await startTestService();
+    const tenant = await createTenant(former);
+    const user = await createTestUser(former);
+    const authToken = await logIn(former, tenant, user);
+    const { session } = await clientsOf(former, tenant).auth.exchangeToken({ authToken });
+    const { webhook } = await clientsOf(former, tenant).webhooks.createWebhook({
+      url: 'https://app.test/hook',
+      ownerId: user.id,
+    });
+    const { loginIntentId } = await beginLogin(former, tenant);
+
+    await using database = await createOldDatabase(former);
+    expect(await describeColumns(database)).not.toEqual(await describeColumns(former.database));
+    await using started = await startTogether(2, database, former.config);
+    expect(await describeColumns(database)).toEqual(await describeColumns(former.database));
+    for (const service of started.services) {
+      const { auth, webhooks } = clientsOf(service, tenant);
+      expect((await auth.exchangeToken({ authToken })).session).toEqual(session);
+      expect((await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' })).webhook).toEqual(webhook);
+      await makeJourney(service);
+    }
+    const [first] = started.services;
+    if (first) await adminClient(first).completeLogin({ loginIntentId, userId: user.id });
+  });
+});
+
+/**
+ * A version that runs does not know what a later one adds: it goes on as long as nothing it uses is
+ * taken away, or asked of it.
+ */
+it('a migration after the first only adds, and asks nothing of those who do not know it', async () => {
+  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql') && !name.startsWith(OLDEST));
+  expect(files).not.toEqual([]);
+  for (const file of files) {
+    const statements = (await readFile(join(MIGRATIONS, file), 'utf8')).split(BREAKPOINT);
+    const created = statements.flatMap((statement) => /^CREATE TABLE "(\w+)"/.exec(statement.trim())?.[1] ?? []);
+    expect(statements.filter((statement) => !onlyAdds(statement.trim(), created))).toEqual([]);
+  }
+});
+
+/** A table that is `created` in the same migration can be given anything. */
+function onlyAdds(statement: string, created: readonly string[]): boolean {
+  const table = /^(?:ALTER TABLE|CREATE(?: UNIQUE)? INDEX "\w+" ON) "(\w+)"/.exec(statement)?.[1] ?? '';
+  if (/^CREATE (TABLE|INDEX|TYPE) /.test(statement) || created.includes(table)) return true;
+  return /^ALTER TABLE "\w+" ADD COLUMN "/.test(statement) && !/ NOT NULL(?!.* DEFAULT )|GENERATED/.test(statement);
+}
+
+async function describeColumns({ sql }: TestDatabase): Promise<readonly unknown[]> {
+  return sql`
+    select table_name, column_name, data_type, is_nullable from information_schema.columns
+    where table_schema = 'public' order by table_name, column_name`;
+}
+
+/** Of every table that both have, all rows, as far as both have the columns. */
+async function copyRows(from: TestDatabase, to: TestDatabase): Promise<void> {
+  const columns = await to.sql`
+    select table_name, array_agg(column_name::text) as names from information_schema.columns
+    where table_schema = 'public' group by table_name`;
+  await to.sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    for (const { table_name, names } of columns) {
+      const rows = await from.sql`select ${from.sql(names)} from ${from.sql(table_name)}`;
+      if (rows.length > 0) await transaction`insert into ${to.sql(table_name)} ${to.sql(rows)}`;
+    }
+  });
+}
