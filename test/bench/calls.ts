@@ -37,7 +37,7 @@ export interface Order {
 /** How far the time of something that has just happened may be from now. */
 const RECENT_MS = 60_000;
 
-export function createCalls(fixtures: Fixtures): BenchCall[] {
+export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {}): BenchCall[] {
   return [
     {
       name: 'GetWebhook',
@@ -58,7 +58,7 @@ export function createCalls(fixtures: Fixtures): BenchCall[] {
     },
     { name: 'GenerateAuthUrl', method: AuthService.method.generateAuthUrl, orderAt: orderAuthUrl(fixtures) },
     { name: 'DeleteEvent', method: EventService.method.deleteEvent, orderAt: orderDeletion },
-    { name: 'CheckIn', method: EventService.method.checkIn, orderAt: orderCheckIn },
+    { name: 'CheckIn', method: EventService.method.checkIn, orderAt: orderCheckIn(openEvents) },
   ];
 }
 
@@ -112,13 +112,15 @@ function orderDeletion(number: number): Order {
   return { fields: { eventId: eventIdAt(number) }, accepts: (answer) => isDeepStrictEqual(answer, {}) };
 }
 
-function orderCheckIn(number: number): Order {
-  const attendeeId = `attendee-${number}`;
-  return {
-    fields: { eventId: openEventIdAt(number % OPEN_EVENTS), attendeeId },
-    // JSON of protobuf leaves a false out.
-    accepts: ({ checkIn, alreadyCheckedIn }) =>
-      isObject(checkIn) && checkIn.attendeeId === attendeeId && isRecent(checkIn.checkedInAt) && !alreadyCheckedIn,
+function orderCheckIn(openEvents: number) {
+  return (number: number): Order => {
+    const attendeeId = `attendee-${number}`;
+    return {
+      fields: { eventId: openEventIdAt(number % openEvents), attendeeId },
+      // JSON of protobuf leaves a false out.
+      accepts: ({ checkIn, alreadyCheckedIn }) =>
+        isObject(checkIn) && checkIn.attendeeId === attendeeId && isRecent(checkIn.checkedInAt) && !alreadyCheckedIn,
+    };
   };
 }
 

@@ -1,14 +1,9 @@
 /** Warms every cell up, then measures all of them round after round, one at a time. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchCall } from './calls.ts';
 import { isServed, type Row, type ServerName } from './lineup.ts';
-import { applyLoad, CONCURRENCY, type LoadResult } from './load/apply-load.ts';
-import type { LoadClient } from './load/client.ts';
-import { openHttp1Client } from './load/http1-client.ts';
-import { openHttp2Client } from './load/http2-client.ts';
 import { type PreparedRequest, prepareRequests } from './load/prepare-requests.ts';
+import { type Measurement, measureLoad } from './measure-load.ts';
 import type { Options } from './options.ts';
-import { readUsage, type Usage } from './read-usage.ts';
 import type { RunningServer } from './start-server.ts';
 
 /** One call to one server over one protocol. */
@@ -19,15 +14,6 @@ export interface Cell {
   readonly measurements: Measurement[];
   /** Why there is no figure: a reply that was not the expected one. */
   refusal: string | undefined;
-}
-
-export interface Measurement {
-  /** Of the server process, per request. */
-  readonly cpuMicros: number;
-  readonly requestsPerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly residentBytes: number;
 }
 
 export interface Measuring {
@@ -48,9 +34,8 @@ const MIN_SECONDS = 0.1;
 const MAX_SECONDS = 2;
 /** What a measurement takes beside its load: making requests and connections, settling. */
 const OVERHEAD_SECONDS = 0.15;
-const HTTP2_SESSIONS = 2;
-/** How long a server may take to accept connections, and to finish what it does after its last reply. */
-const SETTLE_MS = 30;
+/** How many requests are under way at a time. */
+const CONCURRENCY = 16;
 
 /** Every cell, refused ones included. */
 export async function measureAll(measuring: Measuring): Promise<Cell[]> {
@@ -98,35 +83,16 @@ class Bench {
 
   async measure(cell: Cell, requests: number, maxSeconds: number): Promise<void> {
     if (cell.refusal) return;
-    const { load, before, after } = await this.#apply(cell, requests, maxSeconds);
-    cell.measurements.push({
-      cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requests,
-      requestsPerSecond: load.requests / load.seconds,
-      p50Ms: quantile(load.latencies, 0.5),
-      p99Ms: quantile(load.latencies, 0.99),
-      residentBytes: after.residentBytes,
-    });
+    cell.measurements.push(await this.#apply(cell, requests, maxSeconds));
   }
 
-  /** Over new connections: an idle one may have been closed. Notes on the cell when a reply is a wrong one. */
-  async #apply(
-    cell: Cell,
-    count: number,
-    maxSeconds: number,
-  ): Promise<{ load: LoadResult; before: Usage; after: Usage }> {
-    const { pid, ports } = this.#serverOf(cell.row);
+  /** Notes on the cell when a reply is a wrong one. */
+  async #apply(cell: Cell, count: number, maxSeconds: number): Promise<Measurement> {
+    const limits = { maxSeconds, concurrency: CONCURRENCY };
     const requests = this.#prepare(cell, count);
-    const client = await openClient(cell.row, ports);
-    try {
-      await sleep(SETTLE_MS);
-      const before = readUsage(pid);
-      const load = await applyLoad(client, requests, maxSeconds);
-      await sleep(SETTLE_MS);
-      if (load.refusal) this.#refuse(cell, load.refusal);
-      return { load, before, after: readUsage(pid) };
-    } finally {
-      client.close();
-    }
+    const { load, measurement } = await measureLoad(this.#serverOf(cell.row), cell.row.protocol, requests, limits);
+    if (load.refusal) this.#refuse(cell, load.refusal);
+    return measurement;
   }
 
   #prepare({ row, call }: Cell, count: number): PreparedRequest[] {
@@ -147,14 +113,4 @@ class Bench {
     if (!running) throw new Error(`${server.title} is not running`);
     return running;
   }
-}
-
-function openClient({ protocol }: Row, ports: RunningServer['ports']): Promise<LoadClient> {
-  return protocol.httpVersion === '2'
-    ? openHttp2Client(ports['2'], HTTP2_SESSIONS)
-    : openHttp1Client(ports['1.1'], CONCURRENCY);
-}
-
-function quantile(ascending: Float64Array, fraction: number): number {
-  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * fraction))] ?? Number.NaN;
 }

@@ -40,8 +40,7 @@ export async function prepareDatabase(
   fresh: number,
   progress: (line: string) => void,
 ): Promise<{ fixtures: Fixtures; environment: Record<string, string>; directory: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
-  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
 
   progress('Postgres');
@@ -54,8 +53,14 @@ export async function prepareDatabase(
   return { fixtures, environment: await writeEnvironment(directory, postgres.url, fixtures), directory };
 }
 
+export async function makeDirectory(stack: AsyncDisposableStack): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
 /** The settings of Usher, which the rivals read as well. */
-async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
+export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
   const signingKeys = join(directory, 'signing-keys.json');
   const encryptionKeys = join(directory, 'encryption-key');
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };

@@ -1,8 +1,6 @@
 import type { LoadClient } from './client.ts';
 import type { PreparedRequest } from './prepare-requests.ts';
 
-/** How many requests are under way at a time. */
-export const CONCURRENCY = 16;
 /** How long after the time is up the last replies may come in. */
 const GRACE_MS = 10_000;
 
@@ -15,11 +13,11 @@ export interface LoadResult {
   readonly refusal: string | undefined;
 }
 
-/** Sends the requests, each when another has been answered, until there are none left or the time is up. */
+/** Sends the requests, so many at a time, each when another has been answered, until there are none left or the time is up. */
 export async function applyLoad(
   client: LoadClient,
   requests: readonly PreparedRequest[],
-  maxSeconds: number,
+  { maxSeconds, concurrency }: { maxSeconds: number; concurrency: number },
 ): Promise<LoadResult> {
   const latencies = new Float64Array(requests.length);
   const startedAt = performance.now();
@@ -44,7 +42,7 @@ export async function applyLoad(
       }
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, sendInTurn));
+  await Promise.all(Array.from({ length: concurrency }, sendInTurn));
   clearTimeout(watchdog);
 
   const seconds = (performance.now() - startedAt) / 1000;

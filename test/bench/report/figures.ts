@@ -1,6 +1,8 @@
 /** The medians of what was measured. */
 import type { ServerName } from '../lineup.ts';
-import type { Cell, Measurement } from '../measure.ts';
+import type { Cell } from '../measure.ts';
+import type { Measurement } from '../measure-load.ts';
+import { medianOf } from '../median.ts';
 import type { ProtocolName } from '../protocols/protocol.ts';
 
 export interface Figure extends Measurement {
@@ -18,10 +20,10 @@ export function toFigures(cells: readonly Cell[]): Figure[] {
   const floors = new Map(
     measured
       .filter(({ row }) => row.server.name === 'floor')
-      .map(({ call, measurements }) => [call.name, medianOf(measurements, 'cpuMicros')]),
+      .map(({ call, measurements }) => [call.name, medianOf(measurements.map(({ cpuMicros }) => cpuMicros))]),
   );
   return measured.map(({ row, call, measurements }) => {
-    const cpuMicros = medianOf(measurements, 'cpuMicros');
+    const cpuMicros = medianOf(measurements.map(({ cpuMicros }) => cpuMicros));
     const floor = floors.get(call.name);
     return {
       server: row.server.name,
@@ -30,10 +32,10 @@ export function toFigures(cells: readonly Cell[]): Figure[] {
       call: call.name,
       cpuMicros,
       ratioToFloor: floor && cpuMicros / floor,
-      requestsPerSecond: medianOf(measurements, 'requestsPerSecond'),
-      p50Ms: medianOf(measurements, 'p50Ms'),
-      p99Ms: medianOf(measurements, 'p99Ms'),
-      residentBytes: medianOf(measurements, 'residentBytes'),
+      requestsPerSecond: medianOf(measurements.map(({ requestsPerSecond }) => requestsPerSecond)),
+      p50Ms: medianOf(measurements.map(({ p50Ms }) => p50Ms)),
+      p99Ms: medianOf(measurements.map(({ p99Ms }) => p99Ms)),
+      residentBytes: medianOf(measurements.map(({ residentBytes }) => residentBytes)),
     };
   });
 }
@@ -46,11 +48,4 @@ export function findFigure(
   call: string,
 ): Figure | undefined {
   return figures.find((figure) => figure.server === server && figure.protocol === protocol && figure.call === call);
-}
-
-function medianOf(measurements: readonly Measurement[], what: keyof Measurement): number {
-  const ascending = measurements.map((measurement) => measurement[what]).sort((one, other) => one - other);
-  const middle = ascending.length >> 1;
-  const [low, high] = [ascending[ascending.length % 2 === 0 ? middle - 1 : middle], ascending[middle]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }

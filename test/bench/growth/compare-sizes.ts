@@ -1,0 +1,126 @@
+/** The same calls to one Usher with few rows and another with many, turn about. */
+import postgres from 'postgres';
+import { type BenchCall, createCalls } from '../calls.ts';
+import type { Fixtures } from '../fixtures.ts';
+import { prepareRequests } from '../load/prepare-requests.ts';
+import { measureLoad } from '../measure-load.ts';
+import { medianOf } from '../median.ts';
+import { grpc } from '../protocols/grpc.ts';
+import { rest } from '../protocols/rest.ts';
+import { readUsage } from '../read-usage.ts';
+import { layOutTable } from '../report/lay-out-table.ts';
+import type { Progress } from '../run-bench.ts';
+import type { RunningServer } from '../start-server.ts';
+import type { BulkOptions } from './seed-bulk.ts';
+
+export interface Size extends BulkOptions {
+  readonly server: RunningServer;
+  readonly databaseUrl: string;
+}
+
+interface Costs {
+  readonly cpuMicros: number;
+  readonly p50Ms: number;
+  /** Of the backends of Postgres, per request. */
+  readonly postgresMicros: number;
+}
+
+/** What many rows may cost more than few. */
+const LIMIT = 1.2;
+const REQUESTS = 2_000;
+/** An event is deleted once, and of the few rows one half is there for it, for all rounds. */
+const DELETIONS = 300;
+/** Few, so that the time of a call is that of its work, not of a queue. */
+const CONCURRENCY = 4;
+const MAX_SECONDS = 20;
+/** A prime that shares no factor with the numbers of rows: its multiples are all over the tables. */
+const LEAP = 7_368_787;
+
+/** Prints a table; whether every call keeps within the limit. The last one touches none of the big tables. */
+export async function compareSizes(
+  sizes: readonly Size[],
+  { fixtures, rounds, progress }: { fixtures: Fixtures; rounds: number; progress: Progress },
+): Promise<boolean> {
+  const names = createCalls(fixtures).map(({ name }) => name);
+  const measured = names.filter((name) => name !== 'ExchangeToken first');
+  const costs = new Map(measured.map((name) => [name, sizes.map((): Costs[] => [])]));
+  for (let round = 0; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds} (${Math.round(performance.now() / 1000)} s)`);
+    for (const name of measured) {
+      const inTurn = [...sizes.entries()];
+      if (round % 2 === 1) inTurn.reverse();
+      for (const [index, size] of inTurn) {
+        const cost = await measureCall(size, fixtures, { name, round });
+        // The first round warms up.
+        if (round > 0) costs.get(name)?.[index]?.push(cost);
+      }
+    }
+  }
+
+  const rows = measured.map((name) => [name, ...describe(costs.get(name) ?? [])]);
+  const header = ['', 'CPU us, few', 'many', '', 'p50 ms, few', 'many', '', 'Postgres us, few', 'many', ''];
+  process.stdout.write(layOutTable(header, rows));
+  return measured.every((name) => isWithin(costs.get(name) ?? []));
+}
+
+async function measureCall(
+  size: Size,
+  fixtures: Fixtures,
+  { name, round }: { name: string; round: number },
+): Promise<Costs> {
+  const call = scattered(size, fixtures, name);
+  const protocol = name === 'CheckIn' ? grpc : rest;
+  const count = name === 'DeleteEvent' ? DELETIONS : REQUESTS;
+  const headers = { 'x-api-key': fixtures.apiKey };
+  const requests = prepareRequests(protocol, call, { count, firstNumber: round * count, headers });
+  const backends = await backendsOf(size);
+  const usage = () => backends.reduce((sum, pid) => sum + readUsage(pid).cpuMicros, 0);
+  const before = usage();
+  const limits = { maxSeconds: MAX_SECONDS, concurrency: CONCURRENCY };
+  const { load, measurement } = await measureLoad(size.server, protocol, requests, limits);
+  if (load.refusal) throw new Error(`${call.name}: ${load.refusal}`);
+  return { ...measurement, postgresMicros: (usage() - before) / load.requests };
+}
+
+/** The call, each time for another row, anywhere in its table. */
+function scattered({ rows, stride }: Size, fixtures: Fixtures, name: string): BenchCall {
+  const half = rows / 2;
+  const call = createCalls(fixtures, { openEvents: half }).find((call) => call.name === name);
+  if (!call) throw new Error(`There is no ${name}`);
+  const placeOf: Record<string, (number: number) => number> = {
+    GetWebhook: (number) => ((number * LEAP) % Math.floor(rows / stride)) * stride,
+    DeleteEvent: (number) => (number * LEAP) % half,
+    CheckIn: (number) => number * LEAP,
+  };
+  const place = placeOf[name];
+  if (!place) return call;
+  return { name, method: call.method, orderAt: (number) => call.orderAt(place(number)) };
+}
+
+/** The processes of Postgres that work for this Usher. */
+async function backendsOf({ databaseUrl }: Size): Promise<number[]> {
+  const sql = postgres(databaseUrl, { max: 1 });
+  const rows = await sql`
+    select pid from pg_stat_activity where datname = current_database() and application_name = 'usher'`;
+  await sql.end();
+  return rows.map(({ pid }) => pid);
+}
+
+const WHATS = ['cpuMicros', 'p50Ms', 'postgresMicros'] as const;
+
+function describe([few = [], many = []]: readonly (readonly Costs[])[]): string[] {
+  return WHATS.flatMap((what) => {
+    const digits = what === 'p50Ms' ? 2 : 0;
+    const shown = [few, many].map((costs) => medianOf(costs.map((cost) => cost[what])).toFixed(digits));
+    return [...shown, `${ratioOf(few, many, what).toFixed(2)}x`];
+  });
+}
+
+function isWithin([few = [], many = []]: readonly (readonly Costs[])[]): boolean {
+  return ratioOf(few, many, 'cpuMicros') <= LIMIT && ratioOf(few, many, 'p50Ms') <= LIMIT;
+}
+
+/** Round by round, since a busy machine is busy for both of a round. */
+function ratioOf(few: readonly Costs[], many: readonly Costs[], what: (typeof WHATS)[number]): number {
+  return medianOf(few.map((cost, round) => (many[round]?.[what] ?? Number.NaN) / cost[what]));
+}

@@ -1,0 +1,101 @@
+/** Rows by the million, all of one application: the worst case, where its ID narrows nothing down. */
+import postgres from 'postgres';
+import { SigningKeyCipher } from '../../../src/core/webhooks/signing-key-cipher.ts';
+import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
+
+const BATCH = 5_000;
+/** What seedDatabase has made of users without a session and of events to delete. */
+export const FRESH_ROWS = 1_000;
+
+export interface BulkOptions {
+  readonly rows: number;
+  /** Of the webhooks every so manieth can be asked for: those of which the signing key is a real one. */
+  readonly stride: number;
+}
+
+/** Besides what is there, as many rows in each of the three tables. */
+export async function seedBulk(url: string, fixtures: Fixtures, { rows, stride }: BulkOptions): Promise<void> {
+  await withTables(url, ['webhooks', 'events', 'login_intents'], async (sql) => {
+    await insertWebhooks(sql, fixtures, { rows, stride });
+    await insertEvents(sql, fixtures, rows);
+    // Expired, but for so short a time that housekeeping leaves them alone.
+    await insertIntents(sql, fixtures, rows, '30 minutes');
+  });
+}
+
+/** Nothing but login intents that housekeeping is to remove. */
+export async function seedExpiredIntents(url: string, fixtures: Fixtures, rows: number): Promise<void> {
+  await withTables(url, ['login_intents'], (sql) => insertIntents(sql, fixtures, rows, '3 hours'));
+}
+
+/** Takes indexes and constraints away, which millions of single insertions would wait for, and makes them anew. */
+async function withTables(
+  url: string,
+  tables: readonly string[],
+  fill: (sql: postgres.Sql) => Promise<void>,
+): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`set maintenance_work_mem = '512MB'`;
+    const constraints = await sql`
+      select conname, conrelid::regclass::text as table, pg_get_constraintdef(oid) as definition, contype from pg_constraint
+      where contype in ('p', 'f') and (conrelid = any(${sql.array([...tables])}::regclass[]) or confrelid = any(${sql.array([...tables])}::regclass[]))
+      order by contype = 'f'`;
+    for (const { table, conname } of [...constraints].reverse())
+      await sql`alter table ${sql(table)} drop constraint ${sql(conname)}`;
+    const indexes = await sql`
+      select indexname, indexdef from pg_indexes where schemaname = 'public' and tablename = any(${sql.array([...tables])})`;
+    for (const { indexname } of indexes) await sql`drop index ${sql(indexname)}`;
+
+    await fill(sql);
+
+    for (const { indexdef } of indexes) await sql.unsafe(indexdef);
+    for (const { table, conname, definition } of constraints)
+      await sql`alter table ${sql(table)} add constraint ${sql(conname)} ${sql.unsafe(definition)}`;
+    // Plans by what is there, and no vacuum to catch up with while we measure.
+    await sql`vacuum analyze`;
+  } finally {
+    await sql.end();
+  }
+}
+
+async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, { rows, stride }: BulkOptions): Promise<void> {
+  const { application, createdAt, encryptionKey } = fixtures;
+  const cipher = new SigningKeyCipher([encryptionKey]);
+  await sql`create temporary table real_keys (number int primary key, signing_key bytea)`;
+  for (let first = 0; first < rows; first += BATCH * stride) {
+    const count = Math.min(BATCH, Math.ceil((rows - first) / stride));
+    const keys = Array.from({ length: count }, (_, index) => {
+      const number = first + index * stride;
+      const { id, signingKey } = webhookAt(number);
+      return { number, signing_key: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: id }) };
+    });
+    await sql`insert into real_keys ${sql(keys)}`;
+  }
+  const [any] = await sql`select signing_key from real_keys limit 1`;
+  await sql`
+    insert into webhooks (application_id, id, url, signing_key, is_active, owner_id, created_at, updated_at)
+    select ${application.id}::uuid, 'wh_' || lpad(to_hex(number), 32, '0'), 'https://hooks.example/' || number,
+      coalesce(real_keys.signing_key, ${any?.signing_key}), true,
+      overlay(${userAt(0).id}::text placing lpad(to_hex(number % ${SIGNED_IN_USERS}::int), 12, '0') from 25)::uuid,
+      ${createdAt}::timestamptz, ${createdAt}::timestamptz
+    from generate_series(${WEBHOOKS}::int, ${rows - 1}::int) as number left join real_keys using (number)`;
+}
+
+/** One half stays, the other is there to be deleted, as `openEventIdAt` and `eventIdAt` name them. */
+async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtures, rows: number): Promise<void> {
+  await sql`
+    insert into events (application_id, id, created_at)
+    select ${application.id}::uuid, prefix || number, ${createdAt}::timestamptz
+    from generate_series(0, ${rows / 2 - 1}::int) as number, (values ('open-event-'), ('event-')) as kinds (prefix)
+    where (prefix = 'open-event-' and number >= ${OPEN_EVENTS}::int) or (prefix = 'event-' and number >= ${FRESH_ROWS}::int)`;
+}
+
+async function insertIntents(sql: postgres.Sql, { application, createdAt }: Fixtures, rows: number, ago: string) {
+  await sql`
+    insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
+    select ${application.id}::uuid, gen_random_uuid(), ${application.redirectUris[1] ?? ''}::text, 'state-of-a-request-' || number,
+      expired_at - interval '30 minutes', expired_at
+    from generate_series(1, ${rows}::int) as number,
+      lateral (select ${createdAt}::timestamptz - ${ago}::interval + number * interval '1 millisecond' / 100 as expired_at) as expiry`;
+}
