@@ -1,13 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
-import { type Config, readConfig } from './config.ts';
-import { describeDemo } from './demo/demo.ts';
-import { type Service, startService } from './service.ts';
-import { createShutdown } from './shutdown.ts';
+import type { Config } from './config.ts';
+import { loadSwiftly } from './load-swiftly.ts';
+import type { Service } from './service.ts';
 
 const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
+
+const [{ readConfig }, { describeDemo }, { startService }, { createShutdown }] = await loadSwiftly(() =>
+  Promise.all([import('./config.ts'), import('./demo/demo.ts'), import('./service.ts'), import('./shutdown.ts')]),
+);
 
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));

@@ -22,6 +22,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 const FLOORS = [
   ['main'],
   ['workers'],
+  ['load-swiftly'],
   ['service'],
   ['demo', 'foundation'],
   ['config'],

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import type { LoginCode } from '../core/auth/create-login-code.ts';
 
 /** Gets a code to its user. Rejects when it could not be handed on. */
@@ -9,12 +8,15 @@ const TIMEOUT_MS = 10_000;
 
 /** Sends codes by SMTP; `smtpUrl` as nodemailer takes it, such as smtps://user:password@host. */
 export function createMailer(smtpUrl: string, from: string): DeliverCode {
-  const transport = createTransport(
-    { url: smtpUrl, connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS },
-    { from },
+  // Loaded here, since most starts have no need of it.
+  const transport = import('nodemailer').then(({ createTransport }) =>
+    createTransport(
+      { url: smtpUrl, connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS },
+      { from },
+    ),
   );
   return async ({ email, code, applicationName }) => {
-    await transport.sendMail({
+    await (await transport).sendMail({
       to: { name: '', address: email },
       subject: `${code} is your code for ${applicationName}`,
       text: `Your code for ${applicationName} is ${code}. It is good for 10 minutes.
