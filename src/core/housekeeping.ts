@@ -1,13 +1,13 @@
 /** Removes what has expired, so that the tables stay the size of what is live. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lt, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../db/database.ts';
 import { loginCodes, rateLimits, walletChallenges } from '../db/login-schema.ts';
 import { loginIntents, sessions } from '../db/schema.ts';
 
 const INTERVAL_MS = 60_000;
-const BATCH_SIZE = 500;
+const BATCH_SIZE = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
 /**
@@ -16,22 +16,19 @@ const BATCH_TIMEOUT_MS = 5_000;
  */
 const INTENT_GRACE_MS = 60 * 60_000;
 
-const SWEEPS: readonly { statement: Statement<unknown[]>; graceMs: number }[] = [
-  {
-    statement: deleteExpired(loginCodes, [loginCodes.applicationId, loginCodes.loginIntentId, loginCodes.id]),
-    graceMs: 0,
-  },
-  {
-    statement: deleteExpired(walletChallenges, [
-      walletChallenges.applicationId,
-      walletChallenges.loginIntentId,
-      walletChallenges.id,
-    ]),
-    graceMs: 0,
-  },
-  { statement: deleteExpired(loginIntents, [loginIntents.applicationId, loginIntents.id]), graceMs: INTENT_GRACE_MS },
-  { statement: deleteExpired(sessions, [sessions.applicationId, sessions.userId]), graceMs: 0 },
-  { statement: deleteExpired(rateLimits, [rateLimits.key]), graceMs: 0 },
+/** What has been removed. */
+interface Batch {
+  readonly count: number;
+  /** When the last of it expired. */
+  readonly latest: Date | null;
+}
+
+const SWEEPS: readonly { deleteBatch: Statement<Batch[]>; graceMs: number }[] = [
+  { deleteBatch: deleteExpired(loginCodes), graceMs: 0 },
+  { deleteBatch: deleteExpired(walletChallenges), graceMs: 0 },
+  { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
+  { deleteBatch: deleteExpired(sessions), graceMs: 0 },
+  { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
 ];
 
 /**
@@ -49,28 +46,44 @@ export async function keepHouse(
   }
 }
 
-/** Removes every expired row, in batches short enough to hold nobody up. */
+/**
+ * Removes every expired row, in batches short enough to hold nobody up, and with pauses as long, so that
+ * Postgres has at least half of its time for calls however much there is to remove.
+ */
 export async function sweep(database: Database, now: Date, signal?: AbortSignal): Promise<void> {
-  for (const { statement, graceMs } of SWEEPS) {
+  for (const { deleteBatch, graceMs } of SWEEPS) {
     const before = new Date(now.getTime() - graceMs);
-    let removed: unknown[];
-    do {
-      removed = await database.run(statement, { before }, performance.now() + BATCH_TIMEOUT_MS);
-    } while (removed.length === BATCH_SIZE && !signal?.aborted);
+    let since = new Date(0);
+    for (let isMore = true; isMore; ) {
+      const startedAt = performance.now();
+      const [removed] = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
+      // The next batch need not find its way past what is gone but has not been vacuumed yet.
+      since = removed?.latest ?? since;
+      isMore = removed?.count === BATCH_SIZE && !signal?.aborted;
+      if (isMore) await sleep(performance.now() - startedAt, undefined, { ref: false });
+    }
   }
 }
 
-/** Deletes a batch of the rows that expired before `before`, the oldest first. */
-function deleteExpired(table: PgTable & { expiresAt: PgColumn }, key: readonly PgColumn[]): Statement<unknown[]> {
-  const columns = sql.join([...key], sql`, `);
+/** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
+function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Batch[]> {
+  const { expiresAt } = table;
+  const instant = (name: string) => sql.param(sql.placeholder(name), expiresAt);
+  // The limit is part of the text, and the rows are found by where they are: so any plan reads just a batch.
+  const expired = sql`
+    select ctid from ${table} where ${expiresAt} >= ${instant('since')} and ${expiresAt} < ${instant('before')}
+    order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
-    const expired = db
-      .select({ key: columns })
-      .from(table)
-      .where(lt(table.expiresAt, sql.param(sql.placeholder('before'), table.expiresAt)))
-      .orderBy(table.expiresAt)
-      .limit(BATCH_SIZE)
-      .for('update', { skipLocked: true });
-    return db.delete(table).where(sql`(${columns}) in ${expired}`).returning({ one: sql`1` }).prepare(`delete_expired`);
+    const removed = db
+      .$with('removed')
+      .as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning({ expiresAt }));
+    return db
+      .with(removed)
+      .select({
+        count: sql<number>`count(*)::int`,
+        latest: sql<Date | null>`max(expires_at)`.mapWith((instant: string) => new Date(instant)),
+      })
+      .from(removed)
+      .prepare('delete_expired');
   };
 }

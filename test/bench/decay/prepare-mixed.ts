@@ -1,0 +1,73 @@
+/** What callers do in a day: most calls are good ones, over both protocols, and some are refused. */
+import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
+import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { generateApiKey } from '../../../src/core/auth/api-key.ts';
+import { createCalls } from '../calls.ts';
+import type { Fixtures } from '../fixtures.ts';
+import { type PreparedRequest, prepareRequests } from '../load/prepare-requests.ts';
+import { grpc } from '../protocols/grpc.ts';
+import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
+import { rest } from '../protocols/rest.ts';
+
+/** So many of twenty. */
+const CALLS: readonly (readonly [share: number, name: string, protocol: Protocol])[] = [
+  [6, 'GetWebhook', rest],
+  [4, 'GetWebhook', grpc],
+  [2, 'ExchangeToken again', rest],
+  [1, 'ExchangeToken again', grpc],
+  [1, 'GenerateAuthUrl', rest],
+  [1, 'GenerateAuthUrl', grpc],
+  [1, 'CheckIn', grpc],
+];
+const REFUSALS = [refuseKey, refuseWebhook, refuseState, refuseToken];
+const TURN = CALLS.reduce((sum, [share]) => sum + share, REFUSALS.length);
+
+/** `count` requests, a multiple of twenty; no two calls with the same `number` are the same where that matters. */
+export function prepareMixed(fixtures: Fixtures, { count, number }: { count: number; number: number }) {
+  const calls = createCalls(fixtures);
+  const headers = { 'x-api-key': fixtures.apiKey, 'user-agent': 'usher-bench' };
+  const turns = count / TURN;
+  const good = CALLS.map(([share, name, protocol]) => {
+    const call = calls.find((call) => call.name === name);
+    if (!call) throw new Error(`There is no ${name}`);
+    const requests = prepareRequests(protocol, call, { count: share * turns, firstNumber: number * count, headers });
+    return { share, requests };
+  });
+  return Array.from({ length: turns }, (_, turn) => [
+    ...good.flatMap(({ share, requests }) => requests.slice(turn * share, (turn + 1) * share)),
+    ...REFUSALS.map((refuse) => refuse(fixtures, headers)),
+  ]).flat();
+}
+
+type Headers = Record<string, string>;
+
+/** A key as it should be, but nobody's: each another, since the server remembers them. */
+function refuseKey(_: Fixtures, headers: Headers): PreparedRequest {
+  const wire = rest.encode(WebhookService.method.getWebhook, { webhookId: `wh_${'0'.repeat(32)}` });
+  return expectReply(wire, { ...headers, 'x-api-key': generateApiKey() }, ({ status }) => status === 401);
+}
+
+function refuseWebhook(_: Fixtures, headers: Headers): PreparedRequest {
+  const wire = grpc.encode(WebhookService.method.getWebhook, { webhookId: `wh_${'f'.repeat(32)}` });
+  return expectReply(wire, headers, ({ grpcStatus }) => grpcStatus === '5');
+}
+
+function refuseState({ application: { clientId } }: Fixtures, headers: Headers): PreparedRequest {
+  const fields = { clientId, redirectUri: 'https://app.example/callback', state: 'x'.repeat(501) };
+  const wire = rest.encode(AuthService.method.generateAuthUrl, fields);
+  return expectReply(wire, headers, ({ status }) => status === 400);
+}
+
+function refuseToken(_: Fixtures, headers: Headers): PreparedRequest {
+  const wire = rest.encode(AuthService.method.exchangeToken, { authToken: 'e30.e30.e30' });
+  return expectReply(wire, headers, ({ status }) => status === 401);
+}
+
+function expectReply(wire: WireRequest, headers: Headers, isFine: (reply: WireReply) => boolean): PreparedRequest {
+  return {
+    wire: { ...wire, headers: { ...wire.headers, ...headers } },
+    check(reply) {
+      if (!isFine(reply)) throw new Error(`${wire.path}: ${reply.status} ${reply.grpcStatus} ${reply.body}`);
+    },
+  };
+}
