@@ -69,9 +69,10 @@ export async function sweep(database: Database, now: Date, signal?: AbortSignal)
 function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Batch[]> {
   const { expiresAt } = table;
   const instant = (name: string) => sql.param(sql.placeholder(name), expiresAt);
-  // The limit is part of the text, and the rows are found by where they are: so any plan reads just a batch.
+  // So that any plan reads just a batch: the limit is part of the text, the rows are found by where they are, and the
+  // lower bound is written as a row, since for a range between two parameters Postgres expects next to nothing.
   const expired = sql`
-    select ctid from ${table} where ${expiresAt} >= ${instant('since')} and ${expiresAt} < ${instant('before')}
+    select ctid from ${table} where (${expiresAt}, 0) >= (${instant('since')}, 0) and ${expiresAt} < ${instant('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
     const removed = db

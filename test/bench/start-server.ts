@@ -69,7 +69,7 @@ async function waitUntilOpen(port: number, child: ChildProcess, title: string): 
   throw new Error(`${title} does not start`);
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApiKey } from '../../src/core/admin/create-api-key.ts';
 import { createApplication } from '../../src/core/admin/create-application.ts';
@@ -27,81 +26,88 @@ import { createWebhook } from '../../src/core/webhooks/create-webhook.ts';
 import { getWebhook } from '../../src/core/webhooks/get-webhook.ts';
 import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { RecordingDatabase, type SentStatement } from '../support/recording-database.ts';
+import { type ExplainedStatement, ExplainingDatabase, readsOf } from '../support/explaining-database.ts';
 import { testConfig } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
 const SWEPT_TABLES = 5;
-const CORE = join(import.meta.dirname, '../../src/core');
-
-/** A node of a plan as `explain (format json)` tells it. */
-interface PlanNode {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly Plans?: readonly PlanNode[];
-}
+const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
+const SOURCES = join(import.meta.dirname, '../../src');
+/** The most rows of one table that a call reads, and that a batch of housekeeping reads and removes. */
+const CALL_ROWS = 5;
+const BATCH_ROWS = 100;
 
 let database: TestDatabase;
-let explainer: postgres.Sql;
-let statements: readonly SentStatement[];
+let statements: readonly ExplainedStatement[];
 
 beforeAll(async () => {
   database = await cloneDatabase();
   await fill(database);
-  statements = await recordAllStatements(database.url);
-  // Parameters as they were recorded, whatever their type.
-  explainer = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+  statements = await explainAllStatements(database.url);
 });
 
-afterAll(async () => {
-  await explainer.end();
-  await database[Symbol.asyncDispose]();
+afterAll(() => database[Symbol.asyncDispose]());
+
+describe('these tests see every statement', () => {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({ name, text: withoutComments(readFileSync(join(SOURCES, name), 'utf8')) }));
+
+  test('that is prepared', () => {
+    const prepared = files.flatMap(({ text }) => text.match(/\.prepare\(\s*['"`]/g) ?? []);
+    // Housekeeping prepares one statement for each of its tables.
+    expect(statements.length).toBe(prepared.length - 1 + SWEPT_TABLES);
+  });
+
+  test('and none is sent in another way, but for those of a start', () => {
+    const others = files.filter(({ text }) => /\.unsafe\(|\.execute\(\s*sql|\bclient(<.*>)?`/.test(text));
+    expect(others.map(({ name }) => name).sort()).toEqual(['db/embedded.ts', 'db/migrate.ts']);
+  });
 });
 
-test('these tests see every statement of the core', () => {
-  const files = readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-  const prepared = files.flatMap((name) => readFileSync(join(CORE, name), 'utf8').match(/\.prepare\(/g) ?? []);
-  // Housekeeping prepares one statement for each of its tables.
-  expect(statements.length).toBe(prepared.length - 1 + SWEPT_TABLES);
-});
-
-describe('no statement reads a whole table', () => {
-  test('with the parameters of a call', async () => {
-    const scans: string[] = [];
-    for (const { sql, parameters } of statements) {
-      const [row] = await explainer.unsafe(`explain (format json) ${sql}`, parameters.map(toText));
-      scans.push(...wholeTableScans(row?.['QUERY PLAN'][0].Plan).map((scan) => `${scan}: ${sql}`));
-    }
+describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (mode) => {
+  test('every table is read by an index, or at known places', () => {
+    const scans = statements.flatMap(({ sql, plans }) =>
+      readsOf(plans[mode])
+        .filter((read) => !BY_INDEX.has(read.type))
+        .map(({ type, table }) => `${type} on ${table}: ${sql}`),
+    );
     expect(scans).toEqual([]);
   });
 
-  test('with the plan that Postgres keeps for a prepared statement', async () => {
-    // Nobody waits for housekeeping, and a kept plan cannot know how small its batches are.
-    const ofCalls = statements.filter(({ sql }) => !sql.includes('skip locked'));
-    expect(ofCalls.length).toBe(statements.length - SWEPT_TABLES);
-    const scans: string[] = [];
-    for (const { sql } of ofCalls) {
-      const [row] = await explainer.unsafe(`explain (generic_plan, format json) ${sql}`);
-      scans.push(...wholeTableScans(row?.['QUERY PLAN'][0].Plan).map((scan) => `${scan}: ${sql}`));
-    }
-    expect(scans).toEqual([]);
+  test('no more rows are read than needed, however many there are', () => {
+    const excesses = statements.flatMap(({ sql, plans }) => {
+      const most = sql.includes('skip locked') ? BATCH_ROWS : CALL_ROWS;
+      return readsOf(plans[mode])
+        .filter(({ rows }) => rows > most)
+        .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${sql}`);
+    });
+    expect(excesses).toEqual([]);
   });
 
-  test('which would be seen', async () => {
-    const [row] = await explainer.unsafe(`explain (format json) select from webhooks where url = 'x'`);
-    expect(wholeTableScans(row?.['QUERY PLAN'][0].Plan)).toEqual(['Seq Scan on webhooks']);
+  test('housekeeping removes a whole batch', () => {
+    const swept = statements.filter(({ sql }) => sql.includes('skip locked'));
+    const removed = swept.map(({ plans }) => Math.max(...readsOf(plans[mode]).map(({ rows }) => rows)));
+    expect(removed).toEqual(Array.from({ length: SWEPT_TABLES }, () => BATCH_ROWS));
+  });
+
+  test('a statement that reads all would be seen', async () => {
+    await using explaining = new ExplainingDatabase(database.url);
+    const plan = await explaining.explain(`select from webhooks where url = $1 or application_id is null`, ['x'], mode);
+    expect(readsOf(plan)).toEqual([{ type: 'Seq Scan', table: 'webhooks', rows: ROWS + 1 }]);
   });
 });
 
-function wholeTableScans(node: PlanNode): string[] {
-  const own = node['Node Type'] === 'Seq Scan' ? [`Seq Scan on ${node['Relation Name']}`] : [];
-  return [...own, ...(node.Plans ?? []).flatMap(wholeTableScans)];
-}
+test('what goes with a row that is removed is found by an index', async () => {
+  const unindexed = await database.sql`
+    select conname from pg_constraint where contype = 'f' and confdeltype = 'c' and not exists (
+      select from pg_index where indrelid = conrelid and (indkey::int2[])[0:cardinality(conkey) - 1] = conkey)`;
+  expect(unindexed).toEqual([]);
+});
 
-function toText(value: unknown): string | null {
-  if (value === null) return null;
-  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '');
 }
 
 /** Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. */
@@ -139,12 +145,12 @@ async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.unsafe('analyze');
 }
 
-/** Each statement of the core once, as its verb sends it. */
-async function recordAllStatements(url: string): Promise<readonly SentStatement[]> {
+/** Each statement once, as its verb sends it. */
+async function explainAllStatements(url: string): Promise<readonly ExplainedStatement[]> {
   const { signingKeys = [], encryptionKeys = [] } = testConfig(url).secrets;
   const tokens = await AuthTokens.create('https://usher.test', signingKeys);
   const cipher = new SigningKeyCipher(encryptionKeys);
-  await using recording = new RecordingDatabase(url);
+  await using recording = new ExplainingDatabase(url);
   const call = { run: recording.within(0), now: new Date() };
 
   const redirectUri = 'https://app.test/callback';
@@ -175,9 +181,11 @@ async function recordAllStatements(url: string): Promise<readonly SentStatement[
   await createEvent(applicationCall, { eventId: 'event' });
   await checkIn(applicationCall, { eventId: 'event', attendeeId: 'attendee' });
   await deleteEvent(applicationCall, { eventId: 'event' });
-  await sweep(recording, new Date(Date.now() + 10_000));
+  // A batch of each table.
+  await sweep(recording, new Date(Date.now() + 2 * 60 * 60_000), AbortSignal.abort());
+  await recording.ping(0);
   await deleteUser(call, { userId: user.id });
   await revokeApiKey(call, { apiKeyId: other.apiKeyId });
   await deleteApplication(call, { applicationId: application.id });
-  return [...new Map(recording.sent.map((statement) => [statement.sql, statement])).values()];
+  return [...recording.explained.values()];
 }

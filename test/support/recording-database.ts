@@ -10,14 +10,14 @@ export interface SentStatement {
 /** Runs statements on one connection and keeps what it has sent to Postgres, in order. */
 export class RecordingDatabase extends Database implements AsyncDisposable {
   readonly sent: SentStatement[] = [];
-  readonly #client: postgres.Sql;
+  protected readonly client: postgres.Sql;
   readonly #db: PostgresJsDatabase;
 
   constructor(url: string) {
     super(url, { lanes: 1, statementTimeoutMs: 5_000 });
-    this.#client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+    this.client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
     const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });
-    this.#db = drizzle(this.#client, { logger: { logQuery } });
+    this.#db = drizzle(this.client, { logger: { logQuery } });
   }
 
   override async run<Row>(statement: Statement<Row>, parameters: Parameters): Promise<Row> {
@@ -32,6 +32,6 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#client.end(), this.close()]);
+    await Promise.all([this.client.end(), this.close()]);
   }
 }
