@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { keepHouse, sweep } from '../../src/core/housekeeping.ts';
 import { Database } from '../../src/db/database.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { RecordingDatabase } from '../support/recording-database.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const MINUTE_MS = 60_000;
@@ -69,6 +70,17 @@ describe('a sweep', () => {
     await sweep(house.database, NOW, stopped);
     const left = await house.sql`select expires_at, count(*)::int as count from sessions group by 1`;
     expect(left).toEqual([{ expires_at: new Date(NOW.getTime() - 1), count: 120 }]);
+  });
+
+  test('begins each batch where the last one ended, not at rows that are gone but not vacuumed', async () => {
+    await using house = await openHouse(testDatabase);
+    await using recording = new RecordingDatabase(house.url);
+    const expiries = [3, 2, 1].map((age) => new Date(NOW.getTime() - age));
+    for (const expiry of expiries) await house.addSessions(100, expiry);
+    await sweep(recording, NOW);
+    const batches = recording.sent.filter(({ sql }) => sql.includes('delete from "sessions"'));
+    const beginnings = batches.map(({ parameters: [since] }) => new Date(String(since)));
+    expect(beginnings).toEqual([new Date(0), ...expiries]);
   });
 
   test('leaves users and applications alone', async () => {

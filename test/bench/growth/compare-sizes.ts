@@ -36,7 +36,7 @@ const MAX_SECONDS = 20;
 /** A prime that shares no factor with the numbers of rows: its multiples are all over the tables. */
 const LEAP = 7_368_787;
 
-/** Prints a table; whether every call keeps within the limit. The last one touches none of the big tables. */
+/** Prints a table; whether every call keeps within the limit. `ExchangeToken again` touches none of the big tables. */
 export async function compareSizes(
   sizes: readonly Size[],
   { fixtures, rounds, progress }: { fixtures: Fixtures; rounds: number; progress: Progress },
