@@ -1,5 +1,5 @@
 import type { Fixtures } from './fixtures.ts';
-import { usher } from './lineup.ts';
+import { USHER } from './lineup.ts';
 import { type RunningServer, startServer } from './start-server.ts';
 import { writeEnvironment } from './start-stage.ts';
 
@@ -10,5 +10,5 @@ export async function startUsher(
   isProfiling = false,
 ): Promise<RunningServer> {
   const environment = await writeEnvironment(directory, databaseUrl, fixtures);
-  return startServer(stack, usher, { environment, directory, isProfiling });
+  return startServer(stack, USHER, { environment, directory, isProfiling });
 }
