@@ -74,7 +74,9 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const services = createServices({
     adminKey: secrets.adminKey,
     admission: new Admission(config.requestTimeoutMs),
-    apiKeys: new ApiKeys(),
+    apiKeys: new ApiKeys((statement, parameters) =>
+      database.run(statement, parameters, performance.now() + config.requestTimeoutMs),
+    ),
     authPageUrl,
     cipher,
     drain: drain.signal,

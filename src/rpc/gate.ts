@@ -13,7 +13,7 @@ export function createApplicationGate(apiKeys: ApiKeys): Gate {
   return async (call, method) => {
     // Interface, "Errors": DeleteEvent alone tells that the application is gone.
     const options = method === EventService.method.deleteEvent ? { deletedMessage: 'Application not found' } : {};
-    call.application = await apiKeys.authenticate(call.apiKey, call.run, options);
+    call.application = await apiKeys.authenticate(call.apiKey, { deadline: call.deadline, ...options });
   };
 }
 

@@ -159,7 +159,7 @@ async function explainAllStatements(url: string): Promise<readonly ExplainedStat
   const wallet = new Wallet();
   const user = await createUser(call, { email: 'ada@example.com', walletAddress: wallet.address });
   const other = await createApiKey(call, { applicationId: application.id });
-  await new ApiKeys().authenticate(apiKey, call.run);
+  await new ApiKeys(call.run).authenticate(apiKey, { deadline: performance.now() + 5_000 });
   const login = { clientId: application.clientId, redirectUri, state: 'state' };
   const { loginIntentId } = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
   const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });

@@ -1,20 +1,14 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import type { Run, Statement } from '../../db/database.ts';
-import { apiKeys, applications } from '../../db/schema.ts';
+import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../db/database.ts';
 import type { Application } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { digestOf, isApiKey } from './api-key.ts';
-
-/** The owner of a key: an application, or one that has been deleted since. */
-interface Owner {
-  readonly application: Application;
-  readonly isDeleted: boolean;
-}
+import { type Owner, OwnerLookUps } from './owner-look-ups.ts';
 
 interface Entry {
-  readonly owner: Promise<Owner | undefined>;
-  /** When the look-up began, in milliseconds of `performance.now()`. */
+  /** A promise while the look-up is under way. */
+  owner: Owner | Promise<Owner | undefined>;
+  /** When the look-up was asked for, in milliseconds of `performance.now()`. */
   readonly readAt: number;
   refreshing: boolean;
 }
@@ -31,6 +25,12 @@ const REFRESH_MS = 1_500;
 export class ApiKeys {
   readonly #known = new LRUCache<string, Entry>({ max: 50_000 });
   readonly #unknown = new LRUCache<string, true>({ max: 50_000, ttl: 60_000 });
+  readonly #lookUps: OwnerLookUps;
+
+  /** Looks keys up with `run`, for as long as that takes: callers share the answer, not their deadlines. */
+  constructor(run: Run) {
+    this.#lookUps = new OwnerLookUps(run);
+  }
 
   /**
    * Resolves to the key's application. Throws a ServiceError `Invalid API key`, or, where
@@ -38,10 +38,10 @@ export class ApiKeys {
    */
   async authenticate(
     apiKey: string | undefined,
-    run: Run,
-    { deletedMessage = 'Invalid API key' } = {},
+    { deadline, deletedMessage = 'Invalid API key' }: { deadline: Deadline; deletedMessage?: string },
   ): Promise<Application> {
-    const owner = apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), run) : undefined;
+    const owner =
+      apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), deadline) : undefined;
     if (!owner) throw new ServiceError('unauthenticated', 'Invalid API key');
     if (owner.isDeleted) throw new ServiceError('unauthenticated', deletedMessage);
     return owner.application;
@@ -52,36 +52,44 @@ export class ApiKeys {
     this.#known.clear();
   }
 
-  async #ownerOf(digest: string, run: Run): Promise<Owner | undefined> {
+  #ownerOf(digest: string, deadline: Deadline): Owner | undefined | Promise<Owner | undefined> {
     if (this.#unknown.has(digest)) return undefined;
     const entry = this.#known.get(digest);
     const age = entry ? performance.now() - entry.readAt : Number.POSITIVE_INFINITY;
-    if (!entry || age > TRUST_MS) return this.#lookUp(digest, run).owner;
+    if (!entry || age > TRUST_MS) return settleBefore(deadline, this.#lookUp(digest));
     if (age > REFRESH_MS && !entry.refreshing) {
       entry.refreshing = true;
-      this.#refresh(digest, entry, run);
+      this.#refresh(digest, entry);
     }
-    // Who began the look-up may have had less time than we have.
-    return entry.owner.catch(() => this.#lookUp(digest, run).owner);
+    if (!(entry.owner instanceof Promise)) return entry.owner;
+    // One that began before we came may have failed early for us.
+    return settleBefore(
+      deadline,
+      entry.owner.catch(() => this.#lookUp(digest)),
+    );
   }
 
   /** Callers who come while the look-up is under way share it; a failed one is not remembered. */
-  #lookUp(digest: string, run: Run): Entry {
-    const entry = { owner: readOwner(digest, run), readAt: performance.now(), refreshing: false };
+  #lookUp(digest: string): Promise<Owner | undefined> {
+    const owner = this.#lookUps.ownerOf(digest);
+    const entry: Entry = { owner, readAt: performance.now(), refreshing: false };
     this.#known.set(digest, entry);
-    entry.owner.then(
-      (owner) => owner ?? this.#markUnknown(digest, entry),
+    owner.then(
+      (found) => {
+        if (found) entry.owner = found;
+        else this.#markUnknown(digest, entry);
+      },
       () => this.#drop(digest, entry),
     );
-    return entry;
+    return owner;
   }
 
-  #refresh(digest: string, entry: Entry, run: Run): void {
+  #refresh(digest: string, entry: Entry): void {
     const readAt = performance.now();
-    readOwner(digest, run).then(
+    this.#lookUps.ownerOf(digest).then(
       (owner) => {
         if (this.#known.peek(digest) !== entry) return;
-        if (owner) this.#known.set(digest, { owner: Promise.resolve(owner), readAt, refreshing: false });
+        if (owner) this.#known.set(digest, { owner, readAt, refreshing: false });
         else this.#markUnknown(digest, entry);
       },
       () => {
@@ -100,23 +108,13 @@ export class ApiKeys {
   }
 }
 
-async function readOwner(digest: string, run: Run): Promise<Owner | undefined> {
-  const [row] = await run(selectOwner, { digest: Buffer.from(digest, 'hex') });
-  return row && { application: row.application, isDeleted: row.deletedAt !== null };
+/** Rejects with DatabaseUnavailableError when the look-up takes longer. */
+function settleBefore<T>(deadline: Deadline, lookUp: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(
+    () => reject(new DatabaseUnavailableError(new DeadlinePassedError('No answer before the deadline'))),
+    Math.max(0, deadline - performance.now()),
+  );
+  lookUp.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
 }
-
-const selectOwner: Statement<{ application: Application; deletedAt: Date | null }[]> = (db) =>
-  db
-    .select({
-      application: {
-        id: applications.id,
-        name: applications.name,
-        clientId: applications.clientId,
-        redirectUris: applications.redirectUris,
-      },
-      deletedAt: applications.deletedAt,
-    })
-    .from(apiKeys)
-    .innerJoin(applications, eq(applications.id, apiKeys.applicationId))
-    .where(and(eq(apiKeys.digest, sql.placeholder('digest')), isNull(apiKeys.revokedAt)))
-    .prepare('select_api_key_owner');

@@ -48,17 +48,20 @@ const database = new Database(config.databaseUrl ?? '', {
   lanes: config.databaseLanes,
   statementTimeoutMs: config.requestTimeoutMs,
 });
-const apiKeys = new ApiKeys();
+const apiKeys = new ApiKeys((statement, parameters) =>
+  database.run(statement, parameters, performance.now() + config.requestTimeoutMs),
+);
 const cipher = new SigningKeyCipher(config.secrets.encryptionKeys ?? []);
 const tokens = await AuthTokens.create(config.publicUrl ?? '', config.secrets.signingKeys ?? []);
 const callKey = createContextKey<ApplicationCall | undefined>(undefined);
 
 const authenticate: Interceptor = (next) => async (request) => {
   const rival = new RivalCall(request.service.typeName, request.header.get('x-request-id') ?? undefined);
-  const run = database.within(rival.startedAt + config.requestTimeoutMs);
+  const deadline = rival.startedAt + config.requestTimeoutMs;
+  const run = database.within(deadline);
   let code: Code | undefined;
   try {
-    rival.application = await apiKeys.authenticate(request.header.get('x-api-key') ?? undefined, run);
+    rival.application = await apiKeys.authenticate(request.header.get('x-api-key') ?? undefined, { deadline });
     request.contextValues.set(callKey, { application: rival.application, run, now: new Date() });
     const response = await next(request);
     response.header.set('x-request-id', rival.requestId);

@@ -27,9 +27,9 @@ describe('a known key', () => {
   test('is looked up once, however often it is used', async () => {
     const tenant = await createTenant(service);
     const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
+    const apiKeys = new ApiKeys(run);
     for (let call = 0; call < 1_000; call++) {
-      expect((await apiKeys.authenticate(tenant.apiKey, run)).clientId).toBe(tenant.clientId);
+      expect((await apiKeys.authenticate(tenant.apiKey, patiently())).clientId).toBe(tenant.clientId);
     }
     expect(count()).toBe(1);
   });
@@ -37,17 +37,17 @@ describe('a known key', () => {
   test('is looked up once by callers who come at the same time', async () => {
     const tenant = await createTenant(service);
     const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
-    const callers = Array.from({ length: 200 }, () => apiKeys.authenticate(tenant.apiKey, run));
+    const apiKeys = new ApiKeys(run);
+    const callers = Array.from({ length: 200 }, () => apiKeys.authenticate(tenant.apiKey, patiently()));
     expect(new Set((await Promise.all(callers)).map(({ id }) => id))).toEqual(new Set([tenant.id]));
     expect(count()).toBe(1);
   });
 
   test("is its own application's, whatever other keys are used", async () => {
     const tenants = await Promise.all(Array.from({ length: 5 }, () => createTenant(service)));
-    const apiKeys = new ApiKeys();
+    const apiKeys = new ApiKeys(countStatements().run);
     const owners = Array.from({ length: 100 }, (_, call) =>
-      apiKeys.authenticate(tenants[call % 5]?.apiKey, database.within(performance.now() + 5_000)),
+      apiKeys.authenticate(tenants[call % 5]?.apiKey, patiently()),
     );
     expect((await Promise.all(owners)).map(({ id }) => id)).toEqual(
       Array.from({ length: 100 }, (_, call) => tenants[call % 5]?.id),
@@ -56,66 +56,77 @@ describe('a known key', () => {
 
   test('is not pushed out by a flood of guesses', async () => {
     const tenant = await createTenant(service);
-    const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
-    await apiKeys.authenticate(tenant.apiKey, run);
-    const none: Run = async <Row>() => [] as Row;
-    for (let guess = 0; guess < 1_000; guess++) await refusalOf(apiKeys.authenticate(generateApiKey(), none));
-    await apiKeys.authenticate(tenant.apiKey, run);
-    expect(count()).toBe(1);
+    const { run } = countStatements();
+    let isGone = false;
+    const apiKeys = new ApiKeys((statement, parameters) =>
+      isGone ? new Promise(() => {}) : run(statement, parameters),
+    );
+    await apiKeys.authenticate(tenant.apiKey, patiently());
+    const guesses = Array.from({ length: 5_000 }, () => refusalOf(apiKeys.authenticate(generateApiKey(), patiently())));
+    await Promise.all(guesses);
+    isGone = true;
+    expect((await apiKeys.authenticate(tenant.apiKey, patiently())).id).toBe(tenant.id);
   });
 });
 
 describe('an unknown key', () => {
   test('is looked up once and remembered', async () => {
     const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
+    const apiKeys = new ApiKeys(run);
     const unknown = generateApiKey();
     for (let call = 0; call < 100; call++) {
-      expect(await refusalOf(apiKeys.authenticate(unknown, run))).toEqual(INVALID_API_KEY);
+      expect(await refusalOf(apiKeys.authenticate(unknown, patiently()))).toEqual(INVALID_API_KEY);
     }
     expect(count()).toBe(1);
   });
 
   test('is looked up once by callers who come at the same time', async () => {
     const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
+    const apiKeys = new ApiKeys(run);
     const unknown = generateApiKey();
-    const refusals = Array.from({ length: 50 }, () => refusalOf(apiKeys.authenticate(unknown, run)));
+    const refusals = Array.from({ length: 50 }, () => refusalOf(apiKeys.authenticate(unknown, patiently())));
     expect(await Promise.all(refusals)).toEqual(Array(50).fill(INVALID_API_KEY));
     expect(count()).toBe(1);
   });
 });
 
 describe('a look-up that fails', () => {
-  const unavailable: Run = async () => {
-    throw new DatabaseUnavailableError(new Error('gone'));
-  };
+  /** Fails once. */
+  function unavailableAtFirst() {
+    const { run, count } = countStatements();
+    let isFirst = true;
+    const fail: Run = async (statement, parameters) => {
+      if (!isFirst) return run(statement, parameters);
+      isFirst = false;
+      throw new DatabaseUnavailableError(new Error('gone'));
+    };
+    return { run: fail, count };
+  }
 
   test('is told as it is, not as a bad key, and made again for the next call', async () => {
     const tenant = await createTenant(service);
-    const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
-    await expect(apiKeys.authenticate(tenant.apiKey, unavailable)).rejects.toThrow(DatabaseUnavailableError);
-    expect((await apiKeys.authenticate(tenant.apiKey, run)).id).toBe(tenant.id);
+    const { run, count } = unavailableAtFirst();
+    const apiKeys = new ApiKeys(run);
+    await expect(apiKeys.authenticate(tenant.apiKey, patiently())).rejects.toThrow(DatabaseUnavailableError);
+    expect((await apiKeys.authenticate(tenant.apiKey, patiently())).id).toBe(tenant.id);
     expect(count()).toBe(1);
   });
 
   test('makes no key unknown', async () => {
-    const { run, count } = countStatements();
-    const apiKeys = new ApiKeys();
+    const { run, count } = unavailableAtFirst();
+    const apiKeys = new ApiKeys(run);
     const unknown = generateApiKey();
-    await expect(apiKeys.authenticate(unknown, unavailable)).rejects.toThrow(DatabaseUnavailableError);
-    expect(await refusalOf(apiKeys.authenticate(unknown, run))).toEqual(INVALID_API_KEY);
+    await expect(apiKeys.authenticate(unknown, patiently())).rejects.toThrow(DatabaseUnavailableError);
+    expect(await refusalOf(apiKeys.authenticate(unknown, patiently()))).toEqual(INVALID_API_KEY);
     expect(count()).toBe(1);
   });
 
   test('for want of time in one call does not fail another call that has more', async () => {
     const tenant = await createTenant(service);
-    const apiKeys = new ApiKeys();
+    const apiKeys = new ApiKeys(countStatements().run);
     await using lock = await holdLock(service.database, 'lock table api_keys in access exclusive mode');
-    const hurried = outcomeOf(apiKeys.authenticate(tenant.apiKey, database.within(performance.now() + 100)));
-    const patient = outcomeOf(apiKeys.authenticate(tenant.apiKey, database.within(performance.now() + 5_000)));
+    const hurried = outcomeOf(apiKeys.authenticate(tenant.apiKey, { deadline: performance.now() + 100 }));
+    const patient = outcomeOf(apiKeys.authenticate(tenant.apiKey, patiently()));
     expect(await hurried).toBeInstanceOf(DatabaseUnavailableError);
     await lock.release();
     expect(await patient).toMatchObject({ id: tenant.id });
@@ -198,6 +209,10 @@ function getWebhook(pool: HttpPool) {
 
 function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
+}
+
+function patiently() {
+  return { deadline: performance.now() + 5_000 };
 }
 
 /** Runs statements on the database and counts them. */
