@@ -6,6 +6,7 @@ import { ApiKeys } from './core/auth/authenticate-application.ts';
 import { ExternalIssuer } from './core/auth/external-issuer.ts';
 import { deriveLoginCodeKeys } from './core/auth/login-code.ts';
 import { keepHouse } from './core/housekeeping.ts';
+import { readUsedKeyIds, requireKeys, retireKeys } from './core/webhooks/encryption-keys.ts';
 import { SigningKeyCipher } from './core/webhooks/signing-key-cipher.ts';
 import { Database } from './db/database.ts';
 import { createDemoAdapter } from './demo/callback.ts';
@@ -55,6 +56,9 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     statementTimeoutMs: config.requestTimeoutMs,
   });
   starting.defer(() => database.close());
+  const cipher = new SigningKeyCipher(secrets.encryptionKeys);
+  const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
+  requireKeys(cipher, usedKeyIds);
 
   const listener = await openListener(config);
   const url = urlOf(config, listener.port);
@@ -68,7 +72,6 @@ export async function startService(config: Config, overrides: Overrides = {}): P
 
   const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
   const tokens = await AuthTokens.create(publicUrl, secrets.signingKeys, external);
-  const cipher = new SigningKeyCipher(secrets.encryptionKeys);
   const ownPageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? ownPageUrl;
   const services = createServices({
@@ -112,9 +115,14 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     signal: housekeeping.signal,
     onError: (error) => logger.warn({ err: error }, 'housekeeping failed'),
   });
+  const retired = retireKeys(database, cipher, usedKeyIds, {
+    signal: housekeeping.signal,
+    tell: (keyId, state) => logger.info({ keyId }, `encryption key ${state}`),
+    onError: (error) => logger.warn({ err: error }, 'encrypting anew failed'),
+  });
   starting.defer(async () => {
     housekeeping.abort();
-    await housekept;
+    await Promise.all([housekept, retired]);
   });
 
   listener.serve(

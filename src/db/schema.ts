@@ -2,8 +2,9 @@
  * The tables. Keys of a tenant's table begin with `application_id`, so that every statement stays
  * within one application and the tables can be distributed by it.
  */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import {
+  type AnyPgColumn,
   boolean,
   customType,
   foreignKey,
@@ -121,6 +122,11 @@ export const sessions = pgTable(
   ],
 );
 
+/** The first bytes of an encrypted signing key name the encryption key. */
+export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
+  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
+}
+
 export const webhooks = pgTable(
   'webhooks',
   {
@@ -141,6 +147,8 @@ export const webhooks = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('webhooks_owner_id_idx').on(table.ownerId),
+    // By the ID of the key it is encrypted with, which comes first.
+    index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
   ],
 );
 

@@ -23,6 +23,7 @@ import { createEvent } from '../../src/core/events/create-event.ts';
 import { deleteEvent } from '../../src/core/events/delete-event.ts';
 import { sweep } from '../../src/core/housekeeping.ts';
 import { createWebhook } from '../../src/core/webhooks/create-webhook.ts';
+import { readUsedKeyIds, retireKeys } from '../../src/core/webhooks/encryption-keys.ts';
 import { getWebhook } from '../../src/core/webhooks/get-webhook.ts';
 import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
@@ -178,6 +179,17 @@ async function explainAllStatements(url: string): Promise<readonly ExplainedStat
   await exchangeToken(applicationCall, tokens, { ipAddress: '::1', userAgent: 'test' }, { authToken });
   const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com', ownerId: user.id });
   await getWebhook(applicationCall, cipher, { webhookId: webhook.id });
+  const background = new AbortController();
+  await retireKeys(
+    recording,
+    new SigningKeyCipher([randomBytes(32), ...encryptionKeys]),
+    await readUsedKeyIds(call.run),
+    {
+      signal: background.signal,
+      tell: (_, state) => state === 'is not in use' && background.abort(),
+      onError: () => {},
+    },
+  );
   await createEvent(applicationCall, { eventId: 'event' });
   await checkIn(applicationCall, { eventId: 'event', attendeeId: 'attendee' });
   await deleteEvent(applicationCall, { eventId: 'event' });

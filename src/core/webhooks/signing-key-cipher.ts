@@ -27,6 +27,11 @@ export class SigningKeyCipher {
     this.#current = current;
   }
 
+  /** In hex, that of the key that encrypts first: what encrypted signing keys begin with. */
+  get keyIds(): readonly string[] {
+    return this.#keys.map(({ id }) => id.toString('hex'));
+  }
+
   encrypt(signingKey: string, place: Place): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#current.key, nonce).setAAD(additionalData(place));

@@ -1,0 +1,1 @@
+CREATE INDEX "webhooks_encryption_key_idx" ON "webhooks" USING btree (substr("signing_key", 1, 4));
