@@ -8,8 +8,10 @@ import { parseTrustedProxies } from './net/client-address.ts';
 export function readText(path: string, readFile: (path: string) => string): string {
   try {
     return readFile(path);
-  } catch {
-    throw new Error(`names a file that cannot be read: ${path}`);
+  } catch (error) {
+    // Not what it says: somebody may have put a secret there instead of the path to it.
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
+    throw new Error(`names a file that cannot be read${code}`);
   }
 }
 

@@ -431,7 +431,8 @@ async function breakTables({ database: { sql } }: TestService): Promise<void> {
     await sql`create trigger refuse before insert or update on ${sql(table)} for each row execute function refuse()`;
   }
   await sql`alter table webhooks disable trigger refuse`;
-  await sql`update webhooks set signing_key = ${Buffer.from('planted ciphertext, not long enough at all')}`;
+  const garbage = Buffer.from('planted ciphertext, not long enough at all');
+  await sql`update webhooks set signing_key = substr(signing_key, 1, 4) || ${garbage}::bytea`;
   await sql`alter table webhooks enable trigger refuse`;
 }
 

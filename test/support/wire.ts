@@ -86,14 +86,20 @@ export function carries({ protocol }: Wire, method: DescMethodUnary): boolean {
 }
 
 export async function sendOver(wire: Wire, url: string, call: WireCall): Promise<WireReply> {
+  const { body, ...request } = toRequest(wire, call);
+  const send = wire.httpVersion === '2' ? sendOverHttp2 : sendOverHttp1;
+  return send(url, { ...request, body: call.isBodyPending ? undefined : body });
+}
+
+/** The call as an HTTP request. */
+export function toRequest(wire: Wire, call: WireCall) {
   const { method, path, body } = wire.protocol === 'rest' ? toRestRequest(call) : toRpcRequest(wire, call);
-  const headers = {
+  const headers: Record<string, string> = {
     'content-type': wire.contentType,
     ...(wire.protocol === 'connect' && { 'connect-protocol-version': '1' }),
     ...call.headers,
   };
-  const send = wire.httpVersion === '2' ? sendOverHttp2 : sendOverHttp1;
-  return send(url, { method, path, headers, body: call.isBodyPending ? undefined : (call.body ?? body) });
+  return { method, path, headers, body: call.body ?? body };
 }
 
 /** The error that a reply is; throws where it is none. */

@@ -1,0 +1,159 @@
+/** Thousands of calls that fail at once, each with values of its own: no reply has those of another. */
+import { randomBytes } from 'node:crypto';
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { generateApiKey } from '../../src/core/auth/api-key.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { openHttp2Session, readReply } from '../support/http2-session.ts';
+import { Neighbours } from '../support/neighbours.ts';
+import { REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
+import {
+  carries,
+  failureOf,
+  sendOver,
+  toRequest,
+  WIRES,
+  type Wire,
+  type WireCall,
+  type WireReply,
+} from '../support/wire.ts';
+
+const { generateAuthUrl, exchangeToken } = AuthService.method;
+const { getWebhook, createWebhook } = WebhookService.method;
+const { deleteEvent, createEvent, checkIn } = EventService.method;
+
+const CALLS = quickOrLong(1_500, 10_000);
+const STREAMS_PER_SESSION = 200;
+const PATIENCE_MS = 60_000;
+
+let service: TestService;
+let street: Neighbours;
+let eventId: string;
+/** Cannot be decrypted. */
+let brokenWebhookId: string;
+
+beforeAll(async () => {
+  service = await startTestService({ config: { requestTimeoutMs: PATIENCE_MS } });
+  street = await Neighbours.settle(service, new Date());
+  eventId = await street.eventOf(street.tenant);
+  brokenWebhookId = await street.webhookOf(street.tenant);
+  await service.database.sql`
+    update webhooks set signing_key = signing_key || '\\x00'::bytea where id = ${brokenWebhookId}`;
+});
+
+afterAll(() => service.close());
+
+/** Ways to fail: what is sent, with the planted value wherever there is room for it, and the answer. */
+const FAILURES: readonly [DescMethodUnary, (planted: string) => Omit<WireCall, 'method'>, RegExp][] = [
+  [generateAuthUrl, (p) => ({ fields: { clientId: p, redirectUri: REDIRECT_URI, state: p } }), /Client ID mismatch/],
+  [
+    generateAuthUrl,
+    (p) => ({ fields: { clientId: street.tenant.clientId, redirectUri: `https://${p}.test`, state: p } }),
+    /Invalid redirect URI/,
+  ],
+  [generateAuthUrl, (p) => ({ fields: { clientId: p, redirectUri: p, state: p.repeat(50) } }), /Validation failed/],
+  [exchangeToken, (p) => ({ fields: { authToken: p } }), /Invalid or expired token/],
+  [exchangeToken, (p) => ({ body: `{"authToken":"${p}` }), /Validation failed|larger than configured/],
+  [getWebhook, (p) => ({ fields: { webhookId: p } }), /Invalid webhook ID format/],
+  [getWebhook, (p) => ({ fields: { webhookId: `wh_${p.slice(-16)}${p.slice(-16)}` } }), /Webhook not found/],
+  [getWebhook, (p) => ({ fields: { webhookId: brokenWebhookId }, headers: { cookie: p } }), /Internal error/],
+  [getWebhook, (p) => ({ fields: { webhookId: p }, headers: { 'x-api-key': p } }), /Invalid API key/],
+  [deleteEvent, (p) => ({ fields: { eventId: p } }), /Event not found/],
+  [deleteEvent, (p) => ({ fields: { eventId: p }, headers: { 'x-api-key': generateApiKey() } }), /Invalid API key/],
+  [createEvent, (p) => ({ fields: { eventId, name: p } }), /Event already exists/],
+  [createEvent, (p) => ({ fields: { eventId: `${p}\n`, name: p } }), /Validation failed/],
+  [createWebhook, (p) => ({ fields: { url: `https://${p}.test`, ownerId: p } }), /Validation failed/],
+  [checkIn, (p) => ({ fields: { eventId: p, attendeeId: p } }), /Event not found/],
+];
+
+interface PlantedCall {
+  readonly planted: string;
+  readonly wire: Wire;
+  readonly call: WireCall;
+  readonly expected: RegExp;
+}
+
+test('no value of one call is in the reply of another', async (context) => {
+  const calls = Array.from({ length: CALLS }, (_, at) => plantCall(at));
+  const startedAt = performance.now();
+  const replies = await sendAllAtOnce(calls);
+  const tookMs = performance.now() - startedAt;
+
+  const problems: string[] = [];
+  for (const [at, { planted, wire, expected, call }] of calls.entries()) {
+    const reply = replies[at];
+    if (!reply) throw new Error('A call has no reply');
+    const text = textOf(reply);
+    const others = text.match(/planted-[0-9a-f]{16}/g)?.filter((found) => found !== planted) ?? [];
+    if (others.length > 0) problems.push(`${call.method.name} over ${wire.name} has ${others.length} of others`);
+    if (reply.headers['x-request-id'] !== planted) problems.push(`${call.method.name} has another request ID`);
+    const { message } = failureOf(wire, reply);
+    if (!expected.test(message)) problems.push(`${call.method.name} over ${wire.name}: ${message}`);
+  }
+  report(context, {
+    tried: `${CALLS} failing calls at once over ${WIRES.length} protocols, each with values of its own`,
+    lost: problems.length === 0 ? 'nothing' : `${problems.length} replies`,
+    figures: `${Math.round(tookMs)} ms`,
+  });
+  expect(problems).toEqual([]);
+});
+
+test('which would be seen', () => {
+  const details = Buffer.from(`a planted-${'0'.repeat(16)} value`).toString('base64');
+  const reply = { status: 200, headers: {}, body: Buffer.alloc(0), trailers: { 'grpc-status-details-bin': details } };
+  expect(textOf(reply)).toMatch(/planted-0{16}/);
+});
+
+function plantCall(at: number): PlantedCall {
+  const planted = `planted-${randomBytes(8).toString('hex')}`;
+  const wire = WIRES[at % WIRES.length];
+  if (!wire) throw new Error('There is no wire');
+  const possible = FAILURES.filter(([method]) => carries(wire, method));
+  const [method, plant, expected] = possible[Math.floor(at / WIRES.length) % possible.length] ?? FAILURES[0] ?? [];
+  if (!method || !plant || !expected) throw new Error('There is no failure');
+  const { headers, ...rest } = plant(planted);
+  const own = {
+    'x-api-key': street.tenant.apiKey,
+    'x-request-id': planted,
+    'user-agent': planted,
+    'x-forwarded-for': planted,
+  };
+  return {
+    planted,
+    wire,
+    expected,
+    call: { method, ...rest, headers: { ...own, ...headers } },
+  };
+}
+
+async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<WireReply[]> {
+  const overHttp2 = calls.filter(({ wire }) => wire.httpVersion === '2').length;
+  const sessions = Array.from({ length: Math.ceil(overHttp2 / STREAMS_PER_SESSION) }, () =>
+    openHttp2Session(service.url),
+  );
+  let next = 0;
+  const replies = await Promise.all(
+    calls.map(async ({ wire, call }) => {
+      if (wire.httpVersion === '1.1') return sendOver(wire, service.url, call);
+      const { method, path, headers, body } = toRequest(wire, call);
+      const session = sessions[next++ % sessions.length];
+      if (!session) throw new Error('There is no session');
+      const stream = session.open({ ':method': method, ':path': path, ...headers });
+      stream.end(body);
+      const reply = await readReply(stream, { patienceMs: PATIENCE_MS });
+      return { ...reply, body: reply.bytes };
+    }),
+  );
+  for (const session of sessions) session[Symbol.dispose]();
+  return replies;
+}
+
+/** All that a reply says, what is in base64 included. */
+function textOf({ headers, body, trailers }: WireReply): string {
+  const plain = JSON.stringify([headers, trailers]) + body.toString('latin1');
+  const encoded = plain.match(/[A-Za-z0-9+/_-]{16,}/g) ?? [];
+  return [plain, ...encoded.map((text) => Buffer.from(text, 'base64').toString('latin1'))].join('\n');
+}
