@@ -5,7 +5,8 @@ import type { Database, Run, Statement } from '../../db/database.ts';
 import { encryptionKeyIdOf, webhooks } from '../../db/schema.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 
-const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 3_000;
+const INTERVAL_AFTER_FAILURE_MS = 60_000;
 const BATCH_SIZE = 200;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
@@ -56,16 +57,18 @@ export async function retireKeys(
 
   let used = usedAtStart;
   while (retiring.length > 0 && !signal.aborted) {
+    let intervalMs = INTERVAL_MS;
     try {
       for (const keyId of retiring) await encryptAnew(database, cipher, keyId, signal);
       const before = used;
       used = await readUsedKeyIds(database.within(performance.now() + BATCH_TIMEOUT_MS));
       for (const keyId of retiring) if (before.has(keyId) && !used.has(keyId)) tell(keyId, 'is not in use');
     } catch (error) {
+      intervalMs = INTERVAL_AFTER_FAILURE_MS;
       onError(error);
     }
     // Replicas that still have the old key first may use it yet.
-    await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
+    await pause(intervalMs * (0.5 + Math.random()), signal);
   }
 }
 
