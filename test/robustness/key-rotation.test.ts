@@ -32,13 +32,13 @@ test('both kinds of keys are replaced under load, one instance after the other, 
   for (let round = 0; round < ROUNDS; round++) {
     const old = fleet.keys;
     const next = makeKeys();
-    const load = startLoad(fleet.calls, { callers: 4, pauseMs: 5 });
+    const load = startLoad(fleet.calls, { callers: 2, pauseMs: 10 });
     await fleet.roll(merge(old, next), load);
     await fleet.roll(merge(next, old), load);
     await fleet.waitUntilRetired(old);
     const before = await load.stop();
     fleet.clock.advance(15 * MINUTE);
-    const later = startLoad(fleet.calls, { callers: 4, pauseMs: 5 });
+    const later = startLoad(fleet.calls, { callers: 2, pauseMs: 10 });
     await fleet.roll(next, later);
     const answers = [...before, ...(await later.stop())];
     calls += answers.length;

@@ -1,0 +1,107 @@
+/** Secrets, and what people tell of themselves, through every path and fault at the most talkative log level. */
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { request } from '../support/http.ts';
+import { runMain } from '../support/process.ts';
+import { createSurroundings } from '../support/secret-process.ts';
+import { tellStory } from '../support/secret-story.ts';
+import { Witness } from '../support/witness.ts';
+
+test('no secret is in a reply, in the log or in the database that should not be there, whatever happens', async (context) => {
+  const witness = new Witness();
+  let dumped = 0;
+  for (let round = 0; round < quickOrLong(1, 5); round++) {
+    await using around = await createSurroundings(witness);
+    const { exitCode, stdout, stderr } = await runMain({
+      env: around.env,
+      whileRunning: async (kill) => {
+        await expect.poll(() => isReady(around.url), { timeout: 10_000 }).toBe(true);
+        await tellStory(around, witness).finally(() => kill('SIGTERM'));
+      },
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout.split('\n').length).toBeGreaterThan(100);
+    witness.look('the log', stdout);
+    const dump = await dumpDatabase(around.database);
+    dumped += dump.length;
+    witness.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state']);
+    expect(dump).toContain('planted-name');
+  }
+  report(context, {
+    tried: `${witness.size} kinds of secrets looked for in ${witness.texts} texts, ${Math.round(dumped / 1024)} KiB of dumps among them`,
+    lost: witness.leaks.join(', ') || 'nothing',
+  });
+  expect(witness.leaks).toEqual([]);
+});
+
+test.each([
+  'AUTH_SIGNING_KEYS_FILE',
+  'ENCRYPTION_KEY_FILE',
+  'TLS_CERT_FILE',
+  'TLS_KEY_FILE',
+  'DATABASE_URL',
+  'SMTP_URL',
+  'PUBLIC_URL',
+  'AUTH_JWKS_URL',
+  'ADMIN_KEY',
+  'PORT',
+  'LOG_LEVEL',
+  'LOGIN_METHODS',
+])('a secret in the place of %s is not repeated by the error', (name) => {
+  for (const secret of [
+    'a secret ',
+    '{"keys":[{"d":"a secret"}]}',
+    'a/secret',
+    `a secret${'!'.repeat(5_000)}`,
+    'a\0secret',
+  ]) {
+    const problem = catchProblem({ [name]: secret, DATABASE_URL: 'postgres://usher:a%20secret@127.0.0.1/usher' });
+    expect(problem).not.toMatch(/a.{1,3}secret/);
+  }
+});
+
+test('a witness sees a secret, however it is spelled', () => {
+  for (const spell of [
+    (s: string) => s,
+    encodeURIComponent,
+    (s: string) => Buffer.from(s).toString('base64'),
+    (s: string) => Buffer.from(s).toString('hex'),
+  ]) {
+    const witness = new Witness();
+    witness.keep('secret', 'a planted value, long enough: ü?&/');
+    witness.look('a text', `<<${spell('a planted value, long enough: ü?&/')}>>`);
+    witness.look('another', 'nothing');
+    expect(witness.leaks).toEqual(['secret in a text']);
+  }
+});
+
+/** Every table as text, as pg_dump has it. */
+async function dumpDatabase({ sql }: TestDatabase): Promise<string> {
+  const tables = await sql`
+    select schemaname || '.' || tablename as name from pg_tables where schemaname in ('public', 'drizzle')`;
+  const dumps = await Promise.all(
+    tables.map(async ({ name }) => text(await sql`copy ${sql(name)} to stdout`.readable())),
+  );
+  return dumps.join('\n');
+}
+
+async function isReady(url: string): Promise<boolean> {
+  return request(url, { path: '/readyz' }).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+}
+
+function catchProblem(env: Record<string, string>): string {
+  try {
+    readConfig(env, () => {
+      throw Object.assign(new Error('no such file: a secret'), { code: 'ENOENT' });
+    });
+  } catch (error) {
+    return String(error);
+  }
+  throw new Error('There was no problem');
+}

@@ -1,0 +1,187 @@
+/** All that callers, people and faults do to a service while a witness looks on. */
+import { hash, randomBytes } from 'node:crypto';
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { expect } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import type { TestDatabase } from './database.ts';
+import { LoginBrowser, type LoginPage } from './login-browser.ts';
+import { wrongCode } from './mailbox.ts';
+import type { Surroundings } from './secret-process.ts';
+import { ADMIN_KEY } from './service.ts';
+import { Wallet } from './wallet.ts';
+import { carries, RPC_WIRES, sendOver, WIRES, type Wire, type WireCall } from './wire.ts';
+import type { Witness } from './witness.ts';
+
+const ADMIN = AdminService.method;
+const { generateAuthUrl, exchangeToken } = AuthService.method;
+const { getWebhook, createWebhook } = WebhookService.method;
+const { createEvent, deleteEvent, checkIn } = EventService.method;
+const PERSON = ['e-mail', 'name', 'wallet'];
+const CONNECT = RPC_WIRES[0];
+
+/** Every RPC over every protocol, the login page, and then all that can go wrong. */
+export async function tellStory(around: Surroundings, witness: Witness): Promise<void> {
+  const { url, database, proxy, mail } = around;
+  const call = async (wire: Wire, name: string, wireCall: WireCall, allowed: readonly string[] = []) => {
+    const reply = await sendOver(wire, url, wireCall);
+    witness.lookAt(`${name} over ${wire.name}`, reply, allowed);
+    return reply.status === 200 && wire.contentType === 'application/json' ? JSON.parse(reply.body.toString()) : {};
+  };
+  const admin = (method: DescMethodUnary, fields: JsonObject, allowed: readonly string[] = []) => {
+    if (!CONNECT) throw new Error('There is no wire');
+    return call(CONNECT, method.name, { method, fields, headers: { 'x-admin-key': ADMIN_KEY } }, allowed);
+  };
+  const redirectUri = 'https://app.test/callback';
+  const { application, apiKey } = await admin(ADMIN.createApplication, { name: 'App', redirectUris: [redirectUri] }, [
+    'API key',
+  ]);
+  witness.keep('API key', apiKey);
+  witness.keep('API key', apiKey.slice(4, 47));
+  const wallet = new Wallet();
+  const person = {
+    email: witness.keep('e-mail', `planted-${randomBytes(6).toString('hex')}@example.com`),
+    name: witness.keep('name', `planted-name ü?&="${randomBytes(6).toString('hex')}`),
+    walletAddress: witness.keep('wallet', wallet.checksumAddress),
+  };
+  witness.keep('wallet', wallet.address);
+  const { user } = await admin(ADMIN.createUser, person, PERSON);
+  const headers = { 'x-api-key': apiKey };
+  const beginLogin = async () => {
+    const state = witness.keep('state', `planted-state ü?&="${randomBytes(8).toString('hex')}`);
+    const fields = { clientId: application.clientId, redirectUri, state };
+    const { loginIntentId } = CONNECT
+      ? await call(CONNECT, 'GenerateAuthUrl', { method: generateAuthUrl, fields, headers })
+      : {};
+    return { loginIntentId, fields };
+  };
+  const logIn = async () => {
+    const { loginIntentId } = await beginLogin();
+    const { authToken } = await admin(ADMIN.completeLogin, { loginIntentId, userId: user.id }, ['token', 'state']);
+    witness.keep('token', authToken);
+    for (const part of authToken.split('.').slice(1)) witness.keep('token', part);
+    return authToken;
+  };
+
+  let webhookId = '';
+  let authToken = '';
+  const everyRpc = async (allowed: boolean) => {
+    const told = (...names: string[]) => (allowed ? names : []);
+    for (const wire of WIRES) {
+      const fields = {
+        clientId: application.clientId,
+        redirectUri,
+        state: witness.keep('state', `planted-state ${randomBytes(8).toString('hex')}`),
+      };
+      const calls: [DescMethodUnary, JsonObject, string[]][] = [
+        [generateAuthUrl, fields, []],
+        [exchangeToken, { authToken }, told(...PERSON)],
+        [exchangeToken, { authToken: `${authToken.slice(0, -4)}AAAA` }, []],
+        [getWebhook, { webhookId }, told('signing key', 'e-mail', 'name')],
+        [getWebhook, { webhookId: apiKey }, []],
+        [createEvent, { eventId: `event-${wire.name}`, name: person.name }, told('name')],
+        [checkIn, { eventId: `event-${wire.name}`, attendeeId: person.email }, told('e-mail')],
+        [deleteEvent, { eventId: `event-${wire.name}` }, []],
+        [deleteEvent, { eventId: authToken }, []],
+      ];
+      for (const [method, fields, allowed] of calls.filter(([method]) => carries(wire, method))) {
+        await call(wire, method.name, { method, fields, headers }, allowed);
+      }
+      for (const bad of [`${apiKey.slice(0, -1)}!`, ADMIN_KEY, authToken]) {
+        await call(wire, 'a bad key', {
+          method: getWebhook,
+          fields: { webhookId },
+          headers: { 'x-api-key': bad, cookie: authToken },
+        });
+      }
+      const unreadable = `{"authToken":"${authToken}", ${apiKey}`;
+      await call(wire, 'a broken body', { method: exchangeToken, body: unreadable, headers });
+    }
+  };
+  const newWebhook = async () => {
+    const fields = { url: 'https://hooks.test', ownerId: user.id };
+    // What it is, is known only once it has been told.
+    const { webhook } = CONNECT
+      ? await call(CONNECT, 'CreateWebhook', { method: createWebhook, fields, headers }, [
+          'signing key',
+          'e-mail',
+          'name',
+        ])
+      : {};
+    witness.keep('signing key', webhook.signingKey, { bytes: Buffer.from(webhook.signingKey.slice(6), 'base64') });
+    witness.keep('signing key', webhook.signingKey.slice(6));
+    return webhook.webhookId;
+  };
+  webhookId = await newWebhook();
+  authToken = await logIn();
+  await everyRpc(true);
+  await logInOnPage(around, witness, { person, wallet, beginLogin });
+
+  mail.refuse();
+  const browser = new LoginBrowser({ url });
+  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  lookAtPage(witness, 'a page without mail', await browser.submit(page, '/login/email', { email: person.email }), [
+    'e-mail',
+  ]);
+  await breakTables(database);
+  await everyRpc(true);
+  await admin(ADMIN.createUser, { ...person, email: `x${person.email}` });
+  for (const mode of ['reset', 'refuse', 'freeze'] as const) {
+    await proxy.setMode(mode);
+    for (const wire of WIRES.slice(0, mode === 'freeze' ? 1 : WIRES.length)) {
+      await call(wire, `a database that does ${mode}`, { method: exchangeToken, fields: { authToken }, headers });
+    }
+  }
+  await proxy.setMode('pass');
+}
+
+interface LoginStory {
+  readonly person: { readonly email: string };
+  readonly wallet: Wallet;
+  beginLogin(): Promise<{ loginIntentId: string }>;
+}
+
+async function logInOnPage({ url, mail }: Surroundings, witness: Witness, { person, wallet, beginLogin }: LoginStory) {
+  const browser = new LoginBrowser({ url });
+  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  witness.keep('browser cookie', browser.cookie?.split('=')[1] ?? '');
+  lookAtPage(witness, 'the login page', page, ['browser cookie']);
+  const codePage = await browser.submit(page, '/login/email', { email: person.email });
+  lookAtPage(witness, 'the page for the code', codePage, ['e-mail']);
+  await expect.poll(() => mail.code, { timeout: 5_000 }).toBeDefined();
+  const code = mail.code ?? '';
+  witness.keepWord(code);
+  witness.keep('digest of the code', hash('sha256', code, 'hex'));
+  lookAtPage(witness, 'a wrong code', await browser.submit(codePage, '/login/code', { code: wrongCode(code) }), [
+    'e-mail',
+  ]);
+  const done = await browser.submit(codePage, '/login/code', { code });
+  expect(done.location).toContain('authToken=');
+  witness.keep('token', new URL(done.location ?? '').searchParams.get('authToken') ?? '');
+  lookAtPage(witness, 'the end of a login', done, ['token', 'state']);
+
+  const other = new LoginBrowser({ url });
+  const walletPage = await other.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  witness.keep('browser cookie', other.cookie?.split('=')[1] ?? '');
+  const challenge = await other.submit(walletPage, '/login/wallet', { address: wallet.address });
+  lookAtPage(witness, 'a challenge', challenge, ['wallet']);
+}
+
+function lookAtPage(witness: Witness, where: string, { status, headers, body }: LoginPage, allowed: readonly string[]) {
+  witness.lookAt(where, { status, headers, body: Buffer.from(body), trailers: {} }, allowed);
+}
+
+/** Postgres quotes whole rows wherever an error has room for it. */
+async function breakTables({ sql }: TestDatabase): Promise<void> {
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      raise exception using message = 'no ' || new::text, detail = new::text, hint = new::text,
+        column = 'c', constraint = 'k', table = 't';
+    end $$`;
+  for (const table of ['users', 'login_intents', 'sessions', 'webhooks', 'events', 'check_ins']) {
+    await sql`create trigger refuse before insert or update on ${sql(table)} for each row execute function refuse()`;
+  }
+}
