@@ -17,8 +17,9 @@ test('no secret is in a reply, in the log or in the database that should not be 
     await using around = await createSurroundings(witness);
     const { exitCode, stdout, stderr } = await runMain({
       env: around.env,
+      patienceMs: 60_000,
       whileRunning: async (kill) => {
-        await expect.poll(() => isReady(around.url), { timeout: 10_000 }).toBe(true);
+        await expect.poll(() => isReady(around.url), { timeout: 30_000 }).toBe(true);
         await tellStory(around, witness).finally(() => kill('SIGTERM'));
       },
     });
@@ -35,7 +36,7 @@ test('no secret is in a reply, in the log or in the database that should not be 
     lost: witness.leaks.join(', ') || 'nothing',
   });
   expect(witness.leaks).toEqual([]);
-});
+}, 300_000);
 
 test.each([
   'AUTH_SIGNING_KEYS_FILE',

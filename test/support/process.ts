@@ -86,10 +86,14 @@ export async function startMain(options: MainOptions): Promise<Main> {
 /** Runs it until it exits by itself, or by what is done to it meanwhile. */
 export async function runMain({
   whileRunning,
+  patienceMs = PATIENCE_MS,
   ...options
-}: MainOptions & { whileRunning?: (kill: (signal: NodeJS.Signals) => void) => Promise<void> }): Promise<Run> {
+}: MainOptions & {
+  whileRunning?: (kill: (signal: NodeJS.Signals) => void) => Promise<void>;
+  patienceMs?: number;
+}): Promise<Run> {
   const { child, output, remove } = await spawnMain(options);
-  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   try {
     const closed = once(child, 'close');
     await whileRunning?.((signal) => child.kill(signal));
