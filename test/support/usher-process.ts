@@ -49,6 +49,8 @@ export class UsherProcess implements AsyncDisposable {
         AUTH_SIGNING_KEYS_FILE: 'signing-keys',
         ENCRYPTION_KEY_FILE: 'encryption-key',
         LOG_LEVEL: 'error',
+        // Little room for garbage, so that its size tells of what is kept.
+        NODE_OPTIONS: '--max-semi-space-size=2',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
