@@ -63,6 +63,7 @@ test.for([
       const askedAt = performance.now();
       expect(await service.end('SIGTERM')).toBe(0);
       slowestExitMs = Math.max(slowestExitMs, performance.now() - askedAt);
+      await load.stop();
     }
 
     const rows = await database.sql<{ id: string }[]>`select id from events where starts_with(id, ${protocol})`;
