@@ -39,17 +39,17 @@ export class Connection {
     this.#hasAsked = true;
   }
 
-  /** It has been answered, or is gone. */
-  finish(): void {
+  /** It has been answered, or is gone. One that has not come to its end has been of no use. */
+  finish(isComplete: boolean): void {
     this.#requests--;
-    if (this.isIdle) this.#idleSince = performance.now();
+    if (isComplete) this.#idleSince = performance.now();
   }
 
   sweep(now: number, keepAliveMs: number): void {
     // Bytes that the kernel does not take, sweep after sweep: the client does not read.
     this.#waitedSweeps = this.socket.writableLength > 0 ? this.#waitedSweeps + 1 : 0;
     const idleMs = this.isIdle ? now - this.#idleSince : 0;
-    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.socket.destroy();
+    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.socket.resetAndDestroy();
     // One that has not gone when it was ended has had its chance.
     else if (idleMs > keepAliveMs + PATIENCE_MS) this.socket.destroy();
     else if (idleMs >= (this.#hasAsked ? keepAliveMs : PATIENCE_MS)) this.end();

@@ -52,7 +52,7 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
     connection.begin();
     stream.once('close', () => {
       waitedSweeps.delete(stream);
-      connection.finish();
+      connection.finish(stream.endAfterHeaders || stream.readableEnded);
     });
   });
   connection.end = () => session.close();

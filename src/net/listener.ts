@@ -122,7 +122,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         connection?.begin();
         active.add(response);
         response.once('close', () => {
-          connection?.finish();
+          connection?.finish(request.complete);
           active.delete(response);
           if (isGraceOver) http1.closeIdleConnections();
         });

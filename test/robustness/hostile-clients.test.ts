@@ -1,0 +1,142 @@
+/** Clients that want to do harm: their connections are ended in time, and nobody else notices. */
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import { type ChildService, startChildService } from '../support/child-service.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
+import { HttpPool } from '../support/http-pool.ts';
+import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
+import { type Answer, startLoad } from '../support/load.ts';
+import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
+
+/** How long the service may keep a connection that is of no use. */
+const LIMIT_MS = 10_000;
+const MAX_GROWTH_BYTES = 30 * 1024 * 1024;
+const SOCKETS = quickOrLong(30, 500);
+const RESETS = quickOrLong(5_000, 100_000);
+const RESETS_PER_CONNECTION = 2_500;
+/** What an honest call may take longer than before on a machine that has other work. */
+const NOISE_MS = quickOrLong(250, 5);
+const WARM_UP_MS = quickOrLong(1_500, 10_000);
+const ATTEMPTS = 3;
+const CANCEL = 8;
+/** What nghttp2 says of too many resets, and what others say: INTERNAL_ERROR, ENHANCE_YOUR_CALM. */
+const SENT_AWAY = [2, 11];
+
+let database: TestDatabase;
+let service: ChildService;
+let victim: Victim;
+let pool: HttpPool;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  service = await startChildService(database.url);
+  const tenant = await createTenant(service);
+  const owner = await createTestUser(service);
+  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({
+    url: 'https://example.com/hooks',
+    ownerId: owner.id,
+  });
+  victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhook?.webhookId}` };
+  pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
+});
+
+afterAll(async () => {
+  pool[Symbol.dispose]();
+  await service[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const habits = Object.entries(HABITS);
+/** One kind of client after the other takes its time; together they are as many as it takes to be a crowd. */
+const crowds = quickOrLong(
+  [{ title: 'of every kind', members: habits }],
+  habits.map((habit) => ({ title: `of which each ${habit[0]}`, members: [habit] })),
+);
+
+test.for(crowds)('a crowd $title is sent away, and nobody else notices', async ({ title, members }, context) => {
+  await expectUnnoticed(context, `${SOCKETS * members.length} clients ${title}`, async () => {
+    const kept = await Promise.all(
+      members.map(async ([does, habitOf]) => {
+        const habit = habitOf(victim);
+        const length = habit.isBusy ? SOCKETS / 10 : SOCKETS;
+        const times = Array.from({ length }, () => hold(habit, victim, 2 * LIMIT_MS));
+        return { does, longestMs: Math.max(...(await Promise.all(times))) };
+      }),
+    );
+    expect(kept.filter(({ longestMs }) => longestMs > LIMIT_MS)).toEqual([]);
+    return `kept for ${Math.round(Math.max(...kept.map(({ longestMs }) => longestMs)))} ms at most`;
+  });
+});
+
+test('who resets streams as fast as they are opened is sent away, and nobody else notices', async (context) => {
+  await expectUnnoticed(context, `${RESETS} streams that are reset at once`, async () => {
+    const reasons: (number | undefined)[] = [];
+    while (reasons.length < RESETS / RESETS_PER_CONNECTION) reasons.push(await resetRapidly());
+    // One that goes on sending may not get to read why it has been sent away.
+    expect(reasons.filter((reason) => reason !== undefined && SENT_AWAY.includes(reason))).not.toEqual([]);
+    return `${reasons.length} connections`;
+  });
+});
+
+/** Opens and resets streams until it is sent away. Resolves to the reason it is given. */
+async function resetRapidly(): Promise<number | undefined> {
+  const socket = connect({ port: victim.port, host: '127.0.0.1', noDelay: true });
+  socket.on('error', () => {});
+  const received: Buffer[] = [];
+  socket.on('data', (chunk) => received.push(chunk));
+  const { promise: closed, resolve: onClose } = Promise.withResolvers<void>();
+  socket.once('close', onClose);
+  socket.write(encodePreface());
+  for (let sent = 0; sent < RESETS_PER_CONNECTION && socket.writable; sent++) {
+    const stream = 2 * sent + 1;
+    const head = encodeHeaders(stream, { ':method': 'GET', ':path': victim.path, 'x-api-key': victim.apiKey });
+    socket.write(Buffer.concat([head, encodeNumber(FRAME.reset, stream, CANCEL)]));
+    if (sent % 100 === 0) await sleep(1);
+  }
+  await closed;
+  const goaways = [...decodeFrames(Buffer.concat(received))].filter(({ type }) => type === FRAME.goaway);
+  return goaways.at(-1)?.payload.readUInt32BE(4);
+}
+
+/** Honest calls are all answered meanwhile, about as fast as before, and the memory of the service does not grow. */
+async function expectUnnoticed(context: TestContext, tried: string, attack: () => Promise<string>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await measureHonestCalls(() => sleep(WARM_UP_MS, ''));
+    const during = await measureHonestCalls(attack);
+    const growth = during.residentBytes - before.residentBytes;
+    const isAsFast = during.p99Ms <= 2 * before.p99Ms + NOISE_MS;
+    if (!isAsFast && attempt < ATTEMPTS) continue;
+
+    report(context, {
+      tried,
+      lost: during.failed.length === 0 ? 'nothing' : `${during.failed.length} honest calls`,
+      figures: `${during.result}; honest p99 ${before.p99Ms.toFixed(1)} ms before, ${during.p99Ms.toFixed(1)} ms meanwhile; memory +${(growth / 1024 / 1024).toFixed(1)} MB`,
+    });
+    expect(during.failed).toEqual([]);
+    expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+    expect(isAsFast, `p99 was ${before.p99Ms} ms, and is ${during.p99Ms} ms`).toBe(true);
+    return;
+  }
+}
+
+async function measureHonestCalls(meanwhile: () => Promise<string>) {
+  const getWebhook = async () => String((await pool.call('GET', victim.path)).status);
+  const load = startLoad({ getWebhook }, { callers: 4, pauseMs: 5 });
+  let residentBytes = 0;
+  const timer = setInterval(() => {
+    residentBytes = Math.max(residentBytes, service.residentBytes());
+  }, 100);
+  try {
+    const result = await meanwhile();
+    const answers = await load.stop();
+    const failed: Answer[] = answers.filter(({ outcome }) => outcome !== '200');
+    const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+    return { result, failed, residentBytes, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN };
+  } finally {
+    clearInterval(timer);
+    await load.stop();
+  }
+}

@@ -1,0 +1,121 @@
+/** `kill -9` with hundreds of writes in flight: what was acknowledged is there, the rest whole or not at all. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startChildService } from '../support/child-service.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
+import { HttpPool } from '../support/http-pool.ts';
+import { startLoad } from '../support/load.ts';
+import { createTenant, createTestUser, logIn, type Tenant } from '../support/service.ts';
+
+const ROUNDS = quickOrLong(2, 20);
+const WRITES_IN_FLIGHT = 300;
+const USERS = 4;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+
+afterAll(() => database[Symbol.asyncDispose]());
+
+test('kill -9 with hundreds of writes in flight loses nothing that was acknowledged', async (context) => {
+  const acknowledged = { events: new Set<string>(), webhooks: new Set<string>(), sessions: new Map<string, string>() };
+  let inFlight = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    await using service = await startChildService(database.url);
+    const tenant = await createTenant(service);
+    const users = await Promise.all(Array.from({ length: USERS }, () => createTestUser(service)));
+    const tokens = await Promise.all(users.map((user) => logIn(service, tenant, user)));
+    using pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: WRITES_IN_FLIGHT });
+
+    const createEvent = async () => {
+      const eventId = `${round}-${randomBytes(8).toString('hex')}`;
+      const { status } = await pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId });
+      if (status === 200) acknowledged.events.add(eventId);
+      return String(status);
+    };
+    const createWebhook = async () => {
+      const request = { url: 'https://example.com/hooks', ownerId: users[0]?.id };
+      type Created = { webhook: { webhookId: string } };
+      const { status, body } = await pool.call<Created>('POST', '/usher.v1.WebhookService/CreateWebhook', request);
+      if (status === 200) acknowledged.webhooks.add(body.webhook.webhookId);
+      return String(status);
+    };
+    const exchange = async () => {
+      const at = Math.floor(Math.random() * USERS);
+      type Exchanged = { data: { session: { id: string } } };
+      const { status, body } = await pool.call<Exchanged>('POST', '/api/oauth/exchange', { authToken: tokens[at] });
+      if (status === 200) rememberSession(acknowledged.sessions, tenant, users[at]?.id, body.data.session.id);
+      return String(status);
+    };
+    const load = startLoad({ createEvent, createWebhook, exchange }, { callers: WRITES_IN_FLIGHT });
+    // At another moment every time.
+    await sleep(200 + 30 * round);
+    while (load.answers.length < WRITES_IN_FLIGHT) await sleep(1);
+    inFlight += load.waits().length;
+    expect(await service.end('SIGKILL')).toBeNull();
+    await load.stop();
+  }
+
+  await expectAllThere('events', [...acknowledged.events]);
+  await expectAllThere('webhooks', [...acknowledged.webhooks]);
+  await expectSessions(acknowledged.sessions);
+  await expectWhole();
+  await expectOfUse(acknowledged.sessions.size);
+  report(context, {
+    tried: `${ROUNDS} times kill -9 with ${Math.round(inFlight / ROUNDS)} writes in flight`,
+    lost: 'nothing',
+    figures: `${acknowledged.events.size} events, ${acknowledged.webhooks.size} webhooks, ${acknowledged.sessions.size} sessions acknowledged`,
+  });
+});
+
+/** A user whose session lives is never given another one. */
+function rememberSession(sessions: Map<string, string>, { id }: Tenant, userId = '', sessionId: string): void {
+  const owner = `${id} ${userId}`;
+  expect(sessions.get(owner) ?? sessionId).toBe(sessionId);
+  sessions.set(owner, sessionId);
+}
+
+async function expectAllThere(table: 'events' | 'webhooks', ids: readonly string[]): Promise<void> {
+  expect(ids.length).toBeGreaterThan(0);
+  const rows = await database.sql<{ id: string }[]>`select id from ${database.sql(table)}`;
+  const there = new Set(rows.map(({ id }) => id));
+  expect(ids.filter((id) => !there.has(id))).toEqual([]);
+}
+
+/** Those that were acknowledged are there, and no application and user has two that live. */
+async function expectSessions(acknowledged: ReadonlyMap<string, string>): Promise<void> {
+  expect(acknowledged.size).toBeGreaterThan(0);
+  const rows = await database.sql<{ owner: string; id: string }[]>`
+    select application_id || ' ' || user_id as owner, id from sessions where expires_at > now()`;
+  const live = new Map(rows.map(({ owner, id }) => [owner, id]));
+  expect(live.size).toBe(rows.length);
+  for (const [owner, id] of acknowledged) expect(live.get(owner)).toBe(id);
+}
+
+/** No row is half of what it should be: none lacks what it belongs to, or a value. */
+async function expectWhole(): Promise<void> {
+  const [row] = await database.sql`
+    select
+      (select count(*)::int from webhooks w left join users u on u.id = w.owner_id
+        where u.id is null or length(w.signing_key) < 32) as webhooks,
+      (select count(*)::int from sessions s left join users u on u.id = s.user_id
+        where u.id is null or s.email <> u.email or s.expires_at <> s.created_at + interval '15 minutes') as sessions,
+      (select count(*)::int from events e left join applications a on a.id = e.application_id
+        where a.id is null or e.deleted_at is not null) as events`;
+  expect(row).toEqual({ webhooks: 0, sessions: 0, events: 0 });
+}
+
+/** The next process finds a database that nobody holds a lock on. */
+async function expectOfUse(sessions: number): Promise<void> {
+  await using service = await startChildService(database.url);
+  const tenant = await createTenant(service);
+  using pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
+  const authToken = await logIn(service, tenant, await createTestUser(service));
+  expect(await pool.call('POST', '/api/oauth/exchange', { authToken })).toMatchObject({ status: 200 });
+  const [row] = await database.sql`select count(*)::int as count from sessions where expires_at > now()`;
+  expect(row?.count).toBeGreaterThan(sessions);
+}

@@ -1,0 +1,58 @@
+/** HTTP/2 frame by frame (RFC 9113), for a client that does with them as it likes. */
+
+export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, windowUpdate: 8 } as const;
+export const FLAG = { endStream: 1, endHeaders: 4 } as const;
+
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+const INITIAL_WINDOW_SIZE = 4;
+
+export interface Frame {
+  readonly type: number;
+  readonly payload: Buffer;
+}
+
+export function encodeFrame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** What a connection begins with. */
+export function encodePreface({ windowSize = 65_535 } = {}): Buffer {
+  const setting = Buffer.alloc(6);
+  setting.writeUInt16BE(INITIAL_WINDOW_SIZE);
+  setting.writeUInt32BE(windowSize, 2);
+  return Buffer.concat([Buffer.from(PREFACE), encodeFrame(FRAME.settings, 0, 0, setting)]);
+}
+
+/** A request's head; every field stands for itself, and none is longer than 126 bytes. */
+export function encodeHeaders(
+  stream: number,
+  fields: Readonly<Record<string, string>>,
+  { endStream = true } = {},
+): Buffer {
+  const text = (value: string) => [Buffer.from([value.length]), Buffer.from(value)];
+  const all = { ':scheme': 'http', ':authority': 'localhost', ...fields };
+  const block = Object.entries(all).flatMap(([name, value]) => [Buffer.from([0]), ...text(name), ...text(value)]);
+  return encodeFrame(FRAME.headers, FLAG.endHeaders | (endStream ? FLAG.endStream : 0), stream, Buffer.concat(block));
+}
+
+/** A frame of one number: a reset's code, or a window's increment. */
+export function encodeNumber(type: number, stream: number, value: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(value);
+  return encodeFrame(type, 0, stream, payload);
+}
+
+/** The whole frames among the bytes. */
+export function* decodeFrames(bytes: Buffer): Iterable<Frame> {
+  for (let at = 0; at + 9 <= bytes.length; ) {
+    const end = at + 9 + bytes.readUIntBE(at, 3);
+    if (end > bytes.length) return;
+    yield { type: bytes[at + 3] ?? -1, payload: bytes.subarray(at + 9, end) };
+    at = end;
+  }
+}
