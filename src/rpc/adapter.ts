@@ -71,9 +71,16 @@ async function respond(
   call: RpcCall,
 ): Promise<UniversalServerResponse> {
   const isUnary = handler.method.methodKind === 'unary';
-  const response = await (isUnary ? withinDeadline(() => handler(request), call) : handler(request));
-  const rejection = response === LATE ? deadlineErrorOf(call) : decodingErrorOf(call);
-  if (response !== LATE && !rejection) return response;
+  let rejection: ConnectError | undefined;
+  try {
+    const response = await (isUnary ? withinDeadline(() => handler(request), call) : handler(request));
+    rejection = response === LATE ? deadlineErrorOf(call) : decodingErrorOf(call);
+    if (response !== LATE && !rejection) return response;
+  } catch (error) {
+    // Connect itself fails where it quotes text that no header can carry.
+    rejection = decodingErrorOf(call);
+    if (!rejection) throw error;
+  }
   // Once more with no body and the gate closed: Connect shapes the error as the protocol wants it.
   call.rejection = rejection;
   return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });

@@ -294,6 +294,20 @@ test.each(PROTOCOLS.filter(({ isJson }) => isJson))(
   },
 );
 
+test.each(
+  PROTOCOLS.filter(({ isFramed }) => isFramed).flatMap((protocol) =>
+    ['"\\ud800"', '{"\\udc00":1}', '[["\\ud800"]]'].map((json) => ({ ...protocol, json })),
+  ),
+)('InvalidArgument for the JSON $json, which no error can quote, over $name', async ({ json, ...protocol }) => {
+  using client = openWireClient(service.url, protocol);
+  const contentType = protocol.contentType.replace('proto', 'json');
+  const headers = { ...headersOf(protocol), 'content-type': contentType };
+  const reply = await client.send({ path: PROCEDURE, headers, body: protocol.wrap(json) });
+
+  expect(protocol.read(reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
+  await expectHealthy(client, protocol);
+});
+
 describe.each(PROTOCOLS.filter(({ isFramed }) => isFramed))('frames of $name', (protocol) => {
   const message = messageOf(protocol, 'wh_');
   const cardinality = { code: 'Unimplemented', message: /^protocol error/, fields: [], status: 200 };
