@@ -65,7 +65,9 @@ async function startBeside(): Promise<Target> {
     url: main.url.replace('localhost', '127.0.0.1'),
     async end() {
       const exitCode = await main.end('SIGTERM');
-      const complaints = `${main.stdout.slice(greeting)}${main.stderr}`.split('\n').filter((line) => line !== '');
+      const lines = `${main.stdout.slice(greeting)}${main.stderr}`.split('\n');
+      // Codes to sign in with go to the terminal.
+      const complaints = lines.filter((line) => line !== '' && !line.startsWith('  E-MAIL to '));
       return exitCode === 0 ? complaints : [...complaints, `exit code ${exitCode}`];
     },
     async [Symbol.asyncDispose]() {
