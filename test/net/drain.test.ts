@@ -9,8 +9,8 @@ import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { type Http2Session, openHttp2Session } from '../support/http2-session.ts';
+import { lockEvent } from '../support/lock.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { lockEvent } from '../support/row-lock.ts';
 import { frame } from '../support/rpc-wire.ts';
 import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
 

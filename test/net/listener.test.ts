@@ -11,8 +11,8 @@ import { parseTrustedProxies } from '../../src/net/client-address.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { type HttpReply, request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
+import { lockEvent } from '../support/lock.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { lockEvent } from '../support/row-lock.ts';
 import { frame } from '../support/rpc-wire.ts';
 import {
   clientsOf,

@@ -35,3 +35,14 @@ export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Prom
     await sleep(5);
   }
 }
+
+export interface EventLock extends Lock {
+  /** Resolves when that many statements wait for it. */
+  waitedForBy(count: number): Promise<void>;
+}
+
+/** Holds the calls that change the event in flight. */
+export async function lockEvent(database: TestDatabase, eventId: string): Promise<EventLock> {
+  const lock = await holdLock(database, `select from events where id = '${eventId}' for update`);
+  return { ...lock, waitedForBy: (count) => waitForLockWaiters(database, count) };
+}
