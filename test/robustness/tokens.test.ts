@@ -1,8 +1,11 @@
 /** Every attack on an auth token that we could think of, against the running service. */
+import { isDeepStrictEqual } from 'node:util';
 import { create, toBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExchangeTokenRequestSchema } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { quickOrLong, report } from '../support/endurance.ts';
 import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer } from '../support/issuer.ts';
 import { frame, openWireClient, type WireClient, type WireReply } from '../support/rpc-wire.ts';
 import {
@@ -19,6 +22,31 @@ import { attacksOn } from '../support/token-attacks.ts';
 import { TokenForge } from '../support/token-forge.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.250Z');
+
+type Change = (token: string, at: number, length: number, character: string) => string;
+
+const CHANGE_KINDS: readonly Change[] = [
+  (token, at, _length, character) => token.slice(0, at) + character + token.slice(at + 1),
+  (token, at, _length, character) => token.slice(0, at) + character + token.slice(at),
+  (token, at) => token.slice(0, at) + token.slice(at + 1),
+  (token, at) => token.slice(0, at),
+  (token, at, length) => token.slice(0, at) + token.slice(at + length),
+  (token, at, length) => token.slice(at, at + length) + token,
+  (token, at, length) => token + token.slice(at, at + length),
+  (token, at) => `${token.slice(0, at)}${token.slice(at).replace(/^./, (first) => first.toUpperCase())}`,
+];
+
+const CHANGES = quickOrLong(100, 5_000);
+const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 1e9);
+
+/** A character more, less, or another one, or a part of the token elsewhere. */
+const changes: fc.Arbitrary<(token: string) => string> = fc
+  .tuple(fc.nat(), fc.nat(), fc.constantFrom(...'AZaz09-_+/=. \n%é'), fc.constantFrom(...CHANGE_KINDS))
+  .map(
+    ([at, length, character, change]) =>
+      (token) =>
+        change(token, at % token.length, length % 40, character),
+  );
 
 const ours = { EdDSA: generateIssuerKey('EdDSA', 'edwards-key'), ES256: generateIssuerKey('ES256', 'curve-key') };
 const theirs = { EdDSA: generateIssuerKey('EdDSA', 'their-edwards'), ES256: generateIssuerKey('ES256', 'their-curve') };
@@ -150,10 +178,50 @@ describe.each([
       expect(comparable(await exchange(channel, token))).toMatchObject(channel.invalid);
     });
 
+    it(`is refused with any change, ${CHANGES} tried`, async (context) => {
+      const valid = forge().token();
+      const refusal = comparable(await exchange(channel, 'not-a-token'));
+      const accepted: string[] = [];
+      for (const change of fc.sample(changes, { seed: SEED, numRuns: CHANGES })) {
+        const token = change(valid);
+        if (token === valid) continue;
+        const reply = comparable(await exchange(channel, token));
+        if (!isDeepStrictEqual(reply, refusal)) accepted.push(`${token}: ${JSON.stringify(reply)}`);
+      }
+      report(context, {
+        tried: `${CHANGES} changes of a token ${owner}, signed with ${alg}, over ${channel.name}, seed ${SEED}`,
+        lost: accepted.length === 0 ? 'nothing' : `${accepted.length} other answers`,
+      });
+      expect(accepted, `seed ${SEED}`).toEqual([]);
+    });
+
     it('is too large with a megabyte', async () => {
       const token = forge().token().padEnd(1_000_000, 'A');
       expect(comparable(await exchange(channel, token))).toMatchObject(channel.tooLarge);
     });
+  });
+});
+
+/**
+ * RFC 7518 takes both signatures, and other issuers make both. Nothing is known by the text of a token, so
+ * whoever has one gains nothing by the other.
+ */
+describe.each(CHANNELS)('over $name', (channel) => {
+  it('the other spelling (r, n - s) of an ES256 signature is the same login, and begins no session of its own', async () => {
+    const forge = new TokenForge({
+      key: ours.ES256,
+      otherKey: ours.EdDSA,
+      issuer: PUBLIC_URL,
+      clientId: tenant.clientId,
+      userId: user.id,
+      second: Math.floor(NOW.getTime() / 1000),
+    });
+    const [usual, twin] = await Promise.all(
+      [forge.token(), forge.withTwinSignature()].map(async (token) => comparable(await exchange(channel, token))),
+    );
+    expect(usual?.text).toContain(user.email);
+    expect(twin).toEqual(usual);
+    expect(await database.sql`select from sessions where user_id = ${user.id}`).toHaveLength(1);
   });
 });
 
