@@ -40,7 +40,7 @@ it(`${REQUESTS} hostile requests are answered as documented, and leave a connect
     figures: `${JSON.stringify(answers)}, ${closed} connections closed, ${seconds} s`,
   });
   expect(lost, `with HOSTILE_SEED=${SEED}`).toEqual([]);
-}, 900_000);
+}, 1_800_000);
 
 /** In this process: an exception that nobody catches fails the test as well. */
 async function startHere(): Promise<Target> {
