@@ -15,14 +15,14 @@ export class WorkerProcess {
   readonly ended: Promise<string>;
 
   constructor() {
-    const { process } = this.#worker;
     this.#report = new Promise((resolve) => this.#worker.once('message', resolve));
-    this.ended = once(process, 'exit').then(
+    this.ended = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
       // There is no process.
       (error) => String(error),
     );
     this.#worker.on('error', () => {});
+    closeLastConnection(this.#worker);
   }
 
   /** Resolves when the worker serves; rejects with the one line that says why it cannot, and ends it. */
@@ -39,4 +39,28 @@ export class WorkerProcess {
   stop(): void {
     this.#worker.process.kill('SIGTERM');
   }
+}
+
+/**
+ * The cluster forgets a connection that it has sent to a worker which then dies before it can take it:
+ * the client would wait for ever. There is one at most, since a worker is sent the next only when it
+ * has taken the last. One that has been taken is closed on this side already.
+ */
+function closeLastConnection({ process }: Worker): void {
+  const send: (...sent: never[]) => boolean = process.send.bind(process);
+  let last: Closable | undefined;
+  process.send = (...sent: unknown[]) => {
+    const [, connection] = sent;
+    if (isClosable(connection)) last = connection;
+    return Reflect.apply(send, process, sent);
+  };
+  process.once('exit', () => last?.close());
+}
+
+interface Closable {
+  close(): void;
+}
+
+function isClosable(value: unknown): value is Closable {
+  return typeof value === 'object' && value !== null && 'close' in value;
 }

@@ -1,5 +1,5 @@
 /**
- * What more workers bring: `node test/bench/workers.ts --workers 2 --rounds 5 --seconds 2`. One process
+ * What more workers bring: `node test/bench/workers.ts --workers 2 --rounds 5 --requests 40000`. One process
  * and several are measured in turn, on a call that is authenticated and then refused, which Postgres has
  * no part in.
  *
@@ -12,7 +12,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { USHER } from './lineup.ts';
-import { keepBusy, openPipelines, type PipelinedRequest } from './load/pipelined-load.ts';
+import { applyPipelinedLoad, openPipelines, type PipelinedRequest } from './load/pipelined-load.ts';
 import { readUsage } from './read-usage.ts';
 import { layOutTable } from './report/lay-out-table.ts';
 import { type RunningServer, startServer } from './start-server.ts';
@@ -40,11 +40,11 @@ const { values } = parseArgs({
   options: {
     workers: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
+    requests: { type: 'string', default: '40000' },
   },
 });
 const rounds = Math.max(3, Number(values.rounds));
-const seconds = Number(values.seconds);
+const requests = Number(values.requests);
 const progress = (line: string) => void process.stderr.write(`${line}\n`);
 const stack = new AsyncDisposableStack();
 
@@ -62,12 +62,12 @@ try {
   }
   const request = refusedRequest(fixtures.apiKey);
   for (let warmUp = 0; warmUp < WARM_UPS; warmUp++) {
-    for (const contender of contenders) await measure(contender, request, 1);
+    for (const contender of contenders) await measure(contender, request, requests / 4);
   }
   for (let round = 1; round <= rounds; round++) {
     progress(`round ${round} of ${rounds}, load of this machine ${loadavg()[0]?.toFixed(1)}`);
     for (const contender of round % 2 === 0 ? contenders.toReversed() : contenders) {
-      contender.rounds.push(await measure(contender, request, seconds));
+      contender.rounds.push(await measure(contender, request, requests));
     }
   }
   process.stdout.write(describe(contenders));
@@ -78,7 +78,7 @@ try {
   await stack.disposeAsync();
 }
 
-async function measure({ server, workers }: Contender, request: PipelinedRequest, forSeconds: number): Promise<Round> {
+async function measure({ server, workers }: Contender, request: PipelinedRequest, count: number): Promise<Round> {
   using connections = new DisposableStack();
   const serving = workers === 1 ? [server.pid] : childrenOf(server.pid);
   if (serving.length !== workers) throw new Error(`${serving.length} workers, not ${workers}`);
@@ -88,7 +88,7 @@ async function measure({ server, workers }: Contender, request: PipelinedRequest
 
   const before = processes.map(readUsage);
   const ownBefore = process.cpuUsage();
-  const load = await keepBusy(sockets, request, forSeconds);
+  const load = await applyPipelinedLoad(sockets, request, count);
   const own = process.cpuUsage(ownBefore);
   const after = processes.map(readUsage);
 

@@ -10,7 +10,8 @@ import { takeReply } from './http1-client.ts';
 const CONNECTIONS = 16;
 /** Requests in one write. */
 const DEPTH = 16;
-const GRACE_MS = 10_000;
+/** How long a connection may be silent. */
+const PATIENCE_MS = 10_000;
 
 export interface PipelinedRequest {
   /** As it is on the wire. */
@@ -31,22 +32,25 @@ export async function openPipelines(stack: DisposableStack, port: number): Promi
   );
 }
 
-/** Keeps all connections busy for so long. Resolves to how many requests were answered, rejects when one was not well. */
-export async function keepBusy(
+/**
+ * Sends about so many requests, an equal part over each connection. Resolves when all have been
+ * answered, rejects when one was not well.
+ */
+export async function applyPipelinedLoad(
   sockets: readonly Socket[],
   request: PipelinedRequest,
-  seconds: number,
+  count: number,
 ): Promise<{ requests: number; seconds: number }> {
   const startedAt = performance.now();
-  const stopAt = startedAt + seconds * 1000;
-  const answered = await Promise.all(sockets.map((socket) => keepOneBusy(socket, request, stopAt)));
-  const requests = answered.reduce((sum, count) => sum + count, 0);
-  return { requests, seconds: (performance.now() - startedAt) / 1000 };
+  const batches = Math.ceil(count / (sockets.length * DEPTH));
+  await Promise.all(sockets.map((socket) => sendBatches(socket, request, batches)));
+  return { requests: sockets.length * batches * DEPTH, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-function keepOneBusy(socket: Socket, { bytes, check }: PipelinedRequest, stopAt: number): Promise<number> {
+/** Each batch when the one before has been answered. */
+function sendBatches(socket: Socket, { bytes, check }: PipelinedRequest, batches: number): Promise<void> {
   const batch = Buffer.concat(Array.from({ length: DEPTH }, () => bytes));
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   let received: Buffer = Buffer.alloc(0);
   let answered = 0;
   const receive = (chunk: Buffer) => {
@@ -56,10 +60,10 @@ function keepOneBusy(socket: Socket, { bytes, check }: PipelinedRequest, stopAt:
       check(taken.reply);
       received = received.subarray(taken.length);
       answered++;
-      if (answered % DEPTH > 0) continue;
-      if (performance.now() < stopAt) socket.write(batch);
-      else resolve(answered);
+      if (answered === batches * DEPTH) resolve();
+      else if (answered % DEPTH === 0) socket.write(batch);
     }
+    silence.refresh();
   };
   const onData = (chunk: Buffer) => {
     try {
@@ -69,10 +73,10 @@ function keepOneBusy(socket: Socket, { bytes, check }: PipelinedRequest, stopAt:
     }
   };
   const fail = () => reject(new Error('The server closed the connection, or does not answer'));
-  const timer = setTimeout(fail, stopAt - performance.now() + GRACE_MS);
+  const silence = setTimeout(fail, PATIENCE_MS);
   socket.on('data', onData).once('close', fail).write(batch);
   return promise.finally(() => {
-    clearTimeout(timer);
+    clearTimeout(silence);
     socket.off('data', onData).off('close', fail);
   });
 }
