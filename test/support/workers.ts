@@ -55,7 +55,7 @@ export async function waitForWorkers(main: Main, count: number, without: readonl
         const workers = await answering();
         return workers.size === count && without.every((worker) => !workers.has(worker));
       },
-      { timeout: 15_000, interval: 100 },
+      { timeout: 25_000, interval: 100 },
     )
     .toBe(true);
 }
