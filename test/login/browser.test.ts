@@ -220,6 +220,20 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
       await expectSignedIn(page, user);
     });
 
+    it('loads the page again after a wrong code, with JavaScript off, and nothing is sent again', async () => {
+      const { page } = await openLogin({ javaScriptEnabled: false });
+      const user = await createTestUser(service);
+      const code = await typeEmail(page, user);
+      await typeCode(page, wrongCode(code));
+      const posts: string[] = [];
+      page.on('request', (request) => void posts.push(request.method()));
+      await page.reload();
+      await page.reload();
+      expect(posts).toEqual(['GET', 'GET']);
+      await typeCode(page, code);
+      await expectSignedIn(page, user);
+    });
+
     it('cancels with JavaScript off', async () => {
       const { page } = await openLogin({ javaScriptEnabled: false });
       await button(page, 'Cancel').click();

@@ -1,9 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
 import postgres from 'postgres';
-import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/core/auth/login-code.ts';
 import { migrateDatabase } from '../../src/db/migrate.ts';
@@ -20,6 +16,7 @@ import {
   randomAddress,
 } from '../support/login-browser.ts';
 import { type AskedForCode, LoginStage } from '../support/login-stage.ts';
+import { MailServer, RudeServer } from '../support/mail-server.ts';
 import { Mailbox, wrongCode } from '../support/mailbox.ts';
 import {
   adminClient,
@@ -524,13 +521,6 @@ describe('whether an address is known', () => {
 });
 
 describe('by a real mail server', () => {
-  interface Letter {
-    readonly from: string;
-    readonly to: readonly string[];
-    readonly raw: string;
-    readonly user: string | undefined;
-  }
-
   async function withMailService<T>(
     port: number,
     run: (mail: { service: TestService; tenant: Tenant; log: () => string }) => Promise<T>,
@@ -558,78 +548,52 @@ describe('by a real mail server', () => {
     return { browser, codePage, tookMs: performance.now() - startedAt };
   }
 
-  async function listen(server: Server): Promise<number> {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    // A TCP server has an AddressInfo.
-    return (server.address() as AddressInfo).port;
-  }
-
   it('the code arrives in a letter from MAIL_FROM, and signs in', async () => {
-    const letters: Letter[] = [];
-    const smtp = new SMTPServer({
-      disabledCommands: ['STARTTLS'],
-      allowInsecureAuth: true,
+    await using server = await MailServer.start({
+      authOptional: false,
       onAuth({ username, password }, _session, done) {
         if (password === 'let me in') done(null, { user: username });
         else done(new Error('No'));
       },
-      async onData(stream, { envelope, user }, done) {
-        const raw = await text(stream);
-        const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-        letters.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
-        done();
-      },
     });
-    smtp.on('error', () => {});
-    try {
-      await withMailService(await listen(smtp.server), async (mail) => {
-        const { email } = await createTestUser(mail.service);
-        const { browser, codePage } = await askIn(mail, email.toUpperCase());
-        await vi.waitFor(() => expect(letters).toHaveLength(1), 5_000);
-        const [letter] = letters;
-        expect(letter).toMatchObject({ from: 'login@usher.test', to: [email], user: 'usher' });
-        expect(letter?.raw).toMatch(/^From: Usher <login@usher\.test>\r$/m);
-        expect(letter?.raw).toMatch(new RegExp(`^To: ${email}\r$`, 'm'));
-        const code = /^Subject: (\d{6}) is your code for The Shop\r$/m.exec(letter?.raw ?? '')?.[1] ?? '';
-        expect(letter?.raw).toContain(`Your code for The Shop is ${code}. It is good for 10 minutes.`);
-        expect((await browser.submit(codePage, '/login/code', { code })).status).toBe(303);
-        await askIn(mail, 'nobody@example.com');
-        await askIn(mail, email);
-        await vi.waitFor(() => expect(letters).toHaveLength(2), 5_000);
-        expect(letters.map(({ to }) => to)).toEqual([[email], [email]]);
-        expect(mail.log()).not.toContain(code);
-        expect(mail.log()).not.toContain(email);
-      });
-    } finally {
-      await new Promise<void>((resolve) => smtp.close(resolve));
-    }
+    const { letters } = server;
+    await withMailService(server.port, async (mail) => {
+      const { email } = await createTestUser(mail.service);
+      const { browser, codePage } = await askIn(mail, email.toUpperCase());
+      await vi.waitFor(() => expect(letters).toHaveLength(1), 5_000);
+      const [letter] = letters;
+      expect(letter).toMatchObject({ from: 'login@usher.test', to: [email], user: 'usher' });
+      expect(letter?.raw).toMatch(/^From: Usher <login@usher\.test>\r$/m);
+      expect(letter?.raw).toMatch(new RegExp(`^To: ${email}\r$`, 'm'));
+      const code = /^Subject: (\d{6}) is your code for The Shop\r$/m.exec(letter?.raw ?? '')?.[1] ?? '';
+      expect(letter?.raw).toContain(`Your code for The Shop is ${code}. It is good for 10 minutes.`);
+      expect((await browser.submit(codePage, '/login/code', { code })).status).toBe(303);
+      await askIn(mail, 'nobody@example.com');
+      await askIn(mail, email);
+      await vi.waitFor(() => expect(letters).toHaveLength(2), 5_000);
+      expect(letters.map(({ to }) => to)).toEqual([[email], [email]]);
+      expect(mail.log()).not.toContain(code);
+      expect(mail.log()).not.toContain(email);
+    });
   });
 
   it('one that hangs delays no reply', async () => {
-    const sockets = new Set<Socket>();
-    const hanging = createServer((socket) => void sockets.add(socket));
-    try {
-      await withMailService(await listen(hanging), async (mail) => {
-        const { email } = await createTestUser(mail.service);
-        for (const address of [email, 'nobody@example.com', email]) {
-          const { codePage, tookMs } = await askIn(mail, address);
-          expect(codePage.heading).toBe('Check your e-mail');
-          expect(tookMs).toBeLessThan(2_000);
-        }
-        await vi.waitFor(() => expect(sockets.size).toBe(2), 5_000);
-      });
-    } finally {
-      for (const socket of sockets) socket.destroy();
-      hanging.close();
-    }
+    await using server = await RudeServer.start(() => {});
+    await withMailService(server.port, async (mail) => {
+      const { email } = await createTestUser(mail.service);
+      for (const address of [email, 'nobody@example.com', email]) {
+        const { codePage, tookMs } = await askIn(mail, address);
+        expect(codePage.heading).toBe('Check your e-mail');
+        expect(tookMs).toBeLessThan(2_000);
+      }
+      await vi.waitFor(() => expect(server.connections).toBe(2), 5_000);
+    });
   });
 
   it('one that is not there delays no reply, and is in the log', async () => {
-    const gone = createServer();
-    const port = await listen(gone);
-    gone.close();
-    await once(gone, 'close');
+    const gone = await RudeServer.start(() => {});
+    const { port } = gone;
+    await gone[Symbol.asyncDispose]();
     await withMailService(port, async (mail) => {
       const { email } = await createTestUser(mail.service);
       const { codePage, tookMs } = await askIn(mail, email);
@@ -644,22 +608,15 @@ describe('by a real mail server', () => {
   });
 
   it('one that will not deliver to the address gets it into no log', async () => {
-    const smtp = new SMTPServer({
-      disabledCommands: ['STARTTLS'],
-      allowInsecureAuth: true,
+    await using server = await MailServer.start({
       onAuth: (_credentials, _session, done) => done(null, { user: 'usher' }),
       onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
     });
-    smtp.on('error', () => {});
-    try {
-      await withMailService(await listen(smtp.server), async (mail) => {
-        const { email } = await createTestUser(mail.service);
-        await askIn(mail, email);
-        await vi.waitFor(() => expect(mail.log()).toContain('login code not sent'), 5_000);
-        expect(mail.log()).not.toContain(email);
-      });
-    } finally {
-      await new Promise<void>((resolve) => smtp.close(resolve));
-    }
+    await withMailService(server.port, async (mail) => {
+      const { email } = await createTestUser(mail.service);
+      await askIn(mail, email);
+      await vi.waitFor(() => expect(mail.log()).toContain('login code not sent'), 5_000);
+      expect(mail.log()).not.toContain(email);
+    });
   });
 });

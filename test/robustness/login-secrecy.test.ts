@@ -90,8 +90,8 @@ describe('an address that is known and one that is not', () => {
   });
 
   it.for([
-    { what: 'codes asked for', kind: asker, count: quickOrLong(200, 3_000) },
-    { what: 'wrong codes typed', kind: guesser, count: quickOrLong(200, 3_000) },
+    { what: 'codes asked for', kind: asker, count: quickOrLong(200, 2_000) },
+    { what: 'wrong codes typed', kind: guesser, count: quickOrLong(200, 2_000) },
   ])('are not, by the time of $what', async ({ what, kind, count }, context) => {
     const kinds = [
       kind(await stage.arrive({ at: service }), nextKnown),

@@ -2,12 +2,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { SMTPServer } from 'smtp-server';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 export interface Letter {
   readonly from: string;
   readonly to: readonly string[];
   readonly raw: string;
+  /** Who has sent it, by the user name. */
+  readonly user: string | undefined;
 }
 
 /** Keeps what it is sent. */
@@ -15,28 +17,34 @@ export class MailServer implements AsyncDisposable {
   readonly letters: Letter[] = [];
   readonly #server: SMTPServer;
 
-  private constructor() {
+  private constructor(options: SMTPServerOptions) {
     this.#server = new SMTPServer({
       authOptional: true,
+      allowInsecureAuth: true,
       disabledCommands: ['STARTTLS'],
-      onData: async (stream, { envelope }, done) => {
+      onData: async (stream, { envelope, user }, done) => {
         const raw = await text(stream);
         const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-        this.letters.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw });
+        this.letters.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
         done();
       },
+      ...options,
     });
     this.#server.on('error', () => {});
   }
 
-  static async start(): Promise<MailServer> {
-    const server = new MailServer();
+  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
+    const server = new MailServer(options);
     await listen(server.#server.server);
     return server;
   }
 
+  get port(): number {
+    return portOf(this.#server.server);
+  }
+
   get url(): string {
-    return `smtp://127.0.0.1:${portOf(this.#server.server)}`;
+    return `smtp://127.0.0.1:${this.port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -66,6 +74,11 @@ export class RudeServer implements AsyncDisposable {
 
   get port(): number {
     return portOf(this.#server);
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#sockets.size;
   }
 
   /** Nobody listens there any more. */
