@@ -41,7 +41,7 @@ async function countTries(loginIntentId: string): Promise<number[]> {
 }
 
 it('a code is looked at five times, however many guesses come at once, and then not even the right one', async (context) => {
-  const { rounds, guesses } = quickOrLong({ rounds: 2, guesses: 40 }, { rounds: 100, guesses: 200 });
+  const { rounds, guesses } = quickOrLong({ rounds: 2, guesses: 40 }, { rounds: 25, guesses: 200 });
   for (let round = 0; round < rounds; round++) {
     const { browser, codePage, code, login } = await stage.askForCode();
     const replies = await guess(browser, codePage, code, guesses);
@@ -62,7 +62,7 @@ it('a code is looked at five times, however many guesses come at once, and then 
 });
 
 it('an address is guessed at 25 times an hour at most, from any number of browsers and logins', async (context) => {
-  const { hours, askers } = quickOrLong({ hours: 2, askers: 12 }, { hours: 24, askers: 60 });
+  const { hours, askers } = quickOrLong({ hours: 2, askers: 12 }, { hours: 12, askers: 36 });
   const { email } = await createTestUser(stage.service);
   const granted: number[] = [];
   for (let sixth = 0; sixth < hours * 6; sixth++) {

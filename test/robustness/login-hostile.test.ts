@@ -9,7 +9,7 @@ import { Mailbox } from '../support/mailbox.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
-const ROUNDS = quickOrLong(1, 40);
+const ROUNDS = quickOrLong(1, 10);
 
 const mailbox = new Mailbox();
 let log = '';

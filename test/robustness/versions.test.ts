@@ -68,7 +68,7 @@ async function startTogether(count: number, database: TestDatabase, like = testC
 }
 
 it('instances started at once on an empty database all serve', async (context) => {
-  const { instances, rounds } = quickOrLong({ instances: 2, rounds: 1 }, { instances: 4, rounds: 25 });
+  const { instances, rounds } = quickOrLong({ instances: 2, rounds: 1 }, { instances: 4, rounds: 10 });
   for (let round = 0; round < rounds; round++) {
     await using database = await createEmptyDatabase();
     await using started = await startTogether(instances, database);
@@ -115,7 +115,7 @@ describe('beside a newer version', () => {
       },
       { callers: 6 },
     );
-    const versions = quickOrLong(2, 60);
+    const versions = quickOrLong(2, 30);
     for (let version = 1; version <= versions; version++) {
       const sofar = load.answers.length;
       await migrateBeyond(service.database, version);
