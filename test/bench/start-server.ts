@@ -17,6 +17,8 @@ export interface StartOptions {
   /** Where it runs, away from any `.env`. */
   readonly directory: string;
   readonly isProfiling: boolean;
+  /** A module to load before it. */
+  readonly preload?: URL;
 }
 
 const START_TIMEOUT_MS = 20_000;
@@ -26,14 +28,15 @@ const EXIT_TIMEOUT_MS = 5_000;
 export async function startServer(
   stack: AsyncDisposableStack,
   { name, title, file }: ServerSpec,
-  { environment, directory, isProfiling }: StartOptions,
+  { environment, directory, isProfiling, preload }: StartOptions,
 ): Promise<RunningServer> {
   const port = await findFreePort();
   // Usher speaks HTTP/2 on the same port; a server that cannot is given another for it.
   const http2Port = name === 'connect-node' ? await findFreePort() : port;
   const profiling = isProfiling ? ['--cpu-prof', `--cpu-prof-dir=${figuresDirectory}`] : [];
-  const lifeline = ['--import', new URL('end-with-parent.ts', import.meta.url).href];
-  const child = spawn(process.execPath, [...profiling, ...lifeline, fileURLToPath(file)], {
+  const preloads = [new URL('end-with-parent.ts', import.meta.url), ...(preload ? [preload] : [])];
+  const imports = preloads.flatMap(({ href }) => ['--import', href]);
+  const child = spawn(process.execPath, [...profiling, ...imports, fileURLToPath(file)], {
     cwd: directory,
     env: { ...environment, HOST: '127.0.0.1', PORT: String(port), HTTP2_PORT: String(http2Port) },
     // Its log goes to /dev/null: it is written, but no disk slows it down.

@@ -7,8 +7,8 @@ import { writeEnvironment } from './start-stage.ts';
 export async function startUsher(
   stack: AsyncDisposableStack,
   { directory, databaseUrl, fixtures }: { directory: string; databaseUrl: string; fixtures: Fixtures },
-  isProfiling = false,
+  options: { isProfiling?: boolean; preload?: URL } = {},
 ): Promise<RunningServer> {
   const environment = await writeEnvironment(directory, databaseUrl, fixtures);
-  return startServer(stack, USHER, { environment, directory, isProfiling });
+  return startServer(stack, USHER, { isProfiling: false, ...options, environment, directory });
 }
