@@ -62,7 +62,7 @@ describe('a known key', () => {
       isGone ? new Promise(() => {}) : run(statement, parameters),
     );
     await apiKeys.authenticate(tenant.apiKey, patiently());
-    const guesses = Array.from({ length: 5_000 }, () => refusalOf(apiKeys.authenticate(generateApiKey(), patiently())));
+    const guesses = Array.from({ length: 1_000 }, () => refusalOf(apiKeys.authenticate(generateApiKey(), patiently())));
     await Promise.all(guesses);
     isGone = true;
     expect((await apiKeys.authenticate(tenant.apiKey, patiently())).id).toBe(tenant.id);
