@@ -56,7 +56,9 @@ describe('these tests see every statement', () => {
     .map((name) => ({ name, text: withoutComments(readFileSync(join(SOURCES, name), 'utf8')) }));
 
   test('that is prepared', () => {
-    const prepared = files.flatMap(({ text }) => text.match(/\.prepare\(\s*['"`]/g) ?? []);
+    // The one of the sidings asks Postgres who waits, and reads no table.
+    const ofTables = files.filter(({ name }) => name !== 'db/sidings.ts');
+    const prepared = ofTables.flatMap(({ text }) => text.match(/\.prepare\(\s*['"`]/g) ?? []);
     // Housekeeping prepares one statement for each of its tables.
     expect(statements.length).toBe(prepared.length - 1 + SWEPT_TABLES);
   });
@@ -88,7 +90,7 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   });
 
   test('housekeeping removes a whole batch', () => {
-    const swept = statements.filter(({ sql }) => sql.includes('skip locked'));
+    const swept = statements.filter(({ sql }) => /\bdelete from\b.*\bskip locked\b/s.test(sql));
     const removed = swept.map(({ plans }) => Math.max(...readsOf(plans[mode]).map(({ rows }) => rows)));
     expect(removed).toEqual(Array.from({ length: SWEPT_TABLES }, () => BATCH_ROWS));
   });
