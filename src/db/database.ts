@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import type { Deadline, Parameters, Statement } from './connection.ts';
 import { DatabaseUnavailableError, Lane, type LaneOptions, Recovery, TICK_MS } from './lane.ts';
 import { Sidings } from './sidings.ts';
@@ -40,7 +39,7 @@ export class Database {
 
   /** Resolves when Postgres answers, rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
-    await this.run(selectOne, {}, deadline);
+    await this.#sidings.ping(deadline);
   }
 
   async close(): Promise<void> {
@@ -64,5 +63,3 @@ export class Database {
     this.#sidings.tick(now, this.#lanes);
   }
 }
-
-const selectOne: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('ping');

@@ -27,7 +27,10 @@ export class DatabaseUnavailableError extends Error {
 /** How often a lane is looked after. */
 export const TICK_MS = 20;
 
-/** A lane is stuck when it has had work, and finished none of it, for more ticks than this. */
+/**
+ * A lane is stuck when it has had work, and finished none of it, for more ticks than this. Time would not
+ * do: a process that was busy with something else has not read what has been answered.
+ */
 const STUCK_TICKS = 4;
 
 /** How long a lane whose connection failed answers at once instead of connecting again. */
@@ -60,7 +63,7 @@ export class Lane {
   #finishedBefore = 0;
   #answeredBefore = 0;
   #ticksUnfinished = 0;
-  #ticksUnanswered = 0;
+  #silentSince = 0;
   readonly #open: () => Connection;
   readonly #recovery: Recovery;
   /** Postgres itself ends a statement before that: a connection that is silent for longer is lost. */
@@ -123,16 +126,16 @@ export class Lane {
     }
   }
 
-  /** Ends what is late, and a connection that is silent for too long. In ticks: a process that was busy has not read. */
+  /** Ends what is late, and a connection that is silent for too long. */
   tick(now: number): void {
     const { sent, answered } = this.#connection;
     this.#connection.abandonLate(now);
     const isIdle = sent.length === 0;
     this.#ticksUnfinished = isIdle || this.#finished !== this.#finishedBefore ? 0 : this.#ticksUnfinished + 1;
-    this.#ticksUnanswered = isIdle || answered !== this.#answeredBefore ? 0 : this.#ticksUnanswered + 1;
+    if (isIdle || answered !== this.#answeredBefore) this.#silentSince = now;
     this.#finishedBefore = this.#finished;
     this.#answeredBefore = answered;
-    if (this.#ticksUnanswered * TICK_MS > this.#patienceMs) this.#replaceLater(this.#connection);
+    if (now - this.#silentSince > this.#patienceMs) this.#replaceLater(this.#connection);
   }
 
   /** Once its connection is lost, the lane does not connect again. */

@@ -24,7 +24,7 @@ export class Sidings {
   readonly #held = new Map<Statement<unknown>, Lane>();
   /** Lanes that take nothing new, and are closed once they have answered everything. */
   readonly #leaving = new Set<Lane>();
-  /** Asks Postgres who waits. Opened when first needed. */
+  /** Asks Postgres who waits, and whether it is there, past all that waits. Opened when first needed. */
   readonly #lookout: Lane;
   readonly #relieve: (lane: Lane) => void;
   #isLooking = false;
@@ -52,6 +52,11 @@ export class Sidings {
     // What it needs is free again.
     if (this.#held.get(statement) === lane) this.#dissolve(statement, lane);
     return rows;
+  }
+
+  /** Resolves when Postgres answers. No statement is in its way, and it is in the way of none. */
+  async ping(deadline: Deadline): Promise<void> {
+    await this.#lookout.run(selectOne, {}, deadline);
   }
 
   tick(now: number, lanes: readonly Lane[]): void {
@@ -109,6 +114,8 @@ export class Sidings {
     lane.close().catch(() => {});
   }
 }
+
+const selectOne: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('ping');
 
 /** Those of the connections that wait for a lock; of them, those to be cancelled are. */
 const selectWaiting: Statement<{ name: string }[]> = (db) => {

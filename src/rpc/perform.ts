@@ -41,6 +41,8 @@ export async function perform(
 
 async function run({ method, gate, handler }: Procedure, call: RpcCall, read: ReadFields) {
   await gate(call, method);
+  // Looking up the key may have taken all the time there was.
+  if (performance.now() >= call.deadline) throw deadlineErrorOf(call);
   call.stage = 'decoding';
   const request = await read();
   if (!request) return undefined;
