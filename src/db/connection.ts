@@ -41,6 +41,8 @@ export class Connection {
   readonly name = `usher ${randomUUID()}`;
   /** Oldest first, as Postgres works on them: the first is under way, the others wait for it. */
   readonly sent: Sent[] = [];
+  /** How many of them nobody waits for any more. */
+  abandoned = 0;
   /** How many statements have been answered. */
   answered = 0;
   readonly #client: postgres.Sql;
@@ -92,6 +94,7 @@ export class Connection {
     for (const sent of this.sent) {
       if (sent.deadline > now || sent.isAbandoned) continue;
       sent.isAbandoned = true;
+      this.abandoned++;
       sent.reject(new DeadlinePassedError('No answer before the deadline'));
     }
   }
@@ -124,6 +127,7 @@ export class Connection {
 
   #settle(sent: Sent): void {
     this.answered++;
+    if (sent.isAbandoned) this.abandoned--;
     if (this.sent[0] === sent) this.sent.shift();
     else this.sent.splice(this.sent.indexOf(sent), 1);
   }

@@ -1,5 +1,5 @@
 import type { Deadline, Parameters, Statement } from './connection.ts';
-import { DatabaseUnavailableError, Lane, type LaneOptions, Recovery, TICK_MS } from './lane.ts';
+import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING, Recovery, TICK_MS } from './lane.ts';
 import { Sidings } from './sidings.ts';
 
 export { type Deadline, DeadlinePassedError, type Parameters, type Statement } from './connection.ts';
@@ -7,9 +7,6 @@ export { DatabaseUnavailableError } from './lane.ts';
 
 /** Runs a statement and resolves to its rows. */
 export type Run = <Row>(statement: Statement<Row>, parameters: Parameters) => Promise<Row>;
-
-/** How many statements may wait on a lane; more are unavailable at once. */
-const MAX_PENDING = 2_000;
 
 /** Postgres, as a few single-connection lanes that pipeline; the least busy one is next. */
 export class Database {

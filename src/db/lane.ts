@@ -24,6 +24,9 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
+/** How many statements may wait on a lane; more are unavailable at once. */
+export const MAX_PENDING = 2_000;
+
 /** How often a lane is looked after. */
 export const TICK_MS = 20;
 
@@ -63,7 +66,7 @@ export class Lane {
   #finishedBefore = 0;
   #answeredBefore = 0;
   #ticksUnfinished = 0;
-  #silentSince = 0;
+  #silentSince = performance.now();
   readonly #open: () => Connection;
   readonly #recovery: Recovery;
   /** Postgres itself ends a statement before that: a connection that is silent for longer is lost. */
@@ -86,15 +89,20 @@ export class Lane {
     return this.#connection.sent.length;
   }
 
+  /** Those of them that somebody waits for. */
+  get waiting(): number {
+    return this.#connection.sent.length - this.#connection.abandoned;
+  }
+
   /** The statement that Postgres is at, and that the others wait for. */
-  get underWay(): { readonly statement: Statement<unknown>; readonly isAbandoned: boolean } | undefined {
+  get underWay(): { readonly statement: Statement<unknown> } | undefined {
     return this.#connection.sent[0];
   }
 
-  /** Whether statements of other kinds wait for the one under way. */
-  get isMixed(): boolean {
+  /** Whether nobody waits for the statement under way, or statements of other kinds wait for its end. */
+  get isBlocked(): boolean {
     const [first, ...others] = this.#connection.sent;
-    return others.some(({ statement }) => statement !== first?.statement);
+    return first !== undefined && (first.isAbandoned || others.some(({ statement }) => statement !== first.statement));
   }
 
   get isStuck(): boolean {
@@ -157,6 +165,7 @@ export class Lane {
   #replace(failed: Connection): void {
     if (this.#connection !== failed) return;
     this.#connection = this.#open();
+    this.#silentSince = performance.now();
     failed.giveUp();
   }
 }

@@ -3,17 +3,17 @@
  *
  * A lane does one statement after the other, so one that waits for a lock holds up all that were
  * sent after it. A lane that Postgres says is held up so goes on a siding, and a new one takes its
- * place. Further statements of the kind that holds it up follow it there, to a limit; what is in the
- * way of other kinds, or waited for by nobody any more, is cancelled, and so has no effect.
+ * place. Further statements of the kind that holds it up follow it there, to a limit; one that others of
+ * another kind wait for, or nobody does, is cancelled, and so has no effect.
  */
 import { sql } from 'drizzle-orm';
 import type { Deadline, Parameters, Statement } from './connection.ts';
-import { DatabaseUnavailableError, Lane, type LaneOptions } from './lane.ts';
+import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING } from './lane.ts';
 
-/** How many lanes may be on sidings at once. */
-const MAX_SIDINGS = 8;
+/** How many lanes may be on sidings at once, where there are not more lanes than that. */
+const MIN_SIDINGS = 8;
 
-/** How many statements may wait on a siding; more are unavailable at once. */
+/** How many statements may be waited for on a siding; more are unavailable at once. */
 const MAX_WAITING = 64;
 
 /** How long Postgres may take to tell who waits. */
@@ -47,7 +47,8 @@ export class Sidings {
 
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
     const lane = this.#held.get(statement);
-    if (!lane || lane.pending >= MAX_WAITING) throw new DatabaseUnavailableError('Too many wait for a lock');
+    if (!lane || lane.waiting >= MAX_WAITING || lane.pending >= MAX_PENDING)
+      throw new DatabaseUnavailableError('Too many wait for a lock');
     const rows = await lane.run(statement, parameters, deadline);
     // What it needs is free again.
     if (this.#held.get(statement) === lane) this.#dissolve(statement, lane);
@@ -74,10 +75,9 @@ export class Sidings {
 
   async #look(now: number, lanes: readonly Lane[]): Promise<void> {
     const stuck = lanes.filter((lane) => lane.isStuck);
-    const inTheWay = [...this.#leaving];
-    for (const lane of this.#held.values()) if (lane.isMixed || lane.underWay?.isAbandoned) inTheWay.push(lane);
-    const room = MAX_SIDINGS - this.#held.size - this.#leaving.size;
-    inTheWay.push(...stuck.slice(Math.max(0, room)));
+    const room = Math.max(0, Math.max(MIN_SIDINGS, lanes.length) - this.#held.size - this.#leaving.size);
+    const inTheWay = [...this.#held.values(), ...this.#leaving, ...stuck.slice(room)].filter((lane) => lane.isBlocked);
+    if (stuck.length > room) inTheWay.push(...this.#leaving);
     if (stuck.length === 0 && inTheWay.length === 0) return;
 
     this.#isLooking = true;
@@ -86,7 +86,7 @@ export class Sidings {
     const toCancel = inTheWay.map(({ name }) => name).join();
     try {
       const waiting = await this.#lookout.run(selectWaiting, { names, toCancel }, now + LOOK_TIMEOUT_MS);
-      for (const { lane, name, underWay } of seen.slice(0, Math.max(0, room))) {
+      for (const { lane, name, underWay } of seen.slice(0, room)) {
         const isWaiting = waiting.some((row) => row.name === name);
         if (isWaiting && underWay && lane.underWay === underWay) this.#setAside(lane, underWay.statement);
       }

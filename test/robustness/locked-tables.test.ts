@@ -72,7 +72,6 @@ test.for(TABLES)(
     );
     await sleep(BEFORE_MS);
     using lag = watchOwnLag();
-    using lag = watchOwnLag();
     const lockedAt = performance.now();
     let connections = 0;
     {
