@@ -12,6 +12,8 @@ const LOCK_MS = quickOrLong(1_200, 10_000);
 const REQUEST_TIMEOUT_MS = quickOrLong(600, 5_000);
 const BEFORE_MS = quickOrLong(500, 3_000);
 const CALLERS_PER_CALL = quickOrLong(2, 6);
+/** For how much of the lock speed does not count: each kind of statement that needs the table is found out once. */
+const SETTLE_MS = quickOrLong(600, 0);
 /** How much later than its deadline a call may be answered. */
 const SLACK_MS = 250;
 const LANES = 4;
@@ -90,6 +92,7 @@ test.for(TABLES)(
     const others = answers.filter(isOther);
     const before = others.filter((answer) => endOf(answer) < lockedAt);
     const during = others.filter((answer) => endOf(answer) >= lockedAt && endOf(answer) < countsUntil);
+    const settled = during.filter(({ startedAt }) => startedAt > lockedAt + SETTLE_MS);
     const failed = during.filter(({ outcome }) => outcome !== 'ok');
     const late = answers.filter(({ tookMs }) => tookMs > REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs);
     const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
@@ -104,8 +107,8 @@ test.for(TABLES)(
     expect(odd).toEqual([]);
     expect(after).toEqual([]);
     // They get more of the machine's time, while the calls that need the table make no use of it.
-    expect(percentile(during, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
-    expect(percentile(during, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
+    expect(percentile(settled, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
+    expect(percentile(settled, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
     expect(connections).toBeLessThanOrEqual(LANES + MAX_SIDINGS + 1);
   },
 );
