@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 
 /** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
-export const PATIENCE_MS = 8_000;
+export const PATIENCE_MS = 7_000;
 /** How long a connection may be of no use between requests. */
 const KEEP_ALIVE_MS = 60_000;
 /** As many connections may lie idle for that long; with more, all of them have no longer than anyone else. */
@@ -10,7 +10,7 @@ const ROOM = 256;
 /** What is announced to clients is less by this, so that they are not the ones who are late. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
-export const SWEEP_MS = 1_000;
+export const SWEEP_MS = 500;
 
 /** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
 export class Connection {

@@ -7,10 +7,21 @@ import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from '
 /** Node keeps to it by itself over HTTP/1.1 only. */
 export const MAX_HEADER_BYTES = 16_384;
 
+/** On one connection at a time. */
+const MAX_STREAMS = 250;
+
 const OPTIONS = {
+<<<<<<< ours
   // Headers beyond this limit are a reset; those between it and ours get an answer.
   settings: { maxConcurrentStreams: 250, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
+=======
+  settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES, enablePush: false },
+>>>>>>> theirs
   maxSessionMemory: 10,
+  // A client may give up all its streams at once, and then some every second; more ends the connection.
+  streamResetBurst: MAX_STREAMS,
+  streamResetRate: 33,
+  maxSessionInvalidFrames: 100,
 };
 
 export interface Http2Side {
@@ -82,6 +93,11 @@ export function offerStreams(http2: Http2Server, handleStream: StreamHandler, tr
   const becomeRequest = http2.listeners('stream');
   http2.removeAllListeners('stream');
   http2.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+    // Who opens streams only to reset them gets no work done for it.
+    if (stream.closed) {
+      stream.on('error', () => {});
+      return;
+    }
     const passOn = () => {
       for (const listener of becomeRequest) listener.call(http2, stream, headers, flags, rawHeaders);
     };

@@ -37,7 +37,7 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
   }),
   'has made a request and makes no other': (victim) => ({ first: rawRequest(victim) }),
   'makes requests and reads no reply': (victim) => ({
-    first: rawRequest(victim).repeat(3_000),
+    first: rawRequest(victim).repeat(500),
     reads: false,
     isBusy: true,
   }),
@@ -80,10 +80,13 @@ export async function hold(habit: Habit, { port }: Victim, limitMs: number): Pro
   socket.on('error', () => {});
   const { promise: closed, resolve: onClose } = Promise.withResolvers<void>();
   socket.once('close', onClose);
-  const startedAt = performance.now();
+  let startedAt = performance.now();
   if (habit.reads === false) socket.pause();
   else socket.resume();
-  socket.write(habit.first);
+  // Until it has said all that, it is not slow.
+  socket.write(habit.first, () => {
+    startedAt = performance.now();
+  });
   const timer = setInterval(writeBytesOf(socket, Buffer.from(habit.slowly ?? '')), 1_000);
   // A client that does not read learns of the end when it writes.
   const knock = habit.reads === false ? setInterval(() => socket.write('\r\n'), 250) : undefined;
