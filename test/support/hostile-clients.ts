@@ -36,8 +36,10 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
     slowly: ' '.repeat(100),
   }),
   'has made a request and makes no other': (victim) => ({ first: rawRequest(victim) }),
-  'makes requests and reads no reply': (victim) => ({
-    first: rawRequest(victim).repeat(500),
+  'makes requests and reads no reply': (victim) => ({ first: rawRequest(victim).repeat(20), reads: false }),
+  // More than the buffers of both sides hold.
+  'makes requests without end and reads no reply': () => ({
+    first: 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(60_000),
     reads: false,
     isBusy: true,
   }),
