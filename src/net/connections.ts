@@ -39,10 +39,10 @@ export class Connection {
     this.#hasAsked = true;
   }
 
-  /** It has been answered, or is gone. One that has not come to its end has been of no use. */
-  finish(isComplete: boolean): void {
+  /** It has been answered, or is gone. One whose client has kept us waiting has been of no use. */
+  finish(wasOfUse: boolean): void {
     this.#requests--;
-    if (isComplete) this.#idleSince = performance.now();
+    if (wasOfUse) this.#idleSince = performance.now();
   }
 
   sweep(now: number, keepAliveMs: number): void {

@@ -62,8 +62,9 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
     waitedSweeps.set(stream, 0);
     connection.begin();
     stream.once('close', () => {
+      const wasQuick = waitedSweeps.get(stream) === 0;
       waitedSweeps.delete(stream);
-      connection.finish(stream.endAfterHeaders || stream.readableEnded);
+      connection.finish(wasQuick);
     });
   });
   connection.end = () => session.close();

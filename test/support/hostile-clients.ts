@@ -18,6 +18,8 @@ interface Habit {
   readonly isBusy?: boolean;
 }
 
+const PIECE_BYTES = 16_384;
+
 const LOGIN = 'POST /api/oauth/exchange HTTP/1.1\r\nHost: localhost\r\n';
 const BODY = { ':method': 'POST', ':path': '/api/oauth/exchange' };
 const SLOW_BODY = Buffer.concat(Array.from({ length: 10 }, () => encodeFrame(FRAME.data, 0, 1, Buffer.from('{'))));
@@ -36,7 +38,7 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
     slowly: ' '.repeat(100),
   }),
   'has made a request and makes no other': (victim) => ({ first: rawRequest(victim) }),
-  'makes requests and reads no reply': (victim) => ({ first: rawRequest(victim).repeat(20), reads: false }),
+  'makes requests and reads no reply': (victim) => ({ first: rawRequest(victim).repeat(3), reads: false }),
   // More than the buffers of both sides hold.
   'makes requests without end and reads no reply': () => ({
     first: 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(60_000),
@@ -85,10 +87,13 @@ export async function hold(habit: Habit, { port }: Victim, limitMs: number): Pro
   let startedAt = performance.now();
   if (habit.reads === false) socket.pause();
   else socket.resume();
-  // Until it has said all that, it is not slow.
-  socket.write(habit.first, () => {
-    startedAt = performance.now();
-  });
+  // As long as that is taken, it is not slow.
+  const first = Buffer.from(habit.first);
+  for (let at = 0; at < first.length; at += PIECE_BYTES) {
+    socket.write(first.subarray(at, at + PIECE_BYTES), () => {
+      startedAt = performance.now();
+    });
+  }
   const timer = setInterval(writeBytesOf(socket, Buffer.from(habit.slowly ?? '')), 1_000);
   // A client that does not read learns of the end when it writes.
   const knock = habit.reads === false ? setInterval(() => socket.write('\r\n'), 250) : undefined;
