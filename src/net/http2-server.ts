@@ -11,12 +11,8 @@ export const MAX_HEADER_BYTES = 16_384;
 const MAX_STREAMS = 250;
 
 const OPTIONS = {
-<<<<<<< ours
   // Headers beyond this limit are a reset; those between it and ours get an answer.
-  settings: { maxConcurrentStreams: 250, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
-=======
-  settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES, enablePush: false },
->>>>>>> theirs
+  settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
   maxSessionMemory: 10,
   // A client may give up all its streams at once, and then some every second; more ends the connection.
   streamResetBurst: MAX_STREAMS,
