@@ -119,7 +119,7 @@ describe('beside a newer version', () => {
     for (let version = 1; version <= versions; version++) {
       const sofar = load.answers.length;
       await migrateBeyond(service.database, version);
-      await expect.poll(() => load.answers.length, { timeout: 10_000 }).toBeGreaterThan(sofar + 10);
+      await expect.poll(() => load.answers.length, { timeout: 20_000 }).toBeGreaterThan(sofar + 10);
     }
     const answers = await load.stop();
     const lost = answers.filter(({ outcome }) => outcome !== 'ok');
