@@ -107,7 +107,7 @@ const attacks: [name: string, attack: Attack, status: number, codes: 0 | 1][] = 
   ['a multipart form', () => ({ type: 'multipart/form-data; boundary=x' }), 415, 0],
   ['two content types', () => ({ type: `text/plain, ${FORM}` }), 415, 0],
   ['the fields in the query', (v) => ({ path: `/login/email?${formBy(v)}`, body: '' }), 403, 0],
-  ['a GET with the fields', (v) => ({ method: 'GET', path: `/login/email?${formBy(v)}`, body: '' }), 404, 0],
+  ['a GET with the fields', (v) => ({ method: 'GET', path: `/login/email?${formBy(v)}`, body: undefined }), 404, 0],
   ['a PUT', () => ({ method: 'PUT' }), 404, 0],
 
   ['no cookie, as from another site', () => ({ cookie: '', headers: { origin: 'https://evil.test' } }), 403, 0],
@@ -151,7 +151,7 @@ async function attackWith(attack: Attack, httpVersion: '1.1' | '2'): Promise<{ s
 }
 
 describe('a form for a code with', () => {
-  it.for(attacks)('%s', async ([_name, attack, status, codes], context) => {
+  it.each(attacks)('%s', async (_name, attack, status, codes) => {
     for (let round = 0; round < ROUNDS; round++) {
       const answered = await attackWith(attack, round % 2 === 0 ? '1.1' : '2');
       expect(answered.status).toBe(status);
@@ -163,8 +163,11 @@ describe('a form for a code with', () => {
       const code = mailbox.codeFor(victim.email);
       expect((await victim.browser.submit(codePage, '/login/code', { code })).status).toBe(303);
     }
+  });
+
+  it('any of these leaves no trace in the log of warnings and errors', (context) => {
+    report(context, { tried: `${ROUNDS} times each of ${attacks.length} hostile forms`, lost: 'nothing' });
     expect(log).toBe('');
-    report(context, { tried: `${ROUNDS} times ${_name}`, lost: 'nothing' });
   });
 });
 
