@@ -83,7 +83,7 @@ async function measure({ server, workers }: Contender, request: PipelinedRequest
   const serving = workers === 1 ? [server.pid] : childrenOf(server.pid);
   if (serving.length !== workers) throw new Error(`${serving.length} workers, not ${workers}`);
   const processes = [...new Set([server.pid, ...serving])];
-  const sockets = await openPipelines(connections, server.ports['1.1']);
+  const sockets = await openPipelines(connections, server.ports['1.1'], request);
   await sleep(SETTLE_MS);
 
   const before = processes.map(readUsage);

@@ -20,16 +20,24 @@ export interface PipelinedRequest {
   check(reply: WireReply): void;
 }
 
-/** Connections that are open, for as long as the stack is. */
-export async function openPipelines(stack: DisposableStack, port: number): Promise<Socket[]> {
-  return Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-      stack.defer(() => socket.destroy());
-      await once(socket, 'connect');
-      return socket;
-    }),
-  );
+/**
+ * Opens connections, which are there for as long as the stack is, one after the other: each has been
+ * answered before the next comes, so that none goes to a worker because another was late to take one.
+ */
+export async function openPipelines(
+  stack: DisposableStack,
+  port: number,
+  request: PipelinedRequest,
+): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  while (sockets.length < CONNECTIONS) {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    stack.defer(() => socket.destroy());
+    await once(socket, 'connect');
+    await applyPipelinedLoad([socket], request, DEPTH);
+    sockets.push(socket);
+  }
+  return sockets;
 }
 
 /**
