@@ -56,8 +56,8 @@ export class ConfigError extends Error {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
-/** The embedded Postgres takes 200; a few are for who looks after it. */
-const MAX_EMBEDDED_CONNECTIONS = 190;
+/** The embedded Postgres takes 200 connections, and processes have more of them than lanes. */
+const MAX_EMBEDDED_LANES = 128;
 
 /** Those that hold a secret themselves, not the name of its file. */
 export const SECRET_SETTINGS = ['ADMIN_KEY', 'DATABASE_URL', 'SMTP_URL'];
@@ -112,8 +112,8 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
 
   const databaseLanes = read('DATABASE_LANES', integerBetween(1, 64)) ?? 4;
   const workers = read('WORKERS', integerBetween(1, 64)) ?? 1;
-  if (!env.DATABASE_URL && workers * databaseLanes > MAX_EMBEDDED_CONNECTIONS) {
-    problems.push(`WORKERS times DATABASE_LANES must be at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`);
+  if (!env.DATABASE_URL && workers * databaseLanes > MAX_EMBEDDED_LANES) {
+    problems.push(`WORKERS times DATABASE_LANES must be at most ${MAX_EMBEDDED_LANES} without DATABASE_URL`);
   }
 
   const config: Config = {

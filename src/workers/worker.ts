@@ -4,15 +4,17 @@
  */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { createLogger } from '../log.ts';
-import { startService } from '../service.ts';
-import { createShutdown } from '../shutdown.ts';
+import { loadSwiftly } from '../load-swiftly.ts';
 import { type Order, type Report, unpackConfig } from './messages.ts';
 
 // A Ctrl-C arrives in every process of the terminal; the primary answers it for all.
 process.on('SIGINT', () => {});
 
-const [{ config, foundation, demo }]: [Order] = (await once(process, 'message')) as [Order];
+const ordered = once(process, 'message');
+const [{ createLogger }, { startService }, { createShutdown }] = await loadSwiftly(() =>
+  Promise.all([import('../log.ts'), import('../service.ts'), import('../shutdown.ts')]),
+);
+const [{ config, foundation, demo }]: [Order] = (await ordered) as [Order];
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
   const service = await startService(unpackConfig(config), { foundation, demo, logger });
