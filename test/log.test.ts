@@ -215,7 +215,7 @@ describe('the line of a call', () => {
     await expect.poll(() => other.callLines.length).toBe(3);
     for (const line of other.callLines) {
       expect(line).toMatchObject({ requestId: 'refused', code: 'unavailable', status: 503 });
-      expect(line.reason).toMatch(/^(CONNECTION_CLOSED|ECONNRESET|ECONNREFUSED|every connection has just failed)$/);
+      expect(line.reason).toMatch(/^(CONNECTION_CLOSED|ECONNRESET|ECONNREFUSED|Every connection has just failed)$/);
     }
     await proxy.setMode('pass');
     expect(other.leaks).toEqual([]);

@@ -11,10 +11,10 @@ const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 const LOCK = 7_580_447;
 
 /**
- * How long a migration waits for a table. Calls of other replicas wait behind it, and Postgres would
- * end one of them after a second, should they wait for each other.
+ * How long a migration waits for a table. Calls of other replicas wait behind it, and must not be taken
+ * to be held up by a lock that stays.
  */
-const TABLE_PATIENCE_MS = 300;
+const TABLE_PATIENCE_MS = 50;
 const PAUSE_MS = 200;
 const ATTEMPTS = 100;
 

@@ -76,9 +76,11 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     socket.once('close', () => sockets.delete(socket));
   });
   const connections = new Connections();
-  const sweeping = setInterval(() => {
+  const sweep = () => {
     http1.keepAliveTimeout = connections.sweep();
-  }, SWEEP_MS).unref();
+  };
+  sweep();
+  const sweeping = setInterval(sweep, SWEEP_MS).unref();
   /** Connections that have not said yet which protocol they speak. */
   const undecided = new Set<Socket>();
   http1.on(connected, async (socket: Socket) => {

@@ -182,6 +182,11 @@ async function expectFullService(): Promise<void> {
   for (const caller of CALLERS) {
     expect((await getWebhookBy(caller)).code, caller.name).toBe('ok');
   }
-  const replies = await Promise.all(Array.from({ length: 50 }, getWebhook));
-  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+  // A lane that found out late may still have to connect again.
+  let statuses: Set<number>;
+  do {
+    const replies = await Promise.all(Array.from({ length: 50 }, getWebhook));
+    statuses = new Set(replies.map(({ status }) => status));
+  } while (statuses.size > 1 && performance.now() < recoverBy);
+  expect(statuses).toEqual(new Set([200]));
 }

@@ -39,8 +39,11 @@ describe('two workers', () => {
   afterAll(() => main[Symbol.asyncDispose]());
 
   test('share one port, which the public URL has, and the start is told once', async () => {
-    const listening = logOf(main).filter(({ msg }) => msg === 'listening');
-    expect(listening.map(({ worker, url }) => ({ worker, url }))).toEqual([
+    const listening = () =>
+      logOf(main)
+        .filter(({ msg }) => msg === 'listening')
+        .map(({ worker, url }) => ({ worker, url }));
+    await expect.poll(listening).toEqual([
       { worker: 1, url: main.url },
       { worker: 2, url: main.url },
     ]);

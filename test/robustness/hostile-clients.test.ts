@@ -12,7 +12,7 @@ import { type Answer, startLoad } from '../support/load.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
 
 /** How long the service may keep a connection that is of no use. */
-const LIMIT_MS = 10_000;
+const LIMIT_MS = quickOrLong(12_000, 10_000);
 const MAX_GROWTH_BYTES = 30 * 1024 * 1024;
 const SOCKETS = quickOrLong(30, 500);
 const RESETS = quickOrLong(5_000, 100_000);

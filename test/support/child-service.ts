@@ -24,7 +24,8 @@ export async function startChildService(databaseUrl: string, env: Record<string,
   const directory = await mkdtemp(join(tmpdir(), 'usher-child-'));
   const child = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
     cwd: directory,
-    env: { ...(await writeSettings(directory, databaseUrl)), ...env },
+    // Little garbage, so that what is seen of its memory is what it needs.
+    env: { ...(await writeSettings(directory, databaseUrl)), NODE_OPTIONS: '--max-semi-space-size=2', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

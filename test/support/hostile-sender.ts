@@ -49,13 +49,22 @@ export function createHttp2Sender(url: string): HostileSender {
       const { session, exchange } = client;
       const body = request.body.length > 0 ? request.body : undefined;
       const reply = await exchange(toHttp2Headers(request), body).catch((error) => requireOwnFault(request, error));
+      if (reply === 'refused') {
+        client[Symbol.dispose]();
+        client = undefined;
+        return this.send(request);
+      }
       if (reply) requireSound(request, reply);
       const wasClosed = session.closed || session.destroyed;
       if (!wasClosed) {
-        const health = await exchange({ ':path': '/healthz' });
-        if (health.body !== HEALTH_BODY) throw new Error(`Not healthy afterwards: ${JSON.stringify(health)}`);
+        const health = await exchange({ ':path': '/healthz' }).catch((error) => {
+          if (!isRefused(error)) throw error;
+          client?.[Symbol.dispose]();
+          client = undefined;
+        });
+        if (health && health.body !== HEALTH_BODY) throw new Error(`Not healthy: ${JSON.stringify(health)}`);
       }
-      return { status: reply?.status ?? 'reset', wasClosed };
+      return { status: reply?.status ?? 'reset', wasClosed: wasClosed || !client };
     },
     [Symbol.dispose]: () => client?.[Symbol.dispose](),
   };
@@ -67,9 +76,16 @@ function requireSound(request: HostileRequest, reply: SeenReply): void {
 }
 
 /** To what HTTP/2 forbids there is no answer but to end the stream, or, where a length is wrong, the session. */
-function requireOwnFault({ framing }: HostileRequest, error: Error): undefined {
+function requireOwnFault({ framing }: HostileRequest, error: Error): 'refused' | undefined {
+  if (isRefused(error)) return 'refused';
   const isOfLength = framing === 'short' || framing === 'long';
   if (!isOfLength && !/NGHTTP2_PROTOCOL_ERROR|code 1\b/.test(`${error}`)) throw error;
+  return undefined;
+}
+
+/** Whether the server was about to end the session, and so has not looked at the request. */
+function isRefused(error: Error): boolean {
+  return /NGHTTP2_REFUSED_STREAM/.test(`${error}`);
 }
 
 async function finalReply(connection: RawConnection, method: string): Promise<RawReply> {
