@@ -54,12 +54,15 @@ export async function startChildService(databaseUrl: string, env: Record<string,
   };
 }
 
+/** The same for all, so that one can read what another has written. */
+const ENCRYPTION_KEY = randomBytes(32).toString('base64');
+
 async function writeSettings(directory: string, databaseUrl: string): Promise<Record<string, string>> {
   const keys = join(directory, 'signing-keys.json');
   const encryptionKey = join(directory, 'encryption-key');
   const { privateKey } = generateKeyPairSync('ed25519');
   await writeFile(keys, JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }));
-  await writeFile(encryptionKey, randomBytes(32).toString('base64'));
+  await writeFile(encryptionKey, ENCRYPTION_KEY);
   return {
     PORT: '0',
     PUBLIC_URL,
