@@ -45,7 +45,8 @@ const changes: fc.Arbitrary<(token: string) => string> = fc
   .map(
     ([at, length, character, change]) =>
       (token) =>
-        change(token, at % token.length, length % 40, character),
+        // Nothing at all is another matter.
+        change(token, at % token.length, length % 40, character) || character,
   );
 
 const ours = { EdDSA: generateIssuerKey('EdDSA', 'edwards-key'), ES256: generateIssuerKey('ES256', 'curve-key') };
