@@ -19,7 +19,7 @@ const SLACK_MS = 250;
 /** How soon after a fault all is well again: a connection that has fallen silent is given up after that. */
 const RECOVERY_MS = quickOrLong(1_000, 6_500);
 const RECONNECTS_PER_SECOND = 10;
-const GROWTH_MB = 128;
+const GROWTH_MB = 64;
 const WINDOWS = 5;
 
 let database: TestDatabase;

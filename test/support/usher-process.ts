@@ -49,8 +49,8 @@ export class UsherProcess implements AsyncDisposable {
         AUTH_SIGNING_KEYS_FILE: 'signing-keys',
         ENCRYPTION_KEY_FILE: 'encryption-key',
         LOG_LEVEL: 'error',
-        // Little room for garbage, so that its size tells of what is kept.
-        NODE_OPTIONS: '--max-semi-space-size=2',
+        // Little room for garbage, so that its size tells of what is kept, and too much of that ends it.
+        NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=96',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
