@@ -76,7 +76,8 @@ async function applyLoad(usher: UsherProcess, subjects: Subjects, during: () => 
   using calls = new MixedCalls(usher, subjects);
   const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
   await during();
-  return load.stop();
+  // Else the connections are closed before the last answers have come.
+  return await load.stop();
 }
 
 /** Each takes about as long as it is told. */
