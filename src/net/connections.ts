@@ -40,7 +40,7 @@ export class Connection {
   }
 
   /** It has been answered, or is gone. One whose client has kept us waiting has been of no use. */
-  finish(wasOfUse: boolean): void {
+  finish({ wasOfUse = true } = {}): void {
     this.#requests--;
     if (wasOfUse) this.#idleSince = performance.now();
   }

@@ -58,9 +58,9 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
     waitedSweeps.set(stream, 0);
     connection.begin();
     stream.once('close', () => {
-      const wasQuick = waitedSweeps.get(stream) === 0;
+      const wasOfUse = waitedSweeps.get(stream) === 0;
       waitedSweeps.delete(stream);
-      connection.finish(wasQuick);
+      connection.finish({ wasOfUse });
     });
   });
   connection.end = () => session.close();

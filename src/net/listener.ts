@@ -124,7 +124,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         connection?.begin();
         active.add(response);
         response.once('close', () => {
-          connection?.finish(request.complete);
+          connection?.finish();
           active.delete(response);
           if (isGraceOver) http1.closeIdleConnections();
         });
