@@ -7,7 +7,7 @@ import { createApplication } from '../core/admin/create-application.ts';
 import { createUser } from '../core/admin/create-user.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import { completeLogin } from '../core/auth/complete-login.ts';
-import { generateAuthUrl } from '../core/auth/generate-auth-url.ts';
+import { createAuthPageLink, generateAuthUrl } from '../core/auth/generate-auth-url.ts';
 import type { Call } from '../core/call.ts';
 import { createEvent } from '../core/events/create-event.ts';
 import { createWebhook } from '../core/webhooks/create-webhook.ts';
@@ -61,7 +61,7 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const { clientId, redirectUris } = kept;
   const application = { id: kept.applicationId, name: kept.applicationName, clientId, redirectUris };
   const begin = (state: string) =>
-    generateAuthUrl({ ...call, application }, parts.authPageUrl, { clientId, redirectUri, state });
+    generateAuthUrl({ ...call, application }, createAuthPageLink(parts.authPageUrl), { clientId, redirectUri, state });
 
   const state = randomUUID();
   const { authUrl } = await begin(state);

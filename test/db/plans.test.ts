@@ -14,7 +14,7 @@ import { completeLogin } from '../../src/core/auth/complete-login.ts';
 import { createLoginCode } from '../../src/core/auth/create-login-code.ts';
 import { createWalletChallenge } from '../../src/core/auth/create-wallet-challenge.ts';
 import { exchangeToken } from '../../src/core/auth/exchange-token.ts';
-import { generateAuthUrl } from '../../src/core/auth/generate-auth-url.ts';
+import { createAuthPageLink, generateAuthUrl } from '../../src/core/auth/generate-auth-url.ts';
 import { deriveLoginCodeKeys } from '../../src/core/auth/login-code.ts';
 import { redeemLoginCode } from '../../src/core/auth/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/core/auth/redeem-wallet-signature.ts';
@@ -164,16 +164,20 @@ async function explainAllStatements(url: string): Promise<readonly ExplainedStat
   const other = await createApiKey(call, { applicationId: application.id });
   await new ApiKeys(call.run).authenticate(apiKey, { deadline: performance.now() + 5_000 });
   const login = { clientId: application.clientId, redirectUri, state: 'state' };
-  const { loginIntentId } = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const { loginIntentId } = await generateAuthUrl(
+    applicationCall,
+    createAuthPageLink('https://usher.test/login'),
+    login,
+  );
   const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });
   await completeLogin(call, tokens, { loginIntentId, userId: user.id }).catch(() => {});
 
   const browser = { digest: randomBytes(32), address: '::1' };
   const keys = deriveLoginCodeKeys(encryptionKeys);
-  const byEmail = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const byEmail = await generateAuthUrl(applicationCall, createAuthPageLink('https://usher.test/login'), login);
   const sent = await createLoginCode(call, keys, browser, { ...byEmail, email: user.email });
   await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code: sent?.code });
-  const byWallet = await generateAuthUrl(applicationCall, 'https://usher.test/login', login);
+  const byWallet = await generateAuthUrl(applicationCall, createAuthPageLink('https://usher.test/login'), login);
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, 'https://usher.test/login', browser, challenge);
   await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });

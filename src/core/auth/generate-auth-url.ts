@@ -16,13 +16,25 @@ const rules = {
   state: text({ max: 500 }),
 };
 
+/** Takes a login intent's ID. */
+export type AuthPageLink = (loginIntentId: string) => string;
+
+/** The page's URL with exactly one `intent` in its query, and all else as it is. */
+export function createAuthPageLink(authPageUrl: string): AuthPageLink {
+  const url = new URL(authPageUrl);
+  const mark = randomUUID();
+  url.searchParams.set('intent', mark);
+  const [before, after] = url.href.split(mark);
+  return (loginIntentId) => `${before}${loginIntentId}${after}`;
+}
+
 /**
- * Records a login intent and returns the URL to send the user to: `authPageUrl` with exactly one
- * `intent` in its query. Throws `Client ID mismatch` or `Invalid redirect URI`.
+ * Records a login intent and returns the URL to send the user to. Throws `Client ID mismatch` or
+ * `Invalid redirect URI`.
  */
 export async function generateAuthUrl(
   { application, run, now }: ApplicationCall,
-  authPageUrl: string,
+  linkTo: AuthPageLink,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
   const { clientId, redirectUri, state } = check(request, rules);
@@ -38,9 +50,7 @@ export async function generateAuthUrl(
     createdAt: now,
     expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
   });
-  const authUrl = new URL(authPageUrl);
-  authUrl.searchParams.set('intent', loginIntentId);
-  return { authUrl: authUrl.href, loginIntentId };
+  return { authUrl: linkTo(loginIntentId), loginIntentId };
 }
 
 const insertIntent: Statement<unknown> = (db) =>

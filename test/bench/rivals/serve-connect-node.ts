@@ -22,7 +22,7 @@ import { readConfig } from '../../../src/config.ts';
 import { AuthTokens } from '../../../src/core/auth/auth-tokens.ts';
 import { ApiKeys } from '../../../src/core/auth/authenticate-application.ts';
 import { exchangeToken } from '../../../src/core/auth/exchange-token.ts';
-import { generateAuthUrl } from '../../../src/core/auth/generate-auth-url.ts';
+import { createAuthPageLink, generateAuthUrl } from '../../../src/core/auth/generate-auth-url.ts';
 import type { ApplicationCall } from '../../../src/core/call.ts';
 import { type ErrorKind, ServiceError } from '../../../src/core/errors.ts';
 import { checkIn } from '../../../src/core/events/check-in.ts';
@@ -53,6 +53,7 @@ const apiKeys = new ApiKeys((statement, parameters) =>
 );
 const cipher = new SigningKeyCipher(config.secrets.encryptionKeys ?? []);
 const tokens = await AuthTokens.create(config.publicUrl ?? '', config.secrets.signingKeys ?? []);
+const linkTo = createAuthPageLink(config.authPageUrl ?? '');
 const callKey = createContextKey<ApplicationCall | undefined>(undefined);
 
 const authenticate: Interceptor = (next) => async (request) => {
@@ -97,7 +98,7 @@ function routes(router: ConnectRouter): void {
     },
   });
   router.service(AuthService, {
-    generateAuthUrl: (request, context) => generateAuthUrl(callOf(context), config.authPageUrl ?? '', request),
+    generateAuthUrl: (request, context) => generateAuthUrl(callOf(context), linkTo, request),
     async exchangeToken(request, context) {
       const peer = { ipAddress: '127.0.0.1', userAgent: context.requestHeader.get('user-agent') ?? '' };
       const { id, createdAt, name, profileImage, email, walletAddress } = await exchangeToken(
