@@ -8,7 +8,7 @@ export default defineConfig(({ mode }) => {
       globalSetup: 'test/support/postgres.ts',
       provide: { isSoak },
       // The tests wait more than they work: for locks, deadlines and processes.
-      maxWorkers: isSoak ? 1 : 3,
+      maxWorkers: isSoak ? 1 : 4,
       testTimeout: isSoak ? 900_000 : 30_000,
       hookTimeout: 30_000,
       reporters: isSoak ? ['verbose', './test/support/soak-reporter.ts'] : ['default'],
