@@ -9,6 +9,8 @@ export default defineConfig(({ mode }) => {
       provide: { isSoak },
       // The tests wait more than they work: for locks, deadlines and processes.
       maxWorkers: isSoak ? 1 : 4,
+      // Files share the code they load, and nothing else: each has a database and services of its own.
+      isolate: isSoak,
       testTimeout: isSoak ? 900_000 : 30_000,
       hookTimeout: 30_000,
       reporters: isSoak ? ['verbose', './test/support/soak-reporter.ts'] : ['default'],
