@@ -25,7 +25,7 @@ export class Database {
 
   /** Rejects with DatabaseUnavailableError when there is no answer by the deadline. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
-    const isHeld = !this.#sidings.isEmpty && this.#sidings.has(statement);
+    const isHeld = this.#sidings.has(statement);
     return (isHeld ? this.#sidings : this.#nextLane()).run(statement, parameters, deadline);
   }
 

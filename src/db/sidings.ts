@@ -35,11 +35,6 @@ export class Sidings {
     this.#relieve = relieve;
   }
 
-  /** Whether every kind of statement runs on a lane in service. */
-  get isEmpty(): boolean {
-    return this.#held.size === 0;
-  }
-
   /** Whether statements of this kind are to `run` here. */
   has(statement: Statement<unknown>): boolean {
     return this.#held.has(statement);

@@ -40,10 +40,11 @@ export function createConnectLane(
 
   return async (exchange) => {
     const lane = lanes.get(exchange.path);
+    if (!lane) return false;
     const contentType = contentTypeOf(exchange);
     const timeout = headerOf(exchange, 'connect-timeout-ms');
     const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
-    if (!lane || !contentType || (timeout !== undefined && timeoutMs === undefined)) return false;
+    if (!contentType || (timeout !== undefined && timeoutMs === undefined)) return false;
     const procedure = exchange.path.slice(1);
     const call = new RpcCall(exchange, { procedure, protocol: 'connect', timeoutMs }, environment);
     logWhenDone(logger, call, exchange);

@@ -39,9 +39,7 @@ function optionsFor(gate: Gate, logger: Logger): Partial<UniversalHandlerOptions
         call.signal = context.signal;
         call.stage = 'decoding';
       } catch (error) {
-        const answer = toConnectError(error, call, logger);
-        call.code = answer.code;
-        throw answer;
+        throw toConnectError(error, call, logger);
       }
     },
   };

@@ -17,8 +17,15 @@ const CODES: Record<ErrorKind, Code> = {
   'too-many': Code.ResourceExhausted,
 };
 
-/** Turns any error into the one to answer with. What nobody foresaw is logged whole and shown opaque. */
+/** Turns any error into the one to answer with, and notes in the call how it ended. */
 export function toConnectError(error: unknown, call: RpcCall, logger: Logger): ConnectError {
+  const answer = explain(error, call, logger);
+  call.code = answer.code;
+  return answer;
+}
+
+/** What nobody foresaw is logged whole and shown opaque. */
+function explain(error: unknown, call: RpcCall, logger: Logger): ConnectError {
   if (error instanceof ConnectError) return error;
   if (error instanceof ServiceError) return createError(CODES[error.kind], error.message, error.violations);
   if (error instanceof DatabaseUnavailableError) {
@@ -93,17 +100,13 @@ export function createErrorInterceptor(logger: Logger): Interceptor {
     const call = request.contextValues.get(callKey);
     if (!call) throw new Error('The context has no call');
     call.stage = 'implementation';
-    const explain = (error: unknown) => {
-      const answer = toConnectError(error, call, logger);
-      call.code = answer.code;
-      return answer;
-    };
+    const toAnswer = (error: unknown) => toConnectError(error, call, logger);
     try {
       if (!request.stream) return await next(request);
       const response = await next({ ...request, message: mapErrors(request.message, toDecodingError) });
-      return response.stream ? { ...response, message: mapErrors(response.message, explain) } : response;
+      return response.stream ? { ...response, message: mapErrors(response.message, toAnswer) } : response;
     } catch (error) {
-      throw explain(error);
+      throw toAnswer(error);
     }
   };
 }

@@ -9,7 +9,7 @@ import { create, type DescMessage, fromBinary, type MessageShape, toBinary } fro
 import { Code, ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { Logger } from 'pino';
-import type { StreamExchange } from '../net/exchange.ts';
+import type { StreamExchange, StreamHandler } from '../net/exchange.ts';
 import { endUnreadStream } from '../net/http2-server.ts';
 import { type CallEnvironment, MAX_MESSAGE_BYTES, RpcCall } from './call.ts';
 import { logCall } from './call-log.ts';
@@ -18,14 +18,11 @@ import { perform } from './perform.ts';
 import type { Procedure } from './procedures.ts';
 import { parseGrpcTimeout } from './timeout.ts';
 
-/** Takes the stream and returns true, or returns false and leaves it as it was. */
-export type GrpcLane = (exchange: StreamExchange) => boolean;
-
 export function createGrpcLane(
   procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,
-): GrpcLane {
+): StreamHandler {
   return (exchange) => {
     const procedure = isPlainCall(exchange) ? procedures.get(exchange.path) : undefined;
     if (!procedure) return false;

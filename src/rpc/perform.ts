@@ -33,9 +33,7 @@ export async function perform(
       call.code = error.status === 408 ? Code.DeadlineExceeded : Code.InvalidArgument;
       throw error;
     }
-    const answer = toConnectError(error, call, logger);
-    call.code = answer.code;
-    throw answer;
+    throw toConnectError(error, call, logger);
   }
 }
 
