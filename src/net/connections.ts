@@ -1,4 +1,5 @@
 /** Every connection there is. Nobody may hold one for nothing. */
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
@@ -12,6 +13,9 @@ const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 export const SWEEP_MS = 500;
 
+/** How many requests may be under way on one connection. */
+export const MAX_REQUESTS = 250;
+
 /** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
 export class Connection {
   #requests = 0;
@@ -19,6 +23,12 @@ export class Connection {
   #hasAsked = false;
   #waitedSweeps = 0;
   readonly socket: Socket;
+  /**
+   * Over HTTP/1.1, those that are not out yet, oldest first. One list per connection: a Set of all of
+   * them makes a new table every few requests, and of tables that have grown old each keeps the next
+   * from being collected, with all that is in it.
+   */
+  readonly replies: ServerResponse[] = [];
   /** Ends it without harm to what is under way. */
   end: () => void;
   /** What else there is to look after at every sweep. */
@@ -31,6 +41,10 @@ export class Connection {
 
   get isIdle(): boolean {
     return this.#requests === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#requests >= MAX_REQUESTS;
   }
 
   /** A request has come, head and all. */
@@ -72,6 +86,29 @@ export class Connections {
 
   of(socket: Socket): Connection | undefined {
     return this.#bySocket.get(socket);
+  }
+
+  /**
+   * Takes a request over HTTP/1.1 with the reply it is to get, and returns true; or ends its connection,
+   * where nobody who means well would wait for so many.
+   */
+  begin(socket: Socket, reply: ServerResponse): boolean {
+    const connection = this.#bySocket.get(socket);
+    if (!connection || connection.isFull) {
+      socket.destroy();
+      return false;
+    }
+    connection.begin();
+    connection.replies.push(reply);
+    reply.once('close', () => {
+      connection.finish();
+      connection.replies.splice(connection.replies.indexOf(reply), 1);
+    });
+    return true;
+  }
+
+  [Symbol.iterator](): Iterator<Connection> {
+    return this.#all.values();
   }
 
   /** To be called every SWEEP_MS. Returns the keep-alive timeout to announce, in milliseconds. */

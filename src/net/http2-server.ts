@@ -1,21 +1,26 @@
 /** The half of the listener that speaks HTTP/2. */
-import { constants, createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { BlockList, Socket } from 'node:net';
-import { type Connection, PATIENCE_MS, SWEEP_MS } from './connections.ts';
+import { type Connection, MAX_REQUESTS, PATIENCE_MS, SWEEP_MS } from './connections.ts';
 import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from './exchange.ts';
+import type { Turns } from './turns.ts';
 
 /** Node keeps to it by itself over HTTP/1.1 only. */
 export const MAX_HEADER_BYTES = 16_384;
 
-/** On one connection at a time. */
-const MAX_STREAMS = 250;
-
 const OPTIONS = {
   // Headers beyond this limit are a reset; those between it and ours get an answer.
-  settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
+  settings: { maxConcurrentStreams: MAX_REQUESTS, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
   maxSessionMemory: 10,
   // A client may give up all its streams at once, and then some every second; more ends the connection.
-  streamResetBurst: MAX_STREAMS,
+  streamResetBurst: MAX_REQUESTS,
   streamResetRate: 33,
   maxSessionInvalidFrames: 100,
 };
@@ -53,22 +58,23 @@ export function createHttp2Server(): Http2Side {
 
 /** Ends streams that wait too long for their client: to send its request, or to take the reply. */
 function watch(session: ServerHttp2Session, connection: Connection): void {
-  const waitedSweeps = new Map<ServerHttp2Stream, number>();
+  const watched: { readonly stream: ServerHttp2Stream; waitedSweeps: number }[] = [];
   session.on('stream', (stream) => {
-    waitedSweeps.set(stream, 0);
+    const entry = { stream, waitedSweeps: 0 };
+    watched.push(entry);
     connection.begin();
     stream.once('close', () => {
-      const wasOfUse = waitedSweeps.get(stream) === 0;
-      waitedSweeps.delete(stream);
-      connection.finish({ wasOfUse });
+      watched.splice(watched.indexOf(entry), 1);
+      connection.finish({ wasOfUse: entry.waitedSweeps === 0 });
     });
   });
   connection.end = () => session.close();
   connection.onSweep = () => {
-    for (const [stream, sweeps] of waitedSweeps) {
+    for (const entry of watched) {
+      const { stream } = entry;
       const isWaiting = stream.writableLength > 0 || stream.state.remoteClose === 0;
-      waitedSweeps.set(stream, isWaiting ? sweeps + 1 : 0);
-      if (!isWaiting || (sweeps + 1) * SWEEP_MS < PATIENCE_MS) continue;
+      entry.waitedSweeps = isWaiting ? entry.waitedSweeps + 1 : 0;
+      if (entry.waitedSweeps * SWEEP_MS < PATIENCE_MS) continue;
       stream.close(constants.NGHTTP2_CANCEL);
       session.close();
     }
@@ -86,20 +92,33 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
 }
 
 /** Offers every stream to the handler first; what it does not take becomes a Node request, as usual. */
-export function offerStreams(http2: Http2Server, handleStream: StreamHandler, trustedProxies: BlockList): void {
+export function offerStreams(
+  http2: Http2Server,
+  handleStream: StreamHandler,
+  { turns, trustedProxies }: { turns: Turns; trustedProxies: BlockList },
+): void {
   const becomeRequest = http2.listeners('stream');
   http2.removeAllListeners('stream');
   http2.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+    stream.on('error', () => {});
+    turns.take(() => offer(stream, headers, flags, rawHeaders));
+  });
+
+  const offer: OnStream = (stream, headers, flags, rawHeaders) => {
     // Who opens streams only to reset them gets no work done for it.
-    if (stream.closed) {
-      stream.on('error', () => {});
-      return;
-    }
+    if (stream.closed) return;
     const passOn = () => {
       for (const listener of becomeRequest) listener.call(http2, stream, headers, flags, rawHeaders);
     };
     const isSound = headerBytesOf(rawHeaders) <= MAX_HEADER_BYTES && hasValidAuthority(headers, rawHeaders);
     const origin = originOf(headers, stream.session?.socket.remoteAddress, trustedProxies);
     if (!isSound || !handleStream({ stream, path: headers[':path'] ?? '', passOn, ...origin })) passOn();
-  });
+  };
 }
+
+type OnStream = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: readonly string[],
+) => void;

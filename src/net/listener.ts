@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpServer, type Server, type ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type BlockList, Server as NetServer, type Socket } from 'node:net';
 import { chooseProtocol } from './choose-protocol.ts';
@@ -13,6 +13,7 @@ import { Connections, PATIENCE_MS, SWEEP_MS } from './connections.ts';
 import { answerUnparsable, rawFailure, sendFailure } from './envelope.ts';
 import {
   createExchange,
+  type HttpExchange,
   type HttpHandler,
   hasValidAuthority,
   headerBytesOf,
@@ -21,6 +22,7 @@ import {
   type StreamHandler,
 } from './exchange.ts';
 import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
+import { Turns } from './turns.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -41,6 +43,9 @@ export interface Listener {
 
 /** How long a client of TLS may take to say so. */
 const HANDSHAKE_TIMEOUT_MS = 5_000;
+
+/** How many connections may wait to be accepted; one that comes on top of them waits for seconds, and then for more. */
+const BACKLOG = 4_096;
 
 /** How long requests that were sent before their client knew that we are closing may take to get here. */
 const CLOSING_GRACE_MS = 500;
@@ -76,6 +81,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     socket.once('close', () => sockets.delete(socket));
   });
   const connections = new Connections();
+  const turns = new Turns();
   const sweep = () => {
     http1.keepAliveTimeout = connections.sweep();
   };
@@ -96,20 +102,18 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   http1.on('tlsClientError', (_error, socket) => socket.destroy());
   http1.on('connect', (_request, socket) => socket.end(rawFailure(405, 'Method not allowed', randomUUID())));
 
-  const active = new Set<NodeResponse>();
   let isDraining = false;
-  let isGraceOver = false;
   http2.server.on('session', (session) => {
     if (isDraining) session.close();
   });
   http1.on('clientError', (error, socket: Socket) => {
-    const pending = [...active].find((response) => response.socket === socket);
+    const pending = connections.of(socket)?.replies[0];
     // What was asked before is answered first, unless it is its body that cannot be parsed.
     if (pending?.req.complete) pending.once('close', () => socket.destroy());
     else answerUnparsable(error, socket);
   });
 
-  http1.listen(port, host);
+  http1.listen({ port, host, backlog: BACKLOG });
   await once(http1, 'listening');
   const address = http1.address();
   if (address === null || typeof address === 'string') throw new Error('The listener has no port');
@@ -118,24 +122,23 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     port: address.port,
 
     serve(handler, handleStream, onError) {
-      const begin = (request: NodeRequest, response: NodeResponse) => {
-        // Over HTTP/2 it is the stream that counts.
-        const connection = 'stream' in response ? undefined : connections.of(request.socket);
-        connection?.begin();
-        active.add(response);
-        response.once('close', () => {
-          connection?.finish();
-          active.delete(response);
-          if (isGraceOver) http1.closeIdleConnections();
-        });
+      const begin = (request: NodeRequest, response: NodeResponse): HttpExchange | undefined => {
         response.on('error', () => {});
         request.on('error', () => {});
-        if (isDraining && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
-        if ('stream' in response) endUnreadStream(response.stream);
+        if (!(response instanceof ServerResponse)) endUnreadStream(response.stream);
+        else if (!connections.begin(request.socket, response)) return undefined;
+        else if (isDraining) response.shouldKeepAlive = false;
         return createExchange(request, response, trustedProxies);
       };
-      const answer = async (request: NodeRequest, response: NodeResponse) => {
+      const answer = (request: NodeRequest, response: NodeResponse) => {
         const exchange = begin(request, response);
+        if (!exchange) return;
+        // One over HTTP/2 has waited for its turn as a stream.
+        if ('stream' in response) handle(exchange);
+        else turns.take(() => handle(exchange));
+      };
+      const handle = async (exchange: HttpExchange) => {
+        const { request, response } = exchange;
         if (headerBytesOf(request.rawHeaders) > MAX_HEADER_BYTES) {
           return sendFailure(exchange, 431, 'Request header fields too large');
         }
@@ -147,20 +150,20 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
           if (!response.headersSent) sendFailure(exchange, 500, 'Internal error');
         }
       };
+      const refuse = (status: number, message: string) => (request: NodeRequest, response: NodeResponse) => {
+        const exchange = begin(request, response);
+        if (exchange) sendFailure(exchange, status, message);
+      };
       for (const server of [http1, http2.server]) {
         server.on('request', answer);
         server.on('checkContinue', (request: NodeRequest, response: NodeResponse) => {
           response.writeContinue();
           answer(request, response);
         });
-        server.on('checkExpectation', (request: NodeRequest, response: NodeResponse) => {
-          sendFailure(begin(request, response), 417, 'Expectation failed');
-        });
+        server.on('checkExpectation', refuse(417, 'Expectation failed'));
       }
-      http2.server.on('connect', (request: NodeRequest, response: NodeResponse) => {
-        sendFailure(begin(request, response), 405, 'Method not allowed');
-      });
-      offerStreams(http2.server, handleStream, trustedProxies);
+      http2.server.on('connect', refuse(405, 'Method not allowed'));
+      offerStreams(http2.server, handleStream, { turns, trustedProxies });
       start();
     },
 
@@ -169,11 +172,12 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       const closed = once(http1, 'close');
       // The server's own `close` would end idle connections too, with requests that are on their way.
       NetServer.prototype.close.call(http1);
-      for (const response of active) if ('shouldKeepAlive' in response) response.shouldKeepAlive = false;
+      for (const { replies } of connections) for (const reply of replies) reply.shouldKeepAlive = false;
       for (const session of http2.sessions) session.close();
       const grace = setTimeout(() => {
-        isGraceOver = true;
-        http1.closeIdleConnections();
+        const closeIdle = () => http1.closeIdleConnections();
+        closeIdle();
+        for (const { replies } of connections) for (const reply of replies) reply.once('close', closeIdle);
         for (const socket of undecided) socket.destroy();
       }, CLOSING_GRACE_MS);
       const timer = setTimeout(() => {

@@ -31,13 +31,15 @@ export async function readFields(
   return fields;
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 async function readJsonObject(request: NodeRequest, deadline: Deadline): Promise<Record<string, unknown>> {
   requireJson(request);
   const bytes = await readBody(request, MAX_MESSAGE_BYTES, deadline);
   if (bytes.length === 0) return {};
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch {
     value = undefined;
   }

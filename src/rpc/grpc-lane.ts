@@ -49,7 +49,6 @@ async function serve(procedure: Procedure, exchange: StreamExchange, call: RpcCa
   const { stream } = exchange;
   const { input, output } = procedure.method;
   let isPassedOn = false;
-  stream.on('error', () => {});
   stream.once('close', () => {
     if (!isPassedOn) logCall(logger, call, { status: 200, isSent: stream.writableFinished });
   });

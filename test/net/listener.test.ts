@@ -103,6 +103,25 @@ describe('in cleartext', () => {
     expectWebhook(await other.exchange(webhookHeaders()));
   });
 
+  test('many requests at once on one HTTP/1.1 connection are all answered, in their order', async () => {
+    using connection = await RawConnection.open(service.port);
+    const ids = Array.from({ length: 200 }, (_, at) => `request-${at}`);
+    connection.send(ids.map((id) => rawWebhookRequest(id)).join(''));
+
+    for (const id of ids) expect((await connection.reply()).headers['x-request-id']).toBe(id);
+  });
+
+  test('who asks for more than anyone waits for on one HTTP/1.1 connection is disconnected, and nobody else', async () => {
+    using other = await RawConnection.open(service.port);
+    using connection = await RawConnection.open(service.port);
+    const closed = once(connection.socket, 'end');
+    connection.send(rawWebhookRequest().repeat(300));
+    await closed;
+
+    other.send(rawWebhookRequest());
+    expectWebhook(await other.reply());
+  });
+
   test('many requests at once on one HTTP/2 connection are all answered', async () => {
     using client = openHttp2Session(service.url);
     const replies = await Promise.all(Array.from({ length: 200 }, () => client.exchange(webhookHeaders())));
@@ -491,8 +510,11 @@ function webhookHeaders(): Record<string, string> {
   return { ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey };
 }
 
-function rawWebhookRequest(): string {
-  return `GET /api/webhooks/${webhookId} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${tenant.apiKey}\r\n\r\n`;
+function rawWebhookRequest(requestId = 'raw'): string {
+  return (
+    `GET /api/webhooks/${webhookId} HTTP/1.1\r\nHost: localhost\r\n` +
+    `X-API-Key: ${tenant.apiKey}\r\nX-Request-Id: ${requestId}\r\n\r\n`
+  );
 }
 
 /** A connection whose every byte is written by itself. */
