@@ -5,6 +5,8 @@ import postgres from 'postgres';
 /** Lines are written together once there are so many bytes of them, or so much time has passed. */
 const BATCH_BYTES = 4_096;
 const BATCH_MS = 100;
+/** How much is kept of a log that nobody takes. Lines beyond that are lost. */
+const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
 /** Structured logs: a JSON object per line, to standard output unless told otherwise. */
 export function createLogger(level: string, destination: DestinationStream = standardOutput()): Logger {
@@ -13,7 +15,24 @@ export function createLogger(level: string, destination: DestinationStream = sta
 
 /** Written off the main thread, and what is left when the process exits. */
 function standardOutput(): DestinationStream {
-  return pino.destination({ dest: 1, sync: false, minLength: BATCH_BYTES, periodicFlush: BATCH_MS });
+  return pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: BATCH_BYTES,
+    periodicFlush: BATCH_MS,
+    maxLength: MAX_BACKLOG_BYTES,
+  });
+}
+
+/** Resolves to whether every line has been taken within the time. */
+export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), timeoutMs);
+    logger.flush(() => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
+import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { loadSwiftly } from './load-swiftly.ts';
 import type { Service } from './service.ts';
@@ -8,17 +9,25 @@ const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
-const [{ readConfig }, { describeDemo }, { startService }, { createShutdown }] = await loadSwiftly(() =>
-  Promise.all([import('./config.ts'), import('./demo/demo.ts'), import('./service.ts'), import('./shutdown.ts')]),
+const [{ readConfig }, { describeDemo }, { createLogger }, { startService }, { createShutdown }] = await loadSwiftly(
+  () =>
+    Promise.all([
+      import('./config.ts'),
+      import('./demo/demo.ts'),
+      import('./log.ts'),
+      import('./service.ts'),
+      import('./shutdown.ts'),
+    ]),
 );
 
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-  const service = await start(config);
+  const logger = createLogger(config.logLevel);
+  const service = await start(config, logger);
   if (service.demo)
     process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
 
-  const close = createShutdown(service, config.shutdownTimeoutMs);
+  const close = createShutdown(service, logger, config.shutdownTimeoutMs);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
   if (process.env.npm_lifecycle_event) closeWithParent(close);
 } catch (error) {
@@ -26,11 +35,11 @@ try {
   process.exit(1);
 }
 
-async function start(config: Config): Promise<Service> {
-  if (config.workers === 1) return startService(config);
+async function start(config: Config, logger: Logger): Promise<Service> {
+  if (config.workers === 1) return startService(config, { logger });
   // Who needs one process only is spared what several take.
   const { startWorkers } = await import('./workers/primary.ts');
-  return startWorkers(config);
+  return startWorkers(config, logger);
 }
 
 /** npm that is ended by a signal does not pass it on, and would leave us behind. */

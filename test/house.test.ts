@@ -22,14 +22,14 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 const FLOORS = [
   ['main'],
   ['workers'],
-  ['load-swiftly'],
+  ['load-swiftly', 'shutdown'],
   ['service'],
   ['demo', 'foundation'],
   ['config'],
   ['parse-setting'],
   ['login', 'rest'],
   ['rpc'],
-  ['net', 'core', 'secrets', 'log', 'shutdown'],
+  ['net', 'core', 'secrets', 'log'],
   ['db'],
 ];
 

@@ -2,9 +2,9 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { layFoundation } from '../foundation.ts';
-import { createLogger } from '../log.ts';
 import { openListener } from '../net/listener.ts';
 import type { Service } from '../service.ts';
 import { type Order, packConfig } from './messages.ts';
@@ -14,7 +14,7 @@ import { WorkerProcess } from './worker-process.ts';
 const REPLACE_PAUSE_MS = 1_000;
 
 /** Serves from `config.workers` processes on one port. Rejects with an Error of one clear line. */
-export async function startWorkers(config: Config): Promise<Service> {
+export async function startWorkers(config: Config, logger: Logger): Promise<Service> {
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using starting = new AsyncDisposableStack();
   const first = new WorkerProcess();
@@ -34,7 +34,6 @@ export async function startWorkers(config: Config): Promise<Service> {
   const orderOfOthers: Order = { ...order, demo };
   await Promise.all(workers.slice(1).map((worker) => worker.serve(orderOfOthers)));
 
-  const logger = createLogger(config.logLevel);
   const keepTaken = async (place: number, worker: WorkerProcess) => {
     for (let current = worker; ; workers[place] = current) {
       const how = await current.ended;

@@ -18,7 +18,7 @@ const [{ config, foundation, demo }]: [Order] = (await ordered) as [Order];
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
   const service = await startService(unpackConfig(config), { foundation, demo, logger });
-  process.on('SIGTERM', createShutdown(service, config.shutdownTimeoutMs));
+  process.on('SIGTERM', createShutdown(service, logger, config.shutdownTimeoutMs));
   report({ url: service.url, demo: service.demo });
 } catch (error) {
   // Who hears it ends us: were we gone before, nobody might hear it.

@@ -15,6 +15,8 @@ export interface ChildService extends AsyncDisposable {
   readonly port: number;
   /** Sends the signal and resolves when the process is gone, to its exit code; null where the signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null>;
+  /** Nobody reads its log from now on. */
+  neglectLog(): void;
   /** Memory that is resident now. */
   residentBytes(): number;
 }
@@ -24,8 +26,14 @@ export async function startChildService(databaseUrl: string, env: Record<string,
   const directory = await mkdtemp(join(tmpdir(), 'usher-child-'));
   const child = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
     cwd: directory,
-    // Little garbage, so that what is seen of its memory is what it needs.
-    env: { ...(await writeSettings(directory, databaseUrl)), NODE_OPTIONS: '--max-semi-space-size=2', ...env },
+    env: {
+      ...(await writeSettings(directory, databaseUrl)),
+      // Little garbage, so that what is seen of its memory is what it needs.
+      NODE_OPTIONS: '--max-semi-space-size=2',
+      // As under npm it ends when we do, however that comes.
+      npm_lifecycle_event: 'start',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
@@ -49,6 +57,7 @@ export async function startChildService(databaseUrl: string, env: Record<string,
     url: url.replace('localhost', '127.0.0.1'),
     port: Number(new URL(url).port),
     end,
+    neglectLog: () => void child.stdout.pause(),
     residentBytes: () => residentBytesOf(child.pid ?? 0),
     [Symbol.asyncDispose]: dispose,
   };

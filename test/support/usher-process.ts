@@ -51,6 +51,8 @@ export class UsherProcess implements AsyncDisposable {
         LOG_LEVEL: 'error',
         // Little room for garbage, so that its size tells of what is kept, and too much of that ends it.
         NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=96',
+        // As under npm it ends when we do, however that comes.
+        npm_lifecycle_event: 'start',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
