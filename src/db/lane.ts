@@ -32,7 +32,8 @@ export const TICK_MS = 20;
 
 /**
  * A lane is stuck when it has had work, and finished none of it, for more ticks than this. Time would not
- * do: a process that was busy with something else has not read what has been answered.
+ * do, here and wherever ticks are counted: a process that was busy with something else has not read what
+ * has been answered.
  */
 const STUCK_TICKS = 4;
 
@@ -66,14 +67,14 @@ export class Lane {
   #finishedBefore = 0;
   #answeredBefore = 0;
   #ticksUnfinished = 0;
-  #silentSince = performance.now();
+  #ticksSilent = 0;
   readonly #open: () => Connection;
   readonly #recovery: Recovery;
   /** Postgres itself ends a statement before that: a connection that is silent for longer is lost. */
-  readonly #patienceMs: number;
+  readonly #patienceTicks: number;
 
   constructor(url: string, { statementTimeoutMs, recovery }: LaneOptions) {
-    this.#patienceMs = statementTimeoutMs + REST_MS;
+    this.#patienceTicks = (statementTimeoutMs + REST_MS) / TICK_MS;
     this.#recovery = recovery;
     this.#open = () => new Connection(url, statementTimeoutMs);
     this.#connection = this.#open();
@@ -140,10 +141,10 @@ export class Lane {
     this.#connection.abandonLate(now);
     const isIdle = sent.length === 0;
     this.#ticksUnfinished = isIdle || this.#finished !== this.#finishedBefore ? 0 : this.#ticksUnfinished + 1;
-    if (isIdle || answered !== this.#answeredBefore) this.#silentSince = now;
+    this.#ticksSilent = isIdle || answered !== this.#answeredBefore ? 0 : this.#ticksSilent + 1;
     this.#finishedBefore = this.#finished;
     this.#answeredBefore = answered;
-    if (now - this.#silentSince > this.#patienceMs) this.#replaceLater(this.#connection);
+    if (this.#ticksSilent > this.#patienceTicks) this.#replaceLater(this.#connection);
   }
 
   /** Once its connection is lost, the lane does not connect again. */
@@ -165,7 +166,7 @@ export class Lane {
   #replace(failed: Connection): void {
     if (this.#connection !== failed) return;
     this.#connection = this.#open();
-    this.#silentSince = performance.now();
+    this.#ticksSilent = 0;
     failed.giveUp();
   }
 }

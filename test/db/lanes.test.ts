@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eq, sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
@@ -41,6 +42,15 @@ describe('a statement', () => {
     const prepared = await database.run(selectPrepared, {}, soon());
     const ofThings = prepared.filter(({ statement }) => statement.includes('things'));
     expect(ofThings).toEqual([{ statement: 'select "name" from "things" where "things"."id" = $1', executions: 20 }]);
+  });
+
+  test('is not blamed on its connection when it is this process that has been busy', async () => {
+    await using database = openDatabase({ lanes: 1, statementTimeoutMs: 100 });
+    const [before] = await database.run(selectPid, {}, soon());
+    await sleep(100);
+    const busyUntil = performance.now() + 1_000;
+    while (performance.now() < busyUntil) hash('sha256', 'busy');
+    expect(await database.run(selectPid, {}, soon())).toEqual([before]);
   });
 
   test('is prepared anew on a connection that replaces another', async () => {
