@@ -5,7 +5,8 @@
  *
  * Of calls that queue for the same thing as many are served in a second as are in flight, divided by
  * how long each takes (Little's law). A call that has taken too long so tells how many there should
- * have been; every one that has not makes room for another.
+ * have been; every one that has not makes room for another. One that fails tells nothing: it may have
+ * waited for a lock, which is in the way of no other.
  */
 import type { RpcCall } from './call.ts';
 import { unavailable } from './errors.ts';
@@ -45,10 +46,11 @@ export class Admission {
         const inFlight = this.#begin(call);
         const startedAt = performance.now();
         try {
-          return await handler(request, call);
+          const response = await handler(request, call);
+          this.#learn(inFlight, performance.now() - startedAt);
+          return response;
         } finally {
           this.#inFlight--;
-          this.#learn(inFlight, performance.now() - startedAt);
         }
       },
     };
