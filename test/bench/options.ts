@@ -13,7 +13,7 @@ export interface Options {
 }
 
 /**
- * From the command line: `--rounds 5`, `--requests 3000`, `--only GetWebhook`, `--server usher`,
+ * From the command line: `--rounds 4`, `--requests 10000`, `--only GetWebhook`, `--server usher`,
  * `--protocol gRPC`, `--profile`. Names may be several, are matched by their beginning, in any case;
  * no name means every one.
  */
@@ -21,8 +21,8 @@ export function readOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      rounds: { type: 'string', default: '5' },
-      requests: { type: 'string', default: '3000' },
+      rounds: { type: 'string', default: '4' },
+      requests: { type: 'string', default: '10000' },
       only: { type: 'string', multiple: true, default: [] },
       server: { type: 'string', multiple: true, default: [] },
       protocol: { type: 'string', multiple: true, default: [] },
