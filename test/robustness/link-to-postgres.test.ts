@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
-import { type Answer, startLoad } from '../support/load.ts';
+import { type Answer, longestOf, startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
 import { watchOwnLag } from '../support/own-lag.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
@@ -90,7 +90,7 @@ test.for<{ mode: ProxyMode; is: string }>([
 
     const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
     const failed = answers.filter(({ startedAt, outcome }) => startedAt > recoveredAt && outcome !== 'ok');
-    const longestMs = answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), longestWaitMs);
+    const longestMs = Math.max(longestWaitMs, longestOf(answers));
     const grownMb = (await usher.residentMemory()) - memoryMb;
     report(context, {
       tried: `Postgres in mode ${mode} for ${MODE_MS} ms, ${answers.length} calls`,

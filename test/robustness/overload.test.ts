@@ -14,7 +14,7 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { request } from '../support/http.ts';
 import { type Http2Reply, openHttp2Session } from '../support/http2-session.ts';
-import { type Answer, type Load, startLoad } from '../support/load.ts';
+import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
 
 /** The longest a call may take, and how soon after an overload all is well again. */
@@ -164,9 +164,8 @@ interface Overload {
 async function expectMastered(context: TestContext, { answers, bystander, caller }: Overload): Promise<void> {
   const recoveredMs = await recover(caller);
   const others = await bystander.stop();
-  const timesOf = (outcome: string) => answers.filter((answer) => answer.outcome === outcome).map((a) => a.tookMs);
-  const served = timesOf('served');
-  const refused = timesOf('refused');
+  const served = answers.filter(({ outcome }) => outcome === 'served');
+  const refused = answers.filter(({ outcome }) => outcome === 'refused');
   const lost = answers.length - served.length - refused.length;
   report(context, {
     tried: `${answers.length} calls: ${context.task.suite?.name}, ${context.task.name}`,
@@ -177,7 +176,7 @@ async function expectMastered(context: TestContext, { answers, bystander, caller
   expect(answers.map(({ outcome }) => outcome).filter((outcome) => !known.includes(outcome))).toEqual([]);
   expect(served.length).toBeGreaterThan(0);
   expect(refused.length).toBeGreaterThan(0);
-  expect(Math.max(...served)).toBeLessThan(DEADLINE_MS);
+  expect(longestOf(served)).toBeLessThan(DEADLINE_MS);
   expect(recoveredMs).toBeLessThan(RECOVERY_MS);
   // Readiness asks Postgres, and says so when there is no answer within its second.
   expect(others.filter(({ call, outcome }) => outcome !== '200' && call !== 'ready')).toEqual([]);
@@ -194,8 +193,8 @@ async function recover({ call }: Caller): Promise<number> {
   return performance.now() - startedAt;
 }
 
-function summarize(times: readonly number[]): string {
-  const sorted = [...times].sort((a, b) => a - b);
+function summarize(answers: readonly Answer[]): string {
+  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN);
-  return `${times.length} (p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms)`;
+  return `${answers.length} (p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms)`;
 }

@@ -7,7 +7,7 @@ import type { Config } from '../../src/config.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { generateIssuerKey, ISSUER, signToken } from '../support/issuer.ts';
-import { startLoad } from '../support/load.ts';
+import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
 import { flood, RudeServer } from '../support/mail-server.ts';
 import {
@@ -104,7 +104,6 @@ async function callAmongOthers(
   const own = startLoad({ own: call }, { callers: 3, pauseMs: 50 });
   await sleep(LOAD_MS);
   const [others, answers] = await Promise.all([load.stop(), own.stop()]);
-  const longestOf = (all: typeof answers) => Math.max(...all.map(({ tookMs }) => tookMs));
   const delayed = others.filter(({ outcome, tookMs }) => outcome !== 'ok' || tookMs > SLACK_MS);
   report(context, {
     tried: `${name}: ${answers.length} calls that need it, ${others.length} that do not`,

@@ -7,7 +7,7 @@ import { migrateDatabase } from '../../src/db/migrate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { makeJourney } from '../support/journey.ts';
-import { startLoad } from '../support/load.ts';
+import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin } from '../support/login-browser.ts';
 import { REPOSITORY } from '../support/process.ts';
 import {
@@ -126,7 +126,7 @@ describe('beside a newer version', () => {
     report(context, {
       tried: `${versions} migrations of versions to come under ${answers.length} calls`,
       lost: `${lost.length} calls`,
-      figures: `longest call ${Math.round(Math.max(...answers.map(({ tookMs }) => tookMs)))} ms`,
+      figures: `longest call ${Math.round(longestOf(answers))} ms`,
     });
     expect(lost).toEqual([]);
   });

@@ -56,3 +56,8 @@ export function startLoad(
     },
   };
 }
+
+/** In milliseconds, 0 where there is none. */
+export function longestOf(answers: readonly Answer[]): number {
+  return answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);
+}
