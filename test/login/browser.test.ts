@@ -225,11 +225,12 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
       const user = await createTestUser(service);
       const code = await typeEmail(page, user);
       await typeCode(page, wrongCode(code));
-      const posts: string[] = [];
-      page.on('request', (request) => void posts.push(request.method()));
+      await page.getByText('That is not the code we sent.').waitFor();
+      const methods: string[] = [];
+      page.on('request', (request) => void methods.push(request.method()));
       await page.reload();
       await page.reload();
-      expect(posts).toEqual(['GET', 'GET']);
+      expect(methods).toEqual(['GET', 'GET']);
       await typeCode(page, code);
       await expectSignedIn(page, user);
     });
