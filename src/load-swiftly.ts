@@ -1,4 +1,4 @@
-/** Loads the modules of Usher in half the time and half the memory that Node takes for them by itself. */
+/** Loads the modules of Usher in half the time and half the memory that Node takes for them by itself, to run them as swiftly. */
 import { enableCompileCache, registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
@@ -18,6 +18,9 @@ export async function loadSwiftly<Modules>(load: () => Promise<Modules>): Promis
     resolve: (specifier, context, next) =>
       next(specifier, /^drizzle-orm\b/.test(specifier) ? { ...context, conditions: COMMON_JS } : context),
   });
+  // What is made for a request dies with it. V8 learns from the first few otherwise, and from then on makes
+  // some of it among what is old, where it stays, with all that it knows, until the next full collection.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   // Memory that loading needed for a moment would stay: the young generation grows, and does not shrink.
   setFlagsFromString('--semi-space-growth-factor=1');
   try {

@@ -10,6 +10,7 @@ import {
 import type { BlockList, Socket } from 'node:net';
 import { type Connection, MAX_REQUESTS, PATIENCE_MS, SWEEP_MS } from './connections.ts';
 import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from './exchange.ts';
+import { replaceStreamMap } from './stream-map.ts';
 import type { Turns } from './turns.ts';
 
 /** Node keeps to it by itself over HTTP/1.1 only. */
@@ -38,6 +39,7 @@ export function createHttp2Server(): Http2Side {
   const sessions = new Set<ServerHttp2Session>();
   let arriving: Connection | undefined;
   server.on('session', (session) => {
+    replaceStreamMap(session);
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
