@@ -37,14 +37,17 @@ export async function timeInPairs(kinds: readonly [Kind, Kind], count: number): 
 
 /**
  * The area that time leaves after `count` calls of each kind, and once more where it is not within
- * 0.05 of 0.5: what is there is there again, and noise is not.
+ * the band around 0.5: what is there is there again, and noise is not.
  */
-export async function tellApart(kinds: readonly [Kind, Kind], count: number, { attempts = 5 } = {}): Promise<number> {
+export async function tellApart(
+  kinds: readonly [Kind, Kind],
+  { count, band, attempts = 5 }: { count: number; band: number; attempts?: number },
+): Promise<number> {
   const areas: number[] = [];
   for (let attempt = 0; attempt < attempts; attempt++) {
     const area = areaUnderCurve(...(await timeInPairs(kinds, count)));
     areas.push(area);
-    if (Math.abs(area - 0.5) <= 0.05) break;
+    if (Math.abs(area - 0.5) <= band) break;
   }
   return areas.at(-1) ?? 0.5;
 }
