@@ -14,7 +14,7 @@ const KEEP_ALIVE_MARGIN_MS = 1_000;
 export const SWEEP_MS = 500;
 
 /** How many requests may be under way on one connection. */
-export const MAX_REQUESTS = 250;
+export const MAX_REQUESTS = 100;
 
 /** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
 export class Connection {

@@ -66,10 +66,10 @@ describe('over HTTP/2, on a connection that has served,', () => {
     expect((await client.exchange({ ':path': '/healthz' })).status).toBe(200);
   });
 
-  it('no more than 250 streams at once are offered', async () => {
+  it('no more than 100 streams at once are offered', async () => {
     using client = openHttp2Session(service.url);
     await client.exchange({ ':path': '/healthz' });
-    expect(client.session.remoteSettings.maxConcurrentStreams).toBe(250);
+    expect(client.session.remoteSettings.maxConcurrentStreams).toBe(100);
   });
 });
 
