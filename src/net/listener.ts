@@ -75,13 +75,14 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
   http1.removeAllListeners(connected);
 
   const { promise: ready, resolve: start } = Promise.withResolvers<void>();
+  const turns = new Turns();
   const sockets = new Set<Socket>();
   http1.on('connection', (socket: Socket) => {
+    turns.giveWay();
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   const connections = new Connections();
-  const turns = new Turns();
   const sweep = () => {
     http1.keepAliveTimeout = connections.sweep();
   };

@@ -1,25 +1,53 @@
 /**
- * libuv goes on reading for as long as a thousand sockets are ready, and lets timers, and whatever else
- * waits for the event loop to turn, wait for seconds. So of the requests that come in one turn only some
- * begin at once. The others begin in the next: until then their clients have nothing more to send.
+ * Who comes first when more comes at once than can be done. libuv goes on reading for as long as a
+ * thousand sockets are ready, and lets timers, and whatever else waits for the event loop to turn, wait
+ * for seconds; and it takes one new connection each time it asks what is ready. So in a turn of the loop
+ * only some requests begin, and none in a turn that brings a connection: the others wait, and meanwhile
+ * their clients have nothing more to send.
  */
 
-/** How many requests begin in the turn that they come in. */
+/** How many requests begin in a turn. */
 const MOST = 256;
+/** How many turns in a row they give way to connections: requests are to get the most of the time. */
+const PATIENCE_TURNS = 64;
 
 export class Turns {
+  #isAwaited = false;
   #begun = 0;
+  #hasConnection = false;
+  #turnsGivenWay = 0;
   readonly #waiting: (() => void)[] = [];
 
-  /** Calls `begin` now or in the next turn. */
+  /** To be called when a connection comes. */
+  giveWay(): void {
+    this.#hasConnection = true;
+    this.#await();
+  }
+
+  /** Calls `begin` now or in a turn to come, after those that wait already. */
   take(begin: () => void): void {
-    if (this.#begun++ === 0) setImmediate(() => this.#turn());
-    if (this.#begun <= MOST) begin();
-    else this.#waiting.push(begin);
+    this.#await();
+    if (this.#hasConnection || this.#waiting.length > 0 || this.#begun >= MOST) {
+      this.#waiting.push(begin);
+      return;
+    }
+    this.#begun++;
+    begin();
+  }
+
+  #await(): void {
+    if (this.#isAwaited) return;
+    this.#isAwaited = true;
+    setImmediate(() => this.#turn());
   }
 
   #turn(): void {
-    this.#begun = 0;
-    for (const begin of this.#waiting.splice(0)) begin();
+    this.#isAwaited = false;
+    this.#turnsGivenWay = this.#hasConnection ? this.#turnsGivenWay + 1 : 0;
+    this.#hasConnection = false;
+    const due = this.#turnsGivenWay % PATIENCE_TURNS === 0 ? this.#waiting.splice(0, MOST) : [];
+    this.#begun = due.length;
+    if (this.#waiting.length > 0) this.#await();
+    for (const begin of due) begin();
   }
 }

@@ -14,7 +14,7 @@ test('a request begins at once', () => {
   expect(isBegun).toBe(true);
 });
 
-test('of more than begin in one turn of the event loop the others begin in the next, in their order', async () => {
+test('of more than begin in one turn of the event loop the others begin in the next ones, in their order', async () => {
   const turns = new Turns();
   const begun: number[] = [];
   const all = Array.from({ length: 3 * MOST }, (_, at) => at);
@@ -22,7 +22,13 @@ test('of more than begin in one turn of the event loop the others begin in the n
   expect(begun).toEqual(all.slice(0, MOST));
 
   await turn();
+  expect(begun).toEqual(all.slice(0, 2 * MOST));
+  // Who comes now comes after those that wait.
+  turns.take(() => begun.push(3 * MOST));
+  await turn();
   expect(begun).toEqual(all);
+  await turn();
+  expect(begun).toEqual([...all, 3 * MOST]);
 });
 
 test('a turn has as much room as the one before', async () => {
@@ -33,4 +39,35 @@ test('a turn has as much room as the one before', async () => {
     expect(begun).toBe(round * MOST);
     await turn();
   }
+});
+
+test('where a connection comes, requests begin in the next turn', async () => {
+  const turns = new Turns();
+  let begun = 0;
+  turns.giveWay();
+  turns.take(() => begun++);
+  expect(begun).toBe(0);
+  // The one that brought the connection, and the one after.
+  await turn();
+  await turn();
+  expect(begun).toBe(1);
+  turns.take(() => begun++);
+  expect(begun).toBe(2);
+});
+
+test('while connections come in every turn, requests begin in one of 64', async () => {
+  const turns = new Turns();
+  let begun = 0;
+  for (let at = 0; at < 2 * MOST; at++) {
+    turns.giveWay();
+    turns.take(() => begun++);
+  }
+  const begunAt: number[] = [];
+  for (let at = 1; at <= 3 * 64; at++) {
+    turns.giveWay();
+    await turn();
+    if (begun > begunAt.length * MOST) begunAt.push(at);
+  }
+  expect(begun).toBe(2 * MOST);
+  expect(begunAt).toEqual([64, 128]);
 });

@@ -54,13 +54,13 @@ test('pg_terminate_backend at random moments: nothing escapes, and nothing is wr
     lost: `${odd.length} odd answers, ${missing.length} of ${writesAcknowledged} acknowledged writes, ${partial?.count} partial writes`,
     figures: `${failed.length} calls unavailable`,
   });
-  expect(usher.isRunning, usher.output).toBe(true);
+  expect(usher.isRunning, usher.complaints).toBe(true);
   expect(odd).toEqual([]);
   expect(missing).toEqual([]);
   expect(partial?.count).toBe(0);
   expect(acknowledged.applications.length).toBeGreaterThan(0);
   expect(failed.length).toBeGreaterThan(0);
-  expect(usher.output).toBe('');
+  expect(usher.complaints).toBe('');
 });
 
 function recordedWrites(transport: Transport, { tenant, eventId }: Subjects, acknowledged: Acknowledged) {

@@ -2,7 +2,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
-import { type ChildService, startChildService } from '../support/child-service.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
@@ -10,6 +9,7 @@ import { HttpPool } from '../support/http-pool.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
 import { type Answer, startLoad } from '../support/load.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
+import { UsherProcess } from '../support/usher-process.ts';
 
 /** How long the service may keep a connection that is of no use. */
 const LIMIT_MS = quickOrLong(12_000, 10_000);
@@ -30,13 +30,13 @@ const CANCEL = 8;
 const SENT_AWAY = [2, 11];
 
 let database: TestDatabase;
-let service: ChildService;
+let service: UsherProcess;
 let victim: Victim;
 let pool: HttpPool;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  service = await startChildService(database.url);
+  service = await UsherProcess.start(database.url);
   const tenant = await createTenant(service);
   const owner = await createTestUser(service);
   const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({

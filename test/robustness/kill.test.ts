@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startChildService } from '../support/child-service.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
 import { createTenant, createTestUser, logIn, type Tenant } from '../support/service.ts';
+import { UsherProcess } from '../support/usher-process.ts';
 
 const ROUNDS = quickOrLong(2, 20);
 const WRITES_IN_FLIGHT = 300;
@@ -25,7 +25,7 @@ test('kill -9 with hundreds of writes in flight loses nothing that was acknowled
   const acknowledged = { events: new Set<string>(), webhooks: new Set<string>(), sessions: new Map<string, string>() };
   let inFlight = 0;
   for (let round = 0; round < ROUNDS; round++) {
-    await using service = await startChildService(database.url);
+    await using service = await UsherProcess.start(database.url);
     const tenant = await createTenant(service);
     const users = await Promise.all(Array.from({ length: USERS }, () => createTestUser(service)));
     const tokens = await Promise.all(users.map((user) => logIn(service, tenant, user)));
@@ -111,7 +111,7 @@ async function expectWhole(): Promise<void> {
 
 /** The next process finds a database that nobody holds a lock on. */
 async function expectOfUse(sessions: number): Promise<void> {
-  await using service = await startChildService(database.url);
+  await using service = await UsherProcess.start(database.url);
   const tenant = await createTenant(service);
   using pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
   const authToken = await logIn(service, tenant, await createTestUser(service));

@@ -115,7 +115,7 @@ test.for(TABLES)(
 
 test('once all locks are gone, there are as many connections as before, and one that looks out for locks', async () => {
   await expect.poll(countConnections, { timeout: 5_000 }).toBeLessThanOrEqual(LANES + 1);
-  expect(usher.output).toBe('');
+  expect(usher.complaints).toBe('');
 });
 
 async function countConnections(): Promise<number> {

@@ -1,9 +1,9 @@
 /** A log that nobody reads: the service goes on, keeps only so much of it, and ends in time all the same. */
 import { expect, test } from 'vitest';
-import { startChildService } from '../support/child-service.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { HttpPool } from '../support/http-pool.ts';
+import { UsherProcess } from '../support/usher-process.ts';
 
 /** Several times what a pipe holds, and in the long form several times what the service keeps. */
 const CALLS = quickOrLong(3_000, 200_000);
@@ -16,7 +16,7 @@ const EXIT_MS = 6_000;
 
 test('a log that nobody reads costs bounded memory, and keeps no process from ending', async (context) => {
   await using database = await cloneDatabase();
-  await using service = await startChildService(database.url);
+  await using service = await UsherProcess.start(database.url);
   using pool = new HttpPool(service, {});
   await makeCalls(pool, WARM_UP_CALLS);
   const before = service.residentBytes();

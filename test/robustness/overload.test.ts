@@ -9,13 +9,13 @@ import { grpc } from '../bench/protocols/grpc.ts';
 import type { Protocol, WireReply } from '../bench/protocols/protocol.ts';
 import { rest } from '../bench/protocols/rest.ts';
 import { startArrivals } from '../support/arrivals.ts';
-import { type ChildService, startChildService } from '../support/child-service.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { request } from '../support/http.ts';
 import { type Http2Reply, openHttp2Session } from '../support/http2-session.ts';
 import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
+import { UsherProcess } from '../support/usher-process.ts';
 
 /** The longest a call may take, and how soon after an overload all is well again. */
 const DEADLINE_MS = 5_000;
@@ -27,11 +27,11 @@ const CAPACITY = 2 / STATEMENT_SECONDS;
 const CALLERS = 2_000;
 
 let database: TestDatabase;
-let service: ChildService;
+let service: UsherProcess;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  service = await startChildService(database.url, { DATABASE_LANES: '2' });
+  service = await UsherProcess.start(database.url, { DATABASE_LANES: '2' });
 });
 
 afterAll(async () => {

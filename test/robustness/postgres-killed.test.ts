@@ -57,12 +57,12 @@ test('kill -9 of Postgres under load: every call is answered in time, and full s
     lost: `${odd.length} odd answers, ${late.length} late, ${slow.length} slow or failed after ${RECOVERY_MS} ms`,
     figures: `first success ${firstSuccesses.map((ms) => ms.toFixed(0)).join(', ')} ms after Postgres accepts connections; longest call ${longestOf(answers).toFixed(0)} ms`,
   });
-  expect(usher.isRunning, usher.output).toBe(true);
+  expect(usher.isRunning, usher.complaints).toBe(true);
   expect(odd).toEqual([]);
   expect(late).toEqual([]);
   expect(slow).toEqual([]);
   expect(Math.max(...firstSuccesses)).toBeLessThan(FIRST_SUCCESS_MS);
-  expect(usher.output).toBe('');
+  expect(usher.complaints).toBe('');
 });
 
 function longestOf(answers: readonly Answer[]): number {

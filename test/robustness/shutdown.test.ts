@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
-import { type ChildService, startChildService } from '../support/child-service.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
 import { createTenant } from '../support/service.ts';
+import { UsherProcess } from '../support/usher-process.ts';
 
 const ROUNDS = quickOrLong(2, 20);
 const CALLERS = 32;
@@ -25,7 +25,7 @@ let apiKey: string;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  await using service = await startChildService(database.url);
+  await using service = await UsherProcess.start(database.url);
   ({ apiKey } = await createTenant(service));
 });
 
@@ -47,7 +47,7 @@ test.for([
     const dropped: string[] = [];
     let slowestExitMs = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      await using service = await startChildService(database.url);
+      await using service = await UsherProcess.start(database.url);
       using creator = open(service);
       let made = 0;
       const createEvent = async () => {
@@ -79,7 +79,7 @@ test.for([
   },
 );
 
-function openHttp1(service: ChildService): Creator {
+function openHttp1(service: UsherProcess): Creator {
   const pool = new HttpPool(service, { 'x-api-key': apiKey }, { connections: CALLERS });
   return {
     async createEvent(eventId) {
@@ -93,7 +93,7 @@ function openHttp1(service: ChildService): Creator {
   };
 }
 
-function openGrpc(service: ChildService): Creator {
+function openGrpc(service: UsherProcess): Creator {
   const client = new GrpcClient(service);
   return {
     async createEvent(eventId) {

@@ -34,7 +34,7 @@ test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults le
   const subjects = await createSubjects(usher);
   await applyLoad(usher, subjects, () => sleep(WARM_UP_MS));
   await sleep(CALM_MS);
-  const before = { memoryMb: await usher.residentMemory(), files: await usher.openFiles() };
+  const before = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
 
   const random = createRandom(SEED);
   const faults = faultsOf(server, proxy, random);
@@ -47,14 +47,14 @@ test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults le
       await fail(FAULT_MS[0] + random() * (FAULT_MS[1] - FAULT_MS[0]));
       happened[name] = (happened[name] ?? 0) + 1;
       await sleep(CALM_MS);
-      expect(usher.isRunning, usher.output).toBe(true);
+      expect(usher.isRunning, usher.complaints).toBe(true);
     }
     await sleep(COOL_DOWN_MS);
     calmAt = performance.now();
     await sleep(CALM_MS);
   });
   await sleep(CALM_MS);
-  const after = { memoryMb: await usher.residentMemory(), files: await usher.openFiles() };
+  const after = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
 
   const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
   const failed = answers.filter(({ outcome }) => outcome === 'unavailable');
@@ -68,7 +68,7 @@ test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults le
   expect(answers.filter(({ startedAt, outcome }) => startedAt > calmAt && outcome !== 'ok')).toEqual([]);
   expect(after.memoryMb).toBeLessThan(before.memoryMb + GROWTH_MB);
   expect(after.files).toBeLessThanOrEqual(before.files + GROWTH_FILES);
-  expect(usher.output).toBe('');
+  expect(usher.complaints).toBe('');
 });
 
 /** For as long as something goes on; resolves to the answers, once the connections of its callers are closed. */
