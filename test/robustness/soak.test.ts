@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { quickOrLong, report } from '../support/endurance.ts';
-import { startLoad } from '../support/load.ts';
+import { longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
@@ -62,7 +62,7 @@ test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults le
   report(context, {
     tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls, seed ${SEED}: ${faultsToTell.join(', ')}`,
     lost: `${odd.length} odd answers`,
-    figures: `${failed.length} calls unavailable, the longest ${answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
+    figures: `${failed.length} calls unavailable, the longest ${longestOf(answers).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
   });
   expect(odd.slice(0, 10)).toEqual([]);
   expect(answers.filter(({ startedAt, outcome }) => startedAt > calmAt && outcome !== 'ok')).toEqual([]);

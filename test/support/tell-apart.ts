@@ -1,6 +1,8 @@
 /** Whether two kinds of calls can be told apart by how long they take. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const ATTEMPTS = 5;
+
 /**
  * The chance that a call of the second kind took longer than one of the first: 0.5 where time tells
  * nothing, 0 or 1 where it tells all (the area under the ROC curve, from ranks).
@@ -41,10 +43,10 @@ export async function timeInPairs(kinds: readonly [Kind, Kind], count: number): 
  */
 export async function tellApart(
   kinds: readonly [Kind, Kind],
-  { count, band, attempts = 5 }: { count: number; band: number; attempts?: number },
+  { count, band }: { count: number; band: number },
 ): Promise<number> {
   const areas: number[] = [];
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const area = areaUnderCurve(...(await timeInPairs(kinds, count)));
     areas.push(area);
     if (Math.abs(area - 0.5) <= band) break;

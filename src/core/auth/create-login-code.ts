@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { and, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { loginCodes } from '../../db/login-schema.ts';
 import { users } from '../../db/schema.ts';
@@ -71,7 +71,7 @@ const insertCode: Statement<{ email: string | null }[]> = (db) => {
     db
       .select({ id: users.id, email: users.email })
       .from(users)
-      .where(sql`lower(${users.email}) = lower(${sql.placeholder('email')}) and ${users.deletedAt} is null`),
+      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt))),
   );
   const created = db.$with('created').as(
     db
