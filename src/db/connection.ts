@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 
@@ -30,6 +31,9 @@ interface Sent {
 const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_SECONDS = 1;
 
+/** Postgres' code for a statement that was cancelled, by another connection or by its own timeout. */
+const QUERY_CANCELED = '57014';
+
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
@@ -49,6 +53,7 @@ export class Connection {
   readonly #db: PostgresJsDatabase;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
   #socket: Socket | undefined;
+  #cancelled: Sent | undefined;
   #isGivenUp = false;
 
   constructor(url: string, statementTimeoutMs: number) {
@@ -83,7 +88,9 @@ export class Connection {
         },
         (error) => {
           this.#settle(sent);
-          reject(error);
+          const cause = error instanceof DrizzleQueryError ? error.cause : error;
+          if (this.#isCancelledByMistake(sent, cause)) this.run(statement, parameters, deadline).then(resolve, reject);
+          else reject(cause);
         },
       );
     });
@@ -97,6 +104,14 @@ export class Connection {
       this.abandoned++;
       sent.reject(new DeadlinePassedError('No answer before the deadline'));
     }
+  }
+
+  /**
+   * The statement under way is about to be cancelled. Postgres cancels what it finds on the connection,
+   * which may be the next statement by then: that one has had no effect, and is sent once more.
+   */
+  expectCancel(): void {
+    this.#cancelled = this.sent[0];
   }
 
   /** Statements under way have a moment to finish. */
@@ -123,6 +138,11 @@ export class Connection {
     const prepared = statement(this.#db);
     this.#prepared.set(statement, prepared);
     return prepared;
+  }
+
+  #isCancelledByMistake(sent: Sent, cause: unknown): boolean {
+    if (sent.isAbandoned || this.#isGivenUp || !this.#cancelled || this.#cancelled === sent) return false;
+    return cause instanceof postgres.PostgresError && cause.code === QUERY_CANCELED;
   }
 
   #settle(sent: Sent): void {

@@ -6,7 +6,6 @@
  * So each lane is a client with a single connection, every statement has a deadline, and a
  * connection that fails or stops answering is thrown away whole.
  */
-import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
 import {
   Connection,
@@ -124,8 +123,7 @@ export class Lane {
       const rows = await connection.run(statement, parameters, deadline);
       this.#finished++;
       return rows;
-    } catch (error) {
-      const cause = error instanceof DrizzleQueryError ? error.cause : error;
+    } catch (cause) {
       if (isConnectionFault(cause)) this.#replaceLater(connection);
       else if (!isBusy(cause)) {
         this.#finished++;
@@ -145,6 +143,11 @@ export class Lane {
     this.#finishedBefore = this.#finished;
     this.#answeredBefore = answered;
     if (this.#ticksSilent > this.#patienceTicks) this.#replaceLater(this.#connection);
+  }
+
+  /** Postgres is about to be asked to cancel the statement under way. */
+  expectCancel(): void {
+    this.#connection.expectCancel();
   }
 
   /** Once its connection is lost, the lane does not connect again. */

@@ -77,6 +77,7 @@ export class Sidings {
 
     this.#isLooking = true;
     const seen = stuck.map((lane) => ({ lane, name: lane.name, underWay: lane.underWay }));
+    for (const lane of inTheWay) lane.expectCancel();
     const names = [...stuck, ...inTheWay].map(({ name }) => name).join();
     const toCancel = inTheWay.map(({ name }) => name).join();
     try {

@@ -4,7 +4,7 @@ import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/db/database.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { holdLock, type Lock } from '../support/lock.ts';
+import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
 
 /** Longer than a lane needs to be found stuck, and what is in the way to be cancelled, on a busy machine. */
 const SETTLE_MS = 800;
@@ -71,6 +71,25 @@ test('a statement whose caller is gone is cancelled, and has no effect later', a
   await lock.release();
   await sleep(100);
   expect(await testDatabase.sql`select name from things`).toEqual([{ name: 'one' }]);
+});
+
+test('a statement that is cancelled in place of the one before it is run all the same', async () => {
+  await using database = open({ lanes: 1 });
+  await using lock = await lockThings();
+  const late = outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150));
+  await waitForLockWaiters(testDatabase);
+  const next = outcomeOf(database.run(rename, { name: 'due' }, soon()));
+  expect(await late).toBe('unavailable');
+  await sleep(SETTLE_MS);
+  // As does a cancel that was meant for the first and comes late.
+  const cancelled = await testDatabase.sql`
+    select pg_cancel_backend(pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and application_name like 'usher %'`;
+  expect(cancelled).toHaveLength(1);
+  await sleep(100);
+  await lock.release();
+  expect(await next).toBe('done');
+  expect(await testDatabase.sql`select name from things`).toEqual([{ name: 'due' }]);
 });
 
 test('a statement that is slow for another reason is left alone', async () => {
