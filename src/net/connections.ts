@@ -1,6 +1,7 @@
 /** Every connection there is. Nobody may hold one for nothing. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Share } from './turns.ts';
 
 /** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
 export const PATIENCE_MS = 7_000;
@@ -17,7 +18,9 @@ export const SWEEP_MS = 500;
 export const MAX_REQUESTS = 100;
 
 /** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
-export class Connection {
+export class Connection implements Share {
+  turn = 0;
+  begunInTurn = 0;
   #requests = 0;
   #idleSince = performance.now();
   #hasAsked = false;

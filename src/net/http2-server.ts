@@ -3,6 +3,7 @@ import {
   constants,
   createServer,
   type Http2Server,
+  type Http2Session,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -28,7 +29,7 @@ const OPTIONS = {
 
 export interface Http2Side {
   readonly server: Http2Server;
-  readonly sessions: ReadonlySet<ServerHttp2Session>;
+  readonly sessions: ReadonlyMap<Http2Session, Connection>;
   /** Takes over a connection that speaks HTTP/2. */
   accept(socket: Socket, connection: Connection): void;
 }
@@ -36,14 +37,15 @@ export interface Http2Side {
 /** A server that others bring its connections to, and the sessions it has. */
 export function createHttp2Server(): Http2Side {
   const server = createServer(OPTIONS);
-  const sessions = new Set<ServerHttp2Session>();
+  const sessions = new Map<Http2Session, Connection>();
   let arriving: Connection | undefined;
   server.on('session', (session) => {
     replaceStreamMap(session);
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
-    if (arriving) watch(session, arriving);
+    if (!arriving) return;
+    sessions.set(session, arriving);
+    session.once('close', () => sessions.delete(session));
+    watch(session, arriving);
   });
   server.on('sessionError', () => {});
   return {
@@ -95,22 +97,23 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
 
 /** Offers every stream to the handler first; what it does not take becomes a Node request, as usual. */
 export function offerStreams(
-  http2: Http2Server,
+  { server, sessions }: Http2Side,
   handleStream: StreamHandler,
   { turns, trustedProxies }: { turns: Turns; trustedProxies: BlockList },
 ): void {
-  const becomeRequest = http2.listeners('stream');
-  http2.removeAllListeners('stream');
-  http2.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+  const becomeRequest = server.listeners('stream');
+  server.removeAllListeners('stream');
+  server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
     stream.on('error', () => {});
-    turns.take(() => offer(stream, headers, flags, rawHeaders));
+    const connection = stream.session && sessions.get(stream.session);
+    if (connection) turns.take(() => offer(stream, headers, flags, rawHeaders), connection);
   });
 
   const offer: OnStream = (stream, headers, flags, rawHeaders) => {
     // Who opens streams only to reset them gets no work done for it.
     if (stream.closed) return;
     const passOn = () => {
-      for (const listener of becomeRequest) listener.call(http2, stream, headers, flags, rawHeaders);
+      for (const listener of becomeRequest) listener.call(server, stream, headers, flags, rawHeaders);
     };
     const isSound = headerBytesOf(rawHeaders) <= MAX_HEADER_BYTES && hasValidAuthority(headers, rawHeaders);
     const origin = originOf(headers, stream.session?.socket.remoteAddress, trustedProxies);

@@ -134,9 +134,10 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       const answer = (request: NodeRequest, response: NodeResponse) => {
         const exchange = begin(request, response);
         if (!exchange) return;
+        const connection = connections.of(request.socket);
         // One over HTTP/2 has waited for its turn as a stream.
-        if ('stream' in response) handle(exchange);
-        else turns.take(() => handle(exchange));
+        if (!connection) handle(exchange);
+        else turns.take(() => request.socket.destroyed || handle(exchange), connection);
       };
       const handle = async (exchange: HttpExchange) => {
         const { request, response } = exchange;
@@ -164,7 +165,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         server.on('checkExpectation', refuse(417, 'Expectation failed'));
       }
       http2.server.on('connect', refuse(405, 'Method not allowed'));
-      offerStreams(http2.server, handleStream, { turns, trustedProxies });
+      offerStreams(http2, handleStream, { turns, trustedProxies });
       start();
     },
 
@@ -174,7 +175,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
       // The server's own `close` would end idle connections too, with requests that are on their way.
       NetServer.prototype.close.call(http1);
       for (const { replies } of connections) for (const reply of replies) reply.shouldKeepAlive = false;
-      for (const session of http2.sessions) session.close();
+      for (const session of http2.sessions.keys()) session.close();
       const grace = setTimeout(() => {
         const closeIdle = () => http1.closeIdleConnections();
         closeIdle();
@@ -182,7 +183,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         for (const socket of undecided) socket.destroy();
       }, CLOSING_GRACE_MS);
       const timer = setTimeout(() => {
-        for (const session of http2.sessions) session.destroy();
+        for (const session of http2.sessions.keys()) session.destroy();
         for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;

@@ -3,15 +3,25 @@
  * thousand sockets are ready, and lets timers, and whatever else waits for the event loop to turn, wait
  * for seconds; and it takes one new connection each time it asks what is ready. So in a turn of the loop
  * only some requests begin, and none in a turn that brings a connection: the others wait, and meanwhile
- * their clients have nothing more to send.
+ * their clients have nothing more to send. Who sends many at once only to give them up gets little done for
+ * it: most of them wait at least until all has been read.
  */
 
 /** How many requests begin in a turn. */
 const MOST = 256;
+/** How many of them may be of one connection while there is more to read. */
+const MOST_OF_ONE = 16;
 /** How many turns in a row they give way to connections: requests are to get the most of the time. */
 const PATIENCE_TURNS = 64;
 
+/** Kept with a connection: how many of its requests have begun in which turn. */
+export interface Share {
+  turn: number;
+  begunInTurn: number;
+}
+
 export class Turns {
+  #number = 0;
   #isAwaited = false;
   #begun = 0;
   #hasConnection = false;
@@ -25,13 +35,16 @@ export class Turns {
   }
 
   /** Calls `begin` now or in a turn to come, after those that wait already. */
-  take(begin: () => void): void {
+  take(begin: () => void, share: Share): void {
     this.#await();
-    if (this.#hasConnection || this.#waiting.length > 0 || this.#begun >= MOST) {
+    if (share.turn !== this.#number) Object.assign(share, { turn: this.#number, begunInTurn: 0 });
+    const isFull = this.#begun >= MOST || share.begunInTurn >= MOST_OF_ONE;
+    if (this.#hasConnection || this.#waiting.length > 0 || isFull) {
       this.#waiting.push(begin);
       return;
     }
     this.#begun++;
+    share.begunInTurn++;
     begin();
   }
 
@@ -43,6 +56,7 @@ export class Turns {
 
   #turn(): void {
     this.#isAwaited = false;
+    this.#number++;
     this.#turnsGivenWay = this.#hasConnection ? this.#turnsGivenWay + 1 : 0;
     this.#hasConnection = false;
     const due = this.#turnsGivenWay % PATIENCE_TURNS === 0 ? this.#waiting.splice(0, MOST) : [];

@@ -1,7 +1,7 @@
 /** Requests that come all at once begin in turns, so that nothing else waits for all of them. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Turns } from '../../src/net/turns.ts';
+import { type Share, Turns } from '../../src/net/turns.ts';
 
 const MOST = 256;
 
@@ -10,21 +10,44 @@ test('a request begins at once', () => {
   let isBegun = false;
   turns.take(() => {
     isBegun = true;
-  });
+  }, someConnection());
   expect(isBegun).toBe(true);
+});
+
+test('of one connection sixteen begin at once, and the others once all has been read, in every turn', async () => {
+  const turns = new Turns();
+  const one = someConnection();
+  for (let round = 0; round < 3; round++) {
+    let begun = 0;
+    for (let at = 0; at < 100; at++) turns.take(() => begun++, one);
+    expect(begun).toBe(16);
+    await turn();
+    expect(begun).toBe(100);
+  }
+});
+
+test('who comes after one that waits waits as well', async () => {
+  const turns = new Turns();
+  const one = someConnection();
+  const begun: string[] = [];
+  for (let at = 0; at < 17; at++) turns.take(() => begun.push('one'), one);
+  turns.take(() => begun.push('another'), someConnection());
+  expect(begun).toEqual(Array(16).fill('one'));
+  await turn();
+  expect(begun.slice(16)).toEqual(['one', 'another']);
 });
 
 test('of more than begin in one turn of the event loop the others begin in the next ones, in their order', async () => {
   const turns = new Turns();
   const begun: number[] = [];
   const all = Array.from({ length: 3 * MOST }, (_, at) => at);
-  for (const at of all) turns.take(() => begun.push(at));
+  for (const at of all) turns.take(() => begun.push(at), someConnection());
   expect(begun).toEqual(all.slice(0, MOST));
 
   await turn();
   expect(begun).toEqual(all.slice(0, 2 * MOST));
   // Who comes now comes after those that wait.
-  turns.take(() => begun.push(3 * MOST));
+  turns.take(() => begun.push(3 * MOST), someConnection());
   await turn();
   expect(begun).toEqual(all);
   await turn();
@@ -35,7 +58,7 @@ test('a turn has as much room as the one before', async () => {
   const turns = new Turns();
   let begun = 0;
   for (let round = 1; round <= 3; round++) {
-    for (let at = 0; at < MOST; at++) turns.take(() => begun++);
+    for (let at = 0; at < MOST; at++) turns.take(() => begun++, someConnection());
     expect(begun).toBe(round * MOST);
     await turn();
   }
@@ -45,13 +68,13 @@ test('where a connection comes, requests begin in the next turn', async () => {
   const turns = new Turns();
   let begun = 0;
   turns.giveWay();
-  turns.take(() => begun++);
+  turns.take(() => begun++, someConnection());
   expect(begun).toBe(0);
   // The one that brought the connection, and the one after.
   await turn();
   await turn();
   expect(begun).toBe(1);
-  turns.take(() => begun++);
+  turns.take(() => begun++, someConnection());
   expect(begun).toBe(2);
 });
 
@@ -60,7 +83,7 @@ test('while connections come in every turn, requests begin in one of 64', async 
   let begun = 0;
   for (let at = 0; at < 2 * MOST; at++) {
     turns.giveWay();
-    turns.take(() => begun++);
+    turns.take(() => begun++, someConnection());
   }
   const begunAt: number[] = [];
   for (let at = 1; at <= 3 * 64; at++) {
@@ -71,3 +94,7 @@ test('while connections come in every turn, requests begin in one of 64', async 
   expect(begun).toBe(2 * MOST);
   expect(begunAt).toEqual([64, 128]);
 });
+
+function someConnection(): Share {
+  return { turn: 0, begunInTurn: 0 };
+}
