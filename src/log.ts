@@ -15,13 +15,16 @@ export function createLogger(level: string, destination: DestinationStream = sta
 
 /** Written off the main thread, and what is left when the process exits. */
 function standardOutput(): DestinationStream {
-  return pino.destination({
+  const destination = pino.destination({
     dest: 1,
     sync: false,
     minLength: BATCH_BYTES,
     periodicFlush: BATCH_MS,
     maxLength: MAX_BACKLOG_BYTES,
   });
+  // A full disk, or a reader that is gone: what could not be written is tried again with the next lines.
+  destination.on('error', () => {});
+  return destination;
 }
 
 /** Resolves to whether every line has been taken within the time. */

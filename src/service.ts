@@ -64,10 +64,11 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
   const drain = new AbortController();
+  const background: Promise<void>[] = [];
   starting.defer(async () => {
-    drain.abort();
-    await listener.close(config.shutdownTimeoutMs);
+    await Promise.all(background);
   });
+  starting.defer(() => listener.close(config.shutdownTimeoutMs));
   const isReady = async () => !drain.signal.aborted && (await answers(database));
 
   const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
@@ -109,21 +110,19 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     adapters.push(createDemoAdapter(demo, url));
   }
 
-  const housekeeping = new AbortController();
   const housekept = keepHouse(database, {
     clock,
-    signal: housekeeping.signal,
+    signal: drain.signal,
     onError: (error) => logger.warn({ err: error }, 'housekeeping failed'),
   });
   const retired = retireKeys(database, cipher, usedKeyIds, {
-    signal: housekeeping.signal,
+    signal: drain.signal,
     tell: (keyId, state) => logger.info({ keyId }, `encryption key ${state}`),
     onError: (error) => logger.warn({ err: error }, 'encrypting anew failed'),
   });
-  starting.defer(async () => {
-    housekeeping.abort();
-    await Promise.all([housekept, retired]);
-  });
+  background.push(housekept, retired);
+  // First of all, and with nothing to wait for.
+  starting.defer(() => drain.abort());
 
   listener.serve(
     createHandler(rest, adapters),

@@ -42,7 +42,7 @@ export async function keepHouse(
   while (!signal.aborted) {
     await sweep(database, clock(), signal).catch(onError);
     // Spread, so that replicas started together do not sweep together.
-    await sleep(INTERVAL_MS * (0.5 + Math.random()), undefined, { signal, ref: false }).catch(() => {});
+    await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
 }
 
@@ -50,7 +50,7 @@ export async function keepHouse(
  * Removes every expired row, in batches short enough to hold nobody up, and with pauses as long, so that
  * Postgres has at least half of its time for calls however much there is to remove.
  */
-export async function sweep(database: Database, now: Date, signal?: AbortSignal): Promise<void> {
+export async function sweep(database: Pick<Database, 'run'>, now: Date, signal?: AbortSignal): Promise<void> {
   for (const { deleteBatch, graceMs } of SWEEPS) {
     const before = new Date(now.getTime() - graceMs);
     let since = new Date(0);
@@ -59,10 +59,15 @@ export async function sweep(database: Database, now: Date, signal?: AbortSignal)
       const [removed] = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
       // The next batch need not find its way past what is gone but has not been vacuumed yet.
       since = removed?.latest ?? since;
-      isMore = removed?.count === BATCH_SIZE && !signal?.aborted;
-      if (isMore) await sleep(performance.now() - startedAt, undefined, { ref: false });
+      isMore = removed?.count === BATCH_SIZE;
+      if (isMore) await pause(performance.now() - startedAt, signal);
+      if (signal?.aborted) return;
     }
   }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return sleep(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {});
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */

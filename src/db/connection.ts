@@ -141,8 +141,10 @@ export class Connection {
   }
 
   #isCancelledByMistake(sent: Sent, cause: unknown): boolean {
-    if (sent.isAbandoned || this.#isGivenUp || !this.#cancelled || this.#cancelled === sent) return false;
-    return cause instanceof postgres.PostgresError && cause.code === QUERY_CANCELED;
+    const isCancelled = cause instanceof postgres.PostgresError && cause.code === QUERY_CANCELED;
+    if (!isCancelled || !this.#cancelled || this.#cancelled === sent) return false;
+    this.#cancelled = undefined;
+    return !this.#isGivenUp && sent.deadline > performance.now();
   }
 
   #settle(sent: Sent): void {

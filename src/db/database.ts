@@ -1,4 +1,4 @@
-import type { Deadline, Parameters, Statement } from './connection.ts';
+import { type Deadline, DeadlinePassedError, type Parameters, type Statement } from './connection.ts';
 import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING, Recovery, TICK_MS } from './lane.ts';
 import { Sidings } from './sidings.ts';
 
@@ -25,6 +25,9 @@ export class Database {
 
   /** Rejects with DatabaseUnavailableError when there is no answer by the deadline. */
   async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+    // Nobody waits for it: it must not take effect.
+    if (performance.now() >= deadline)
+      throw new DatabaseUnavailableError(new DeadlinePassedError('There is no time left'));
     const isHeld = this.#sidings.has(statement);
     return (isHeld ? this.#sidings : this.#nextLane()).run(statement, parameters, deadline);
   }

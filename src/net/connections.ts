@@ -1,6 +1,7 @@
 /** Every connection there is. Nobody may hold one for nothing. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Share } from './turns.ts';
 
 /** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
@@ -62,11 +63,18 @@ export class Connection implements Share {
     if (wasOfUse) this.#idleSince = performance.now();
   }
 
+  /** Ends it with whatever has not been sent. */
+  reset(): void {
+    // Only a plain socket can be reset: over TLS that throws.
+    if (this.socket instanceof TLSSocket) this.socket.destroy();
+    else this.socket.resetAndDestroy();
+  }
+
   sweep(now: number, keepAliveMs: number): void {
     // Bytes that the kernel does not take, sweep after sweep: the client does not read.
     this.#waitedSweeps = this.socket.writableLength > 0 ? this.#waitedSweeps + 1 : 0;
     const idleMs = this.isIdle ? now - this.#idleSince : 0;
-    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.socket.resetAndDestroy();
+    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.reset();
     // One that has not gone when it was ended has had its chance.
     else if (idleMs > keepAliveMs + PATIENCE_MS) this.socket.destroy();
     else if (idleMs >= (this.#hasAsked ? keepAliveMs : PATIENCE_MS)) this.end();

@@ -14,6 +14,8 @@ export interface Origin {
   /** On the reply as `x-request-id`, and in every log line of the request. */
   readonly requestId: string;
   readonly clientAddress: string;
+  /** The instant, in milliseconds of `performance.now()`, at which it came. */
+  readonly receivedAt: number;
 }
 
 export interface HttpExchange extends Origin {
@@ -42,8 +44,12 @@ export type HttpAdapter = (exchange: HttpExchange) => Promise<boolean>;
 /** Answers an exchange; a rejection is a bug of ours and is answered with 500. */
 export type HttpHandler = (exchange: HttpExchange) => Promise<void> | void;
 
-export function createExchange(request: NodeRequest, response: NodeResponse, trustedProxies: BlockList): HttpExchange {
-  const origin = originOf(request.headers, request.socket.remoteAddress, trustedProxies);
+export function createExchange(
+  request: NodeRequest,
+  response: NodeResponse,
+  { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
+): HttpExchange {
+  const origin = originOf(request.headers, request.socket.remoteAddress, { trustedProxies, receivedAt });
   const { path, query } = splitTarget(request.url ?? '');
   return { request, response, path, query, ...origin };
 }
@@ -51,10 +57,10 @@ export function createExchange(request: NodeRequest, response: NodeResponse, tru
 export function originOf(
   headers: IncomingHttpHeaders,
   remoteAddress: string | undefined,
-  trustedProxies: BlockList,
+  { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
 ): Origin {
   const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
-  return { headers, requestId: requestIdOf(headers['x-request-id']), clientAddress };
+  return { headers, requestId: requestIdOf(headers), clientAddress, receivedAt };
 }
 
 /** Whether the request names a host that makes a URL; without one there is nothing to route by. */
@@ -87,7 +93,8 @@ export function headerOf({ headers }: Pick<Origin, 'headers'>, name: string): st
 }
 
 /** The caller's own request ID where it is well-formed, or else a new one. */
-function requestIdOf(given: string | string[] | undefined): string {
+export function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
 }
 

@@ -30,6 +30,8 @@ const OPTIONS = {
 export interface Http2Side {
   readonly server: Http2Server;
   readonly sessions: ReadonlyMap<Http2Session, Connection>;
+  /** When streams that have been passed on had come. */
+  readonly arrivals: WeakMap<ServerHttp2Stream, number>;
   /** Takes over a connection that speaks HTTP/2. */
   accept(socket: Socket, connection: Connection): void;
 }
@@ -51,6 +53,7 @@ export function createHttp2Server(): Http2Side {
   return {
     server,
     sessions,
+    arrivals: new WeakMap(),
     accept(socket, connection) {
       // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
       socket.allowHalfOpen = false;
@@ -62,9 +65,9 @@ export function createHttp2Server(): Http2Side {
 
 /** Ends streams that wait too long for their client: to send its request, or to take the reply. */
 function watch(session: ServerHttp2Session, connection: Connection): void {
-  const watched: { readonly stream: ServerHttp2Stream; waitedSweeps: number }[] = [];
+  const watched: { readonly stream: ServerHttp2Stream; waitedSweeps: number; isEnded: boolean }[] = [];
   session.on('stream', (stream) => {
-    const entry = { stream, waitedSweeps: 0 };
+    const entry = { stream, waitedSweeps: 0, isEnded: false };
     watched.push(entry);
     connection.begin();
     stream.once('close', () => {
@@ -76,9 +79,12 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
   connection.onSweep = () => {
     for (const entry of watched) {
       const { stream } = entry;
+      // Not even its end has been sent since the last sweep: the client reads nothing at all.
+      if (entry.isEnded) return connection.reset();
       const isWaiting = stream.writableLength > 0 || stream.state.remoteClose === 0;
       entry.waitedSweeps = isWaiting ? entry.waitedSweeps + 1 : 0;
       if (entry.waitedSweeps * SWEEP_MS < PATIENCE_MS) continue;
+      entry.isEnded = true;
       stream.close(constants.NGHTTP2_CANCEL);
       session.close();
     }
@@ -97,7 +103,7 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
 
 /** Offers every stream to the handler first; what it does not take becomes a Node request, as usual. */
 export function offerStreams(
-  { server, sessions }: Http2Side,
+  { server, sessions, arrivals }: Http2Side,
   handleStream: StreamHandler,
   { turns, trustedProxies }: { turns: Turns; trustedProxies: BlockList },
 ): void {
@@ -106,24 +112,28 @@ export function offerStreams(
   server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
     stream.on('error', () => {});
     const connection = stream.session && sessions.get(stream.session);
-    if (connection) turns.take(() => offer(stream, headers, flags, rawHeaders), connection);
+    const receivedAt = performance.now();
+    if (connection) turns.take(() => offer(receivedAt, stream, headers, flags, rawHeaders), connection);
   });
 
-  const offer: OnStream = (stream, headers, flags, rawHeaders) => {
+  const offer = (receivedAt: number, ...[stream, headers, flags, rawHeaders]: StreamEvent) => {
     // Who opens streams only to reset them gets no work done for it.
     if (stream.closed) return;
     const passOn = () => {
+      // It may have been given up since it was offered.
+      if (stream.closed) return;
+      arrivals.set(stream, receivedAt);
       for (const listener of becomeRequest) listener.call(server, stream, headers, flags, rawHeaders);
     };
     const isSound = headerBytesOf(rawHeaders) <= MAX_HEADER_BYTES && hasValidAuthority(headers, rawHeaders);
-    const origin = originOf(headers, stream.session?.socket.remoteAddress, trustedProxies);
+    const origin = originOf(headers, stream.session?.socket.remoteAddress, { trustedProxies, receivedAt });
     if (!isSound || !handleStream({ stream, path: headers[':path'] ?? '', passOn, ...origin })) passOn();
   };
 }
 
-type OnStream = (
+type StreamEvent = [
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   flags: number,
   rawHeaders: readonly string[],
-) => void;
+];

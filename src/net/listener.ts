@@ -3,7 +3,6 @@
  * client sends here ends the process, and what Node would answer by itself is answered in the
  * envelope.
  */
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type Server, type ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -19,6 +18,7 @@ import {
   headerBytesOf,
   type NodeRequest,
   type NodeResponse,
+  requestIdOf,
   type StreamHandler,
 } from './exchange.ts';
 import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
@@ -94,6 +94,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     socket.on('error', () => socket.destroy());
     undecided.add(socket);
     await ready;
+    if (socket.destroyed) return void undecided.delete(socket);
     const connection = connections.add(socket);
     const protocol = await chooseProtocol(socket);
     undecided.delete(socket);
@@ -101,7 +102,7 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
   });
   http1.on('tlsClientError', (_error, socket) => socket.destroy());
-  http1.on('connect', (_request, socket) => socket.end(rawFailure(405, 'Method not allowed', randomUUID())));
+  http1.on('connect', ({ headers }, socket) => socket.end(rawFailure(405, 'Method not allowed', requestIdOf(headers))));
 
   let isDraining = false;
   http2.server.on('session', (session) => {
@@ -129,7 +130,8 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         if (!(response instanceof ServerResponse)) endUnreadStream(response.stream);
         else if (!connections.begin(request.socket, response)) return undefined;
         else if (isDraining) response.shouldKeepAlive = false;
-        return createExchange(request, response, trustedProxies);
+        const receivedAt = 'stream' in response ? http2.arrivals.get(response.stream) : undefined;
+        return createExchange(request, response, { trustedProxies, receivedAt: receivedAt ?? performance.now() });
       };
       const answer = (request: NodeRequest, response: NodeResponse) => {
         const exchange = begin(request, response);

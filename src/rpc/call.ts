@@ -13,7 +13,7 @@ export class RpcCall implements Call {
   /** For example `usher.v1.WebhookService/GetWebhook`. */
   readonly procedure: string;
   readonly protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web';
-  readonly startedAt = performance.now();
+  readonly startedAt: number;
   /** When the call must have been answered. */
   readonly deadline: Deadline;
   /** Whether the deadline is the caller's own rather than ours. */
@@ -48,6 +48,7 @@ export class RpcCall implements Call {
     this.requestId = origin.requestId;
     this.procedure = procedure;
     this.protocol = protocol;
+    this.startedAt = origin.receivedAt;
     this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
     this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
     this.run = database.within(this.deadline);

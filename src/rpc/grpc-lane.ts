@@ -4,7 +4,7 @@
  * as much. Whatever else comes, in encoding or in framing, is left to Connect, untouched; the course of
  * the call, the errors and their trailers are the same.
  */
-import type { ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
@@ -30,7 +30,10 @@ export function createGrpcLane(
     const timeoutMs = timeout === undefined ? undefined : parseGrpcTimeout(String(timeout));
     if (timeout !== undefined && timeoutMs === undefined) return false;
     const call = new RpcCall(exchange, { procedure: exchange.path.slice(1), protocol: 'grpc', timeoutMs }, environment);
-    serve(procedure, exchange, call, logger);
+    serve(procedure, exchange, call, logger).catch((error) => {
+      logger.error({ err: error, requestId: exchange.requestId }, 'unexpected error');
+      exchange.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
     return true;
   };
 }
@@ -88,16 +91,19 @@ function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array | undefined>
       }
     };
     const onEnd = () =>
-      settle(() =>
-        message ? resolve(message.subarray(5)) : reject(protocolError('missing input message for unary method')),
-      );
+      settle(() => {
+        // Its caller wants no answer any more, and nothing done.
+        if (stream.closed) reject(new ConnectError('The stream has been closed', Code.Canceled));
+        else if (message) resolve(message.subarray(5));
+        else reject(protocolError('missing input message for unary method'));
+      });
     const settle = (conclude: () => void) => {
       stream.off('readable', onReadable).off('end', onEnd).off('close', onEnd);
       conclude();
     };
     stream.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
-    // A stream without data may have ended while the gate was busy.
-    if (stream.readableEnded) onEnd();
+    // A stream may have ended, or be gone, while the gate was busy.
+    if (stream.readableEnded || stream.destroyed) onEnd();
   });
 }
 
@@ -124,7 +130,7 @@ function respond(
   message: Uint8Array | undefined,
   trailers: Record<string, string>,
 ): void {
-  if (stream.destroyed || stream.headersSent) return;
+  if (stream.closed || stream.headersSent) return;
   const headers = {
     ':status': 200,
     'content-type': 'application/grpc+proto',

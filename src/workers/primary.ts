@@ -40,7 +40,13 @@ export async function startWorkers(config: Config, logger: Logger): Promise<Serv
       if (!closing.signal.aborted) logger.error({ how }, 'a worker has ended; another takes its place');
       await sleep(REPLACE_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {});
       if (closing.signal.aborted) return;
-      current = new WorkerProcess();
+      try {
+        current = new WorkerProcess();
+      } catch (error) {
+        // There is no memory or no file descriptor for it now.
+        logger.error({ err: error }, 'a worker cannot be started');
+        continue;
+      }
       current.serve(orderOfOthers).catch((error) => logger.error({ err: error }, 'a worker cannot serve'));
     }
   };
