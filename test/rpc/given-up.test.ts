@@ -43,11 +43,10 @@ test('over gRPC: its deadline passes before the end of its request', async () =>
 });
 
 test('over gRPC: the stream is reset before the end of its request', async () => {
-  using http2 = openHttp2Session(service.url);
-  const stream = http2.open(grpcHeaders());
-  stream.write(deleteFrame());
+  using client = new RawHttp2();
+  client.send(encodeHeaders(1, grpcHeaders(), { endStream: false }), encodeFrame(FRAME.data, 0, 1, deleteFrame()));
   await sleep(50);
-  stream.close(CANCEL);
+  client.send(encodeNumber(FRAME.reset, 1, CANCEL));
   await sleep(SETTLE_MS);
   expect(await isDeleted()).toBe(false);
 });
@@ -74,26 +73,14 @@ test.each(['application/json', 'application/json; charset=utf-8'])(
 );
 
 test('over gRPC: the stream is reset while it is passed on, and waits to be told to continue', async () => {
-  const headers = { ...grpcHeaders(), expect: '100-continue' };
-  const streams = Array.from({ length: 20 }, (_, at) => {
-    const stream = 2 * at + 1;
-    const head = encodeHeaders(stream, headers, { endStream: false });
-    return [
-      head,
-      Buffer.concat([encodeFrame(FRAME.data, 0, stream, Buffer.of(0)), encodeNumber(FRAME.reset, stream, CANCEL)]),
-    ];
-  });
-  const socket = connect({ port: service.port, host: '127.0.0.1', noDelay: true });
-  socket.on('error', () => {}).resume();
-  socket.write(encodePreface());
-  for (const [head, rest] of streams) {
-    socket.write(head ?? '');
-    // The gate has been passed by then, mostly: its key is known.
+  using client = new RawHttp2();
+  for (let stream = 1; stream < 40; stream += 2) {
+    client.send(encodeHeaders(stream, { ...grpcHeaders(), expect: '100-continue' }, { endStream: false }));
+    // Its key is known: by then it is past the gate.
     await sleep(5);
-    socket.write(rest ?? '');
+    client.send(encodeFrame(FRAME.data, 0, stream, Buffer.of(0)), encodeNumber(FRAME.reset, stream, CANCEL));
   }
   await sleep(SETTLE_MS);
-  socket.destroy();
   // What escapes from the service fails this run by itself.
   expect((await request(service.url, { path: '/healthz' })).status).toBe(200);
 });
@@ -108,6 +95,24 @@ test('a call over gRPC that is passed on in the middle keeps its deadline', asyn
   expect(['4', '14']).toContain((await readReply(stream)).trailers['grpc-status']);
   expect(performance.now() - startedAt).toBeLessThan(3_000);
 });
+
+/** A client that sends frames as it likes, and listens to nothing. */
+class RawHttp2 implements Disposable {
+  readonly #socket = connect({ port: service.port, host: '127.0.0.1', noDelay: true });
+
+  constructor() {
+    this.#socket.on('error', () => {}).resume();
+    this.send(encodePreface());
+  }
+
+  send(...frames: Buffer[]): void {
+    this.#socket.write(Buffer.concat(frames));
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
+}
 
 function grpcHeaders(): Record<string, string> {
   return { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', 'x-api-key': tenant.apiKey };
