@@ -1,7 +1,11 @@
 /** Clients that want to do harm: their connections are ended in time, and nobody else notices. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
@@ -15,6 +19,7 @@ import { UsherProcess } from '../support/usher-process.ts';
 const LIMIT_MS = quickOrLong(12_000, 10_000);
 const MAX_GROWTH_BYTES = 30 * 1024 * 1024;
 const SOCKETS = quickOrLong(30, 500);
+const TLS_SOCKETS = quickOrLong(30, 50);
 const RESETS = quickOrLong(5_000, 100_000);
 const RESETS_PER_CONNECTION = 2_500;
 const RECONNECT_MS = quickOrLong(0, 250);
@@ -59,9 +64,15 @@ afterAll(async () => {
 
 const NOBODY: Victim = { port: 0, apiKey: '', path: '' };
 const habits = Object.entries(HABITS);
+const [busy, slow] = [true, false].map((isBusy) =>
+  habits.filter(([, habitOf]) => Boolean(habitOf(NOBODY).isBusy) === isBusy),
+);
 /** One kind of client after the other takes its time; together they are as many as it takes to be a crowd. */
 const crowds = quickOrLong(
-  [{ title: 'of every kind', members: habits }],
+  [
+    { title: 'of every slow kind', members: slow ?? [] },
+    { title: 'of every busy kind', members: busy ?? [] },
+  ],
   habits.map((habit) => ({ title: `of which each ${habit[0]}`, members: [habit] })),
 );
 
@@ -85,6 +96,33 @@ test.for(crowds)('a crowd $title is sent away, and nobody else notices', async (
   };
   const noiseMs = members.some(([, habitOf]) => habitOf(NOBODY).isBusy) ? Math.max(NOISE_MS, BURST_MS) : NOISE_MS;
   await expectUnnoticed(context, tried, attack, noiseMs);
+});
+
+test('over TLS a crowd of every kind is sent away as well', async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const { cert, key } = await createCertificate();
+  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(directory, 'cert'), join(directory, 'key')];
+  await Promise.all([writeFile(TLS_CERT_FILE, cert), writeFile(TLS_KEY_FILE, key)]);
+  await using secure = await UsherProcess.start(database.url, { TLS_CERT_FILE, TLS_KEY_FILE });
+  const target = { ...victim, port: secure.port, hasTls: true };
+
+  const kept = await Promise.all(
+    habits.map(async ([does, habitOf]) => {
+      const habit = habitOf(target);
+      const length = habit.isBusy ? 1 : TLS_SOCKETS;
+      const times = Array.from({ length }, () => hold(habit, target, 2 * LIMIT_MS));
+      return { does, longestMs: Math.max(...(await Promise.all(times))) };
+    }),
+  );
+  report(context, {
+    tried: `clients of every kind over TLS, ${TLS_SOCKETS} of each`,
+    lost: secure.isRunning ? 'nothing' : 'the process',
+    figures: `kept for ${Math.round(Math.max(...kept.map(({ longestMs }) => longestMs)))} ms at most`,
+  });
+  expect(secure.complaints).toBe('');
+  expect(secure.isRunning).toBe(true);
+  expect(kept.filter(({ longestMs }) => longestMs > LIMIT_MS)).toEqual([]);
 });
 
 test('who resets streams as fast as they are opened is sent away, and nobody else notices', async (context) => {
@@ -154,6 +192,7 @@ async function expectUnnoticed(
       lost: during.failed.length === 0 ? 'nothing' : `${during.failed.length} honest calls`,
       figures: `${during.result}; honest p99 ${before.p99Ms.toFixed(1)} ms before, ${during.p99Ms.toFixed(1)} ms meanwhile; memory +${(growth / 1024 / 1024).toFixed(1)} MB`,
     });
+    console.log('GROWTH', (growth / 1048576).toFixed(1), before.p99Ms, during.p99Ms);
     expect(during.failed).toEqual([]);
     expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
     expect(isAsFast, `p99 was ${before.p99Ms} ms, and is ${during.p99Ms} ms`).toBe(true);

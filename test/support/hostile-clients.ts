@@ -1,5 +1,7 @@
 /** Clients that hold a connection for nothing: slow ones, idle ones, and those that do not read. */
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FRAME } from './http2-frames.ts';
 
 export interface Victim {
@@ -7,18 +9,23 @@ export interface Victim {
   readonly apiKey: string;
   /** The path of something to read. */
   readonly path: string;
+  readonly hasTls?: boolean;
 }
 
 /** What to send at once, and what to send after it, a byte a second. */
 interface Habit {
   readonly first: Buffer | string;
   readonly slowly?: Buffer | string;
+  /** What to send before it is slow, one after the other. */
+  readonly rounds?: readonly Buffer[];
   readonly reads?: boolean;
   /** Where each of them is so much work that there are to be fewer. */
   readonly isBusy?: boolean;
 }
 
 const PIECE_BYTES = 16_384;
+const ROUND_MS = 100;
+const PING = encodeFrame(FRAME.ping, 0, 0, Buffer.alloc(8));
 
 const LOGIN = 'POST /api/oauth/exchange HTTP/1.1\r\nHost: localhost\r\n';
 const BODY = { ':method': 'POST', ':path': '/api/oauth/exchange' };
@@ -63,6 +70,22 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
   'gives the replies of HTTP/2 no window': (victim) => ({
     first: Buffer.concat([encodePreface({ windowSize: 0 }), ...[1, 3, 5].map((stream) => readRequest(victim, stream))]),
   }),
+  // Together more than the buffers of both sides hold, and never more streams at a time than it may open.
+  'makes requests over HTTP/2, gives their replies any window and reads nothing': () => ({
+    first: Buffer.concat([
+      encodePreface({ windowSize: 0x7fffffff }),
+      encodeNumber(FRAME.windowUpdate, 0, 0x7fffffff - 65_535),
+    ]),
+    rounds: Array.from({ length: 10 }, (_, round) =>
+      Buffer.concat(
+        Array.from({ length: 90 }, (_, at) =>
+          encodeHeaders(180 * round + 2 * at + 1, { ':method': 'GET', ':path': '/login' }),
+        ),
+      ),
+    ),
+    reads: false,
+    isBusy: true,
+  }),
   'gives a window of nothing, again and again': (victim) => ({
     first: Buffer.concat([
       encodePreface(),
@@ -79,8 +102,8 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
 };
 
 /** Resolves to how long the service has kept the connection, in milliseconds, or to more than `limitMs` where it still does. */
-export async function hold(habit: Habit, { port }: Victim, limitMs: number): Promise<number> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+export async function hold(habit: Habit, victim: Victim, limitMs: number): Promise<number> {
+  const socket = open(habit, victim);
   socket.on('error', () => {});
   const { promise: closed, resolve: onClose } = Promise.withResolvers<void>();
   socket.once('close', onClose);
@@ -94,13 +117,29 @@ export async function hold(habit: Habit, { port }: Victim, limitMs: number): Pro
       startedAt = performance.now();
     });
   }
+  for (const round of habit.rounds ?? []) {
+    await sleep(ROUND_MS);
+    socket.write(round);
+    startedAt = performance.now();
+  }
   const timer = setInterval(writeBytesOf(socket, Buffer.from(habit.slowly ?? '')), 1_000);
   // A client that does not read learns of the end when it writes.
-  const knock = habit.reads === false ? setInterval(() => socket.write('\r\n'), 250) : undefined;
+  const knock =
+    habit.reads === false ? setInterval(() => socket.write(isHttp2(habit) ? PING : '\r\n'), 250) : undefined;
   const giveUp = setTimeout(() => socket.destroy(), limitMs);
   await closed;
   for (const each of [timer, knock, giveUp]) clearTimeout(each);
   return performance.now() - startedAt;
+}
+
+function open(habit: Habit, { port, hasTls }: Victim): Socket {
+  const target = { port, host: '127.0.0.1', noDelay: true };
+  if (!hasTls) return connect(target);
+  return connectTls({ ...target, rejectUnauthorized: false, ALPNProtocols: [isHttp2(habit) ? 'h2' : 'http/1.1'] });
+}
+
+function isHttp2({ first, slowly = '' }: Habit): boolean {
+  return [first, slowly].some((bytes) => bytes.toString().startsWith('PRI'));
 }
 
 function writeBytesOf(socket: Socket, bytes: Buffer): () => void {

@@ -1,6 +1,6 @@
 /** HTTP/2 frame by frame (RFC 9113), for a client that does with them as it likes. */
 
-export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, windowUpdate: 8 } as const;
+export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
 export const FLAG = { endStream: 1, endHeaders: 4 } as const;
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
