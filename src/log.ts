@@ -31,9 +31,10 @@ function standardOutput(): DestinationStream {
 export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), timeoutMs);
-    logger.flush(() => {
+    logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      resolve(true);
+      // What has been written to a pipe or a terminal cannot be synchronized, which is an error too.
+      resolve(error?.syscall !== 'write');
     });
   });
 }

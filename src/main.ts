@@ -7,6 +7,9 @@ import type { Service } from './service.ts';
 
 const PARENT_CHECK_MS = 500;
 
+// Whoever reads what we print may have gone.
+process.stdout.on('error', () => {});
+
 if (existsSync('.env')) loadEnvFile('.env');
 
 const [{ readConfig }, { describeDemo }, { createLogger }, { startService }, { createShutdown }] = await loadSwiftly(

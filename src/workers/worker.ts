@@ -9,6 +9,8 @@ import { type Order, type Report, unpackConfig } from './messages.ts';
 
 // A Ctrl-C arrives in every process of the terminal; the primary answers it for all.
 process.on('SIGINT', () => {});
+// Whoever reads what we print may have gone.
+process.stdout.on('error', () => {});
 
 const ordered = once(process, 'message');
 const [{ createLogger }, { startService }, { createShutdown }] = await loadSwiftly(() =>

@@ -167,6 +167,23 @@ describe('two workers', () => {
   });
 });
 
+test('a worker that cannot be started is tried again', async () => {
+  const failThird = `
+    import cluster from 'node:cluster';
+    const { fork } = cluster;
+    let forks = 0;
+    cluster.fork = (env) => {
+      if (++forks === 3) throw new Error('spawn ENOMEM');
+      return fork.call(cluster, env);
+    };`;
+  const preload = `--import=data:text/javascript,${encodeURIComponent(failThird)}`;
+  await using main = await startWorkers(dataDir, { NODE_OPTIONS: preload });
+  const [pid = 0] = await workerPids(main);
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => main.stdout, { timeout: 5_000 }).toContain('a worker cannot be started');
+  await waitForWorkers(main, 2);
+});
+
 test('a Ctrl-C, which reaches every process, ends two workers with 0', async () => {
   await using main = await startWorkers(dataDir);
   const descendants = await main.descendants();

@@ -9,7 +9,7 @@ import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { type Http2Session, openHttp2Session } from '../support/http2-session.ts';
-import { lockEvent } from '../support/lock.ts';
+import { holdLock, lockEvent, waitForLockWaiters } from '../support/lock.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { frame } from '../support/rpc-wire.ts';
 import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
@@ -37,6 +37,17 @@ async function start(config: Partial<TestService['config']> = {}): Promise<void>
 
 beforeEach(async () => {
   await database.sql`truncate applications cascade`;
+});
+
+test('nobody waits for housekeeping that waits for a table', async () => {
+  await using lock = await holdLock(database, 'lock table login_codes in access exclusive mode');
+  await start();
+  await waitForLockWaiters(database);
+  const closing = service.close();
+  await refused(service.port);
+  await waitForLockWaiters(database);
+  await lock.release();
+  await closing;
 });
 
 describe('while a call is in flight', () => {

@@ -1,8 +1,17 @@
-/** A log that nobody reads: the service goes on, keeps only so much of it, and ends in time all the same. */
-import { expect, test } from 'vitest';
+/** A log that nobody takes: the service goes on, keeps only so much of it, and ends in time all the same. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
+import { request } from '../support/http.ts';
 import { HttpPool } from '../support/http-pool.ts';
+import { REPOSITORY } from '../support/process.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 /** Several times what a pipe holds, and in the long form several times what the service keeps. */
@@ -37,6 +46,40 @@ test('a log that nobody reads costs bounded memory, and keeps no process from en
   expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
   expect(tookMs).toBeLessThan(EXIT_MS);
 });
+
+test('a log on a full disk ends no process, and keeps none from ending', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-log-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  await using full = await open('/dev/full', 'w');
+  const port = await findFreePort();
+  const child = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
+    cwd: directory,
+    env: { PORT: String(port), npm_lifecycle_event: 'start' },
+    stdio: ['ignore', full.fd, 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}`;
+  const isLive = () => request(url, { path: '/healthz' }).then(({ status }) => status, String);
+  await expect.poll(isLive, { timeout: 15_000 }).toBe(200);
+
+  using pool = new HttpPool({ url }, {});
+  // Batch after batch of lines that cannot be written.
+  for (let round = 0; round < 5; round++) {
+    expect(await makeCalls(pool, 100)).toBe(0);
+    await sleep(150);
+  }
+  child.kill('SIGTERM');
+  expect(await Promise.race([exited, sleep(EXIT_MS, 'it is still there')])).toEqual([null, 'SIGKILL']);
+});
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
 
 /** Resolves to how many of them were not answered as they should be. */
 async function makeCalls(pool: HttpPool, count: number): Promise<number> {
