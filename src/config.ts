@@ -21,7 +21,7 @@ export interface Config {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Undefined: localhost and the port, once it is known. */
+  /** Undefined: the host, or localhost where that is a loopback or any address, and the port, once it is known. */
   readonly publicUrl: string | undefined;
   /** Undefined: the login page of Usher itself, `/login` below the public URL. */
   readonly authPageUrl: string | undefined;

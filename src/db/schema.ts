@@ -1,6 +1,6 @@
 /**
- * The tables. Keys of a tenant's table begin with `application_id`, so that every statement stays
- * within one application and the tables can be distributed by it.
+ * The tables. Keys of a tenant's table begin with `application_id`, so that the statements of an
+ * application's calls stay within it, and the tables can be distributed by it.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import {

@@ -12,24 +12,25 @@ export function createDemoAdapter({ apiKey, state }: Demo, url: string): HttpAda
     const answer = new URLSearchParams(exchange.query);
     const given = answer.get('state') ?? '';
     if (given !== state) {
-      showResult(exchange, 'This answer was not meant for us', { state: given });
+      showResult(exchange, 'This answer was not meant for us', 'has got back', { state: given });
     } else if (answer.has('error')) {
-      showResult(exchange, 'You did not sign in', { error: answer.get('error') });
+      showResult(exchange, 'You did not sign in', 'has got back', { error: answer.get('error') });
     } else {
       const reply = await fetch(`${url}/api/oauth/exchange`, {
         method: 'POST',
         headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
         body: JSON.stringify({ authToken: answer.get('authToken') }),
       });
-      showResult(exchange, reply.ok ? 'You are signed in' : 'The exchange failed', await reply.json());
+      const title = reply.ok ? 'You are signed in' : 'The exchange failed';
+      showResult(exchange, title, 'has exchanged the auth token for', await reply.json());
     }
     return true;
   };
 }
 
-function showResult(exchange: HttpExchange, title: string, result: unknown): void {
+function showResult(exchange: HttpExchange, title: string, deed: string, result: unknown): void {
   const body = html`<h1>${title}</h1>
-<p>This is the demo application, which has exchanged the auth token for this:</p>
+<p>This is the demo application, which ${deed} this:</p>
 <pre>${JSON.stringify(result, null, 2)}</pre>`;
   sendPage(exchange, 200, (nonce) => renderDocument(title, body, nonce));
 }

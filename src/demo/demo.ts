@@ -8,6 +8,7 @@ import { createUser } from '../core/admin/create-user.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import { completeLogin } from '../core/auth/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../core/auth/generate-auth-url.ts';
+import { isRegistered, isRegistrable } from '../core/auth/redirect-uri.ts';
 import type { Call } from '../core/call.ts';
 import { createEvent } from '../core/events/create-event.ts';
 import { createWebhook } from '../core/webhooks/create-webhook.ts';
@@ -30,7 +31,7 @@ export interface Demo extends KeptDemo {
   readonly redirectUri: string;
   /** Of the login that `authUrl` starts. */
   readonly state: string;
-  /** Undefined where the login page is another's. */
+  /** Undefined where the login page is another's, or could not send the browser back. */
   readonly authUrl: string | undefined;
   /** Only at the start that created the demo, since a token lives 15 minutes. */
   readonly authToken: string | undefined;
@@ -56,9 +57,11 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
 
   // Over http any port of the loopback address will do, so that the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
-  if (callback.protocol === 'http:') callback.hostname = '127.0.0.1';
-  const redirectUri = callback.href;
+  if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
   const { clientId, redirectUris } = kept;
+  // One that no application may register, or that has another scheme than when the demo was made, will not do.
+  const canReturn = isRegistered(callback.href, redirectUris);
+  const redirectUri = canReturn ? callback.href : (redirectUris[0] ?? '');
   const application = { id: kept.applicationId, name: kept.applicationName, clientId, redirectUris };
   const begin = (state: string) =>
     generateAuthUrl({ ...call, application }, createAuthPageLink(parts.authPageUrl), { clientId, redirectUri, state });
@@ -73,13 +76,14 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
     ...kept,
     redirectUri,
     state,
-    authUrl: parts.hasOwnPage ? authUrl : undefined,
+    authUrl: parts.hasOwnPage && canReturn ? authUrl : undefined,
     authToken: isNew ? (await logIn()).authToken : undefined,
   };
 }
 
 async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
-  const redirectUris = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
+  const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
+  const redirectUris = callbacks.filter(isRegistrable);
   const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
   const user = await createUser(call, {
     email: `ada.${application.id.slice(0, 8)}@example.com`,

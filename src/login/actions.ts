@@ -126,12 +126,12 @@ export async function answerProblem(visit: Visit, form: Form, error: ServiceErro
 }
 
 /** From a form to a page, which can be loaded again, and come back to, without sending the form once more. */
-function sendBack({ exchange, fields, parts }: Visit, form: 'choice' | 'code', problem?: string): void {
+function sendBack({ exchange, browser, fields, parts }: Visit, form: 'choice' | 'code', problem?: string): void {
   if (!UUID.test(fields.loginIntentId)) {
     sendDeadEnd(exchange, 'unknown');
     return;
   }
-  if (fields.email) rememberEmail(exchange, fields.email);
+  if (fields.email) rememberEmail(exchange, browser, fields.email);
   const query = new URLSearchParams({ intent: fields.loginIntentId, ...(problem && { problem }) });
   const page = `${new URL(parts.pageUrl).pathname}${form === 'code' ? '/code' : ''}`;
   sendRedirect(exchange, `${page}?${query}`);

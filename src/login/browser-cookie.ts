@@ -5,6 +5,8 @@ import { type HttpExchange, headerOf } from '../net/exchange.ts';
 
 export interface KnownBrowser extends Browser {
   readonly formToken: string;
+  /** Whether it comes over https. */
+  readonly isSecure: boolean;
 }
 
 /** The browser of the exchange. One that is new here gets its cookie with the reply. */
@@ -16,13 +18,14 @@ export function recogniseBrowser(exchange: HttpExchange, isSecure: boolean): Kno
   if (!known) {
     exchange.response.appendHeader(
       'set-cookie',
-      `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`,
+      `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
     );
   }
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
     address: exchange.clientAddress,
+    isSecure,
   };
 }
 
@@ -36,17 +39,21 @@ function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-usher' : 'usher';
 }
 
+function secureFlag(isSecure: boolean): string {
+  return isSecure ? '; Secure' : '';
+}
+
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
 /** No address is longer, and browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
 /** Keeps the address a code went to, for the page where the code is typed. */
-export function rememberEmail({ response }: HttpExchange, email: string): void {
+export function rememberEmail({ response }: HttpExchange, { isSecure }: KnownBrowser, email: string): void {
   const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
   response.appendHeader(
     'set-cookie',
-    `${EMAIL_COOKIE}=${value}; Path=/; Max-Age=${EMAIL_SECONDS}; HttpOnly; SameSite=Lax`,
+    `${EMAIL_COOKIE}=${value}; Path=/; Max-Age=${EMAIL_SECONDS}; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
   );
 }
 

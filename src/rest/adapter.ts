@@ -19,8 +19,6 @@ const STATUSES: Partial<Record<Code, number>> = {
   [Code.InvalidArgument]: 400,
   [Code.Unauthenticated]: 401,
   [Code.NotFound]: 404,
-  [Code.AlreadyExists]: 409,
-  [Code.FailedPrecondition]: 400,
   [Code.Unavailable]: 503,
 };
 

@@ -1,4 +1,4 @@
-/** The course of a unary call, the same over every protocol. */
+/** The course of a unary call, over REST and on the short ways; Connect takes the same one by itself. */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
 import type { Logger } from 'pino';

@@ -513,3 +513,11 @@ describe('an issuer that answers badly', () => {
     expect(performance.now() - startedAt).toBeLessThan(500 + SLACK_MS);
   });
 });
+
+it('is not to be what the service itself is by default', async () => {
+  const { port, close } = await startTestService({ database });
+  await close();
+  const authIssuer = { issuer: `http://localhost:${port}`, jwksUrl: jwks.url };
+  const started = startTestService({ database, like: config, config: { port, publicUrl: undefined, authIssuer } });
+  await expect(started).rejects.toThrow('AUTH_ISSUER must not be PUBLIC_URL');
+});

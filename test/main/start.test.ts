@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { type Main, NOBODY, processesWith, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
 
@@ -185,6 +186,20 @@ test('SIGTERM in the middle of the first start leaves nothing behind, and the ne
 
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: interrupted } });
   expect(await callWebhook(main, interrupted)).toMatchObject({ status: true });
+});
+
+test('the demo stands in the way of no address and no scheme', async () => {
+  const kept = join(directory, 'kept');
+  const { cert, key } = await createCertificate();
+  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(directory, 'cert'), join(directory, 'key')];
+  await Promise.all([writeFile(TLS_CERT_FILE, cert), writeFile(TLS_KEY_FILE, key)]);
+  // An address that is no loopback address to an application, and then another scheme.
+  for (const env of [{ HOST: '127.0.0.2' }, { TLS_CERT_FILE, TLS_KEY_FILE }]) {
+    await using main = await startMain({ env: { PORT: '0', DATA_DIR: kept, ...env } });
+    expect(main.commands.length).toBeGreaterThan(0);
+    expect(main.stdout).not.toContain('in a browser');
+    expect(await main.end('SIGTERM')).toBe(0);
+  }
 });
 
 test('an unprivileged user may run it', async () => {

@@ -5,7 +5,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import { findLoginIntent } from './login-intent.ts';
+import { findLoginIntent, refusalOf } from './login-intent.ts';
 import { addToQuery } from './redirect-uri.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
@@ -55,10 +55,7 @@ export interface CompletedLogin {
 /** Why an intent could not be completed. */
 export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
-  if (!intent) return new ServiceError('not-found', 'Login intent not found');
-  if (intent.completedAt) return new ServiceError('failed-precondition', 'Login intent already completed');
-  if (intent.expiresAt <= call.now) return new ServiceError('failed-precondition', 'Login intent expired');
-  return new ServiceError('not-found', 'User not found');
+  return refusalOf(intent, call.now) ?? new ServiceError('not-found', 'User not found');
 }
 
 const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>

@@ -5,6 +5,9 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 /** Mainnet; a sign-in touches no chain. */
 const CHAIN_ID = 1;
 
+/** A statement holds spaces and what RFC 3986 calls reserved and unreserved. */
+const NOT_OF_STATEMENTS = /[^ A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/g;
+
 export interface SignInMessage {
   /** The host that asks, with its port if it has one. */
   readonly domain: string;
@@ -24,8 +27,7 @@ export function formatSignInMessage(message: SignInMessage): string {
     `${message.domain} wants you to sign in with your Ethereum account:`,
     toChecksumAddress(message.address),
     '',
-    // The statement may hold printable ASCII only.
-    `Sign in to ${message.applicationName.replace(/[^\x20-\x7e]/g, '?')}.`,
+    `Sign in to ${message.applicationName.replace(NOT_OF_STATEMENTS, '?')}.`,
     '',
     `URI: ${message.uri}`,
     'Version: 1',

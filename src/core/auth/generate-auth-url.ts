@@ -19,7 +19,7 @@ const rules = {
 /** Takes a login intent's ID. */
 export type AuthPageLink = (loginIntentId: string) => string;
 
-/** The page's URL with exactly one `intent` in its query, and all else as it is. */
+/** The page's URL with exactly one `intent` in its query, and all else with the same meaning. */
 export function createAuthPageLink(authPageUrl: string): AuthPageLink {
   const url = new URL(authPageUrl);
   const mark = randomUUID();

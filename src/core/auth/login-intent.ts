@@ -24,13 +24,20 @@ export async function findLoginIntent({ run }: Call, id: string): Promise<LoginI
   return intent;
 }
 
-/** The intent, if it waits for its user. Throws `Login intent not found`, `… expired` or `… already completed`. */
+/** The intent, if it waits for its user. Throws `Login intent not found`, `… already completed` or `… expired`. */
 export async function requireOpenIntent(call: Call, id: string): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
-  if (!intent) throw new ServiceError('not-found', 'Login intent not found');
-  if (intent.expiresAt <= call.now) throw new ServiceError('failed-precondition', 'Login intent expired');
-  if (intent.completedAt) throw new ServiceError('failed-precondition', 'Login intent already completed');
+  const refusal = refusalOf(intent, call.now);
+  if (!intent || refusal) throw refusal;
   return intent;
+}
+
+/** Why the intent does not wait for its user; undefined where it does. */
+export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
+  if (!intent) return new ServiceError('not-found', 'Login intent not found');
+  if (intent.completedAt) return new ServiceError('failed-precondition', 'Login intent already completed');
+  if (intent.expiresAt <= now) return new ServiceError('failed-precondition', 'Login intent expired');
+  return undefined;
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>

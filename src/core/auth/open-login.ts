@@ -4,12 +4,13 @@ import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { answerLogin } from './complete-login.ts';
 import { findLoginIntent } from './login-intent.ts';
+import { LIFETIME_SECONDS } from './verify-token.ts';
 
 /** What to show a browser that comes with a login intent. */
 export type LoginState =
   | { readonly kind: 'open'; readonly applicationName: string }
   | { readonly kind: 'unknown' | 'expired' | 'completed' }
-  /** This browser has completed the intent before: it gets the same answer again. */
+  /** This browser has completed the intent before: it gets the same answer again, while its token lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
 
 export async function openLogin(
@@ -20,10 +21,14 @@ export async function openLogin(
 ): Promise<LoginState> {
   const intent = UUID.test(loginIntentId) ? await findLoginIntent(call, loginIntentId) : undefined;
   if (!intent) return { kind: 'unknown' };
-  if (intent.expiresAt <= call.now) return { kind: 'expired' };
   const { completedAt, userId } = intent;
-  if (!completedAt || !userId) return { kind: 'open', applicationName: intent.applicationName };
-  if (!intent.browserDigest?.equals(browser.digest)) return { kind: 'completed' };
+  if (!completedAt || !userId) {
+    if (intent.expiresAt <= call.now) return { kind: 'expired' };
+    return { kind: 'open', applicationName: intent.applicationName };
+  }
+  const issuedAt = Math.floor(completedAt.getTime() / 1_000);
+  const isTokenLive = call.now.getTime() < (issuedAt + LIFETIME_SECONDS) * 1_000;
+  if (!isTokenLive || !intent.browserDigest?.equals(browser.digest)) return { kind: 'completed' };
   const { redirectUrl } = await answerLogin(tokens, { ...intent, loginIntentId: intent.id, userId, completedAt });
   return { kind: 'answered', redirectUrl };
 }
