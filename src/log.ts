@@ -33,8 +33,9 @@ export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
     const timer = setTimeout(() => resolve(false), timeoutMs);
     logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      // What has been written to a pipe or a terminal cannot be synchronized, which is an error too.
-      resolve(error?.syscall !== 'write');
+      // What has been written to a pipe or a terminal cannot be synchronized, which is an error too; and where
+      // its reader has gone, nobody takes a line any more.
+      resolve(error?.syscall !== 'write' || error.code === 'EPIPE');
     });
   });
 }

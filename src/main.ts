@@ -7,9 +7,6 @@ import type { Service } from './service.ts';
 
 const PARENT_CHECK_MS = 500;
 
-// Whoever reads what we print may have gone.
-process.stdout.on('error', () => {});
-
 if (existsSync('.env')) loadEnvFile('.env');
 
 const [{ readConfig }, { describeDemo }, { createLogger }, { startService }, { createShutdown }] = await loadSwiftly(
@@ -27,8 +24,11 @@ try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const service = await start(config, logger);
-  if (service.demo)
+  if (service.demo) {
+    // Whoever reads what we print may have gone.
+    process.stdout.on('error', () => {});
     process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
+  }
 
   const close = createShutdown(service, logger, config.shutdownTimeoutMs);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);

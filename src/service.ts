@@ -63,14 +63,14 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const listener = await openListener(config);
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
-  // The settings alone do not tell where the public URL is left to us.
-  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
   const drain = new AbortController();
   const background: Promise<void>[] = [];
   starting.defer(async () => {
     await Promise.all(background);
   });
   starting.defer(() => listener.close(config.shutdownTimeoutMs));
+  // The settings alone do not tell where the public URL is left to us.
+  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
   const isReady = async () => !drain.signal.aborted && (await answers(database));
 
   const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);

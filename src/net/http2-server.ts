@@ -84,6 +84,11 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
       const isWaiting = stream.writableLength > 0 || stream.state.remoteClose === 0;
       entry.waitedSweeps = isWaiting ? entry.waitedSweeps + 1 : 0;
       if (entry.waitedSweeps * SWEEP_MS < PATIENCE_MS) continue;
+      if (stream.closed) {
+        // It is over, but for the rest of its request, which nobody reads any more.
+        stream.destroy();
+        continue;
+      }
       entry.isEnded = true;
       stream.close(constants.NGHTTP2_CANCEL);
       session.close();

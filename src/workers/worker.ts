@@ -9,8 +9,6 @@ import { type Order, type Report, unpackConfig } from './messages.ts';
 
 // A Ctrl-C arrives in every process of the terminal; the primary answers it for all.
 process.on('SIGINT', () => {});
-// Whoever reads what we print may have gone.
-process.stdout.on('error', () => {});
 
 const ordered = once(process, 'message');
 const [{ createLogger }, { startService }, { createShutdown }] = await loadSwiftly(() =>
@@ -20,6 +18,8 @@ const [{ config, foundation, demo }]: [Order] = (await ordered) as [Order];
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
   const service = await startService(unpackConfig(config), { foundation, demo, logger });
+  // It prints codes; whoever reads them may have gone.
+  if (service.demo) process.stdout.on('error', () => {});
   process.on('SIGTERM', createShutdown(service, logger, config.shutdownTimeoutMs));
   report({ url: service.url, demo: service.demo });
 } catch (error) {

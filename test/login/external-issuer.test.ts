@@ -514,7 +514,8 @@ describe('an issuer that answers badly', () => {
   });
 });
 
-it('is not to be what the service itself is by default', async () => {
+// The port may be taken by another test in between.
+it('is not to be what the service itself is by default', { retry: 2 }, async () => {
   const { port, close } = await startTestService({ database });
   await close();
   const authIssuer = { issuer: `http://localhost:${port}`, jwksUrl: jwks.url };

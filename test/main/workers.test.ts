@@ -42,8 +42,9 @@ describe('two workers', () => {
     const listening = () =>
       logOf(main)
         .filter(({ msg }) => msg === 'listening')
-        .map(({ worker, url }) => ({ worker, url }));
-    await expect.poll(listening).toEqual([
+        .map(({ worker = 0, url }) => ({ worker, url }))
+        .sort((a, b) => a.worker - b.worker);
+    await expect.poll(listening, { timeout: 5_000 }).toEqual([
       { worker: 1, url: main.url },
       { worker: 2, url: main.url },
     ]);

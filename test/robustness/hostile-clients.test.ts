@@ -192,7 +192,6 @@ async function expectUnnoticed(
       lost: during.failed.length === 0 ? 'nothing' : `${during.failed.length} honest calls`,
       figures: `${during.result}; honest p99 ${before.p99Ms.toFixed(1)} ms before, ${during.p99Ms.toFixed(1)} ms meanwhile; memory +${(growth / 1024 / 1024).toFixed(1)} MB`,
     });
-    console.log('GROWTH', (growth / 1048576).toFixed(1), before.p99Ms, during.p99Ms);
     expect(during.failed).toEqual([]);
     expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
     expect(isAsFast, `p99 was ${before.p99Ms} ms, and is ${during.p99Ms} ms`).toBe(true);

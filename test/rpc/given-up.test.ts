@@ -1,11 +1,13 @@
 /** Calls that nobody waits for any more when they are all there: they must not take effect, and do no harm. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DeleteEventRequestSchema } from '../../gen/usher/v1/event_pb.ts';
+import { PATIENCE_MS } from '../../src/net/connections.ts';
 import { request } from '../support/http.ts';
-import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
+import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FLAG, FRAME } from '../support/http2-frames.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { frame } from '../support/rpc-wire.ts';
@@ -32,6 +34,13 @@ beforeEach(async () => {
 });
 
 afterAll(() => service.close());
+
+test('over gRPC: a call that is there in time is carried out, also frame by frame', async () => {
+  using client = new RawHttp2();
+  client.send(encodeHeaders(1, grpcHeaders(), { endStream: false }), encodeFrame(FRAME.data, 0, 1, deleteFrame()));
+  client.send(encodeFrame(FRAME.data, FLAG.endStream, 1));
+  await expect.poll(isDeleted, { timeout: 5_000 }).toBe(true);
+});
 
 test('over gRPC: its deadline passes before the end of its request', async () => {
   using http2 = openHttp2Session(service.url);
@@ -83,6 +92,33 @@ test('over gRPC: the stream is reset while it is passed on, and waits to be told
   await sleep(SETTLE_MS);
   // What escapes from the service fails this run by itself.
   expect((await request(service.url, { path: '/healthz' })).status).toBe(200);
+});
+
+test('an upload that was refused takes no other call on its connection along', async () => {
+  using http2 = openHttp2Session(service.url);
+  const watching = http2.open({
+    ':method': 'POST',
+    ':path': '/grpc.health.v1.Health/Watch',
+    'content-type': 'application/grpc',
+  });
+  watching.end(frame(''));
+  await once(watching.resume(), 'response');
+  const upload = http2.open(grpcHeaders());
+  const reply = readReply(upload);
+  const bytes = frame(Buffer.alloc(300_000));
+  // In pieces, so that some come while it is being refused.
+  for (let at = 0; at < 60_000; at += 1_000) {
+    upload.write(bytes.subarray(at, at + 1_000));
+    await new Promise(setImmediate);
+  }
+  // Resource exhausted: no message may be so large.
+  expect((await reply).trailers).toMatchObject({ 'grpc-status': '8' });
+  // Longer than the service waits for anybody.
+  await sleep(PATIENCE_MS + 2_000);
+  expect({ isEnded: watching.closed, isConnected: !http2.session.destroyed }).toEqual({
+    isEnded: false,
+    isConnected: true,
+  });
 });
 
 test('a call over gRPC that is passed on in the middle keeps its deadline', async () => {

@@ -89,6 +89,11 @@ export class UsherProcess implements AsyncDisposable {
     this.#child.stdout.pause();
   }
 
+  /** Whoever reads its log is gone from now on. */
+  dropLog(): void {
+    this.#child.stdout.destroy();
+  }
+
   /** Sends the signal and resolves when the process is gone, to its exit code; null where the signal ended it. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     this.#child.kill(signal);
