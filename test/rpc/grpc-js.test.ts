@@ -223,7 +223,8 @@ describe('health', () => {
 
   test('is NOT_SERVING to who watches when the service is closed, which a watcher does not hold up', async () => {
     // On a database that outlives it: only the service is timed.
-    const closing = await startTestService({ database: service.database, config: { shutdownTimeoutMs: 3_000 } });
+    const { database, config: like } = service;
+    const closing = await startTestService({ database, like, config: { shutdownTimeoutMs: 3_000 } });
     using watcher = new GrpcClient(closing);
     const watching = watcher.serverStream(Health.method.watch, create(HealthCheckRequestSchema));
     const seen: ServingStatus[] = [];
