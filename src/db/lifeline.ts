@@ -5,14 +5,15 @@ import { open } from 'node:fs/promises';
 
 /**
  * Runs the command under a shell that holds the other end of a pipe of ours. When the pipe closes,
- * because we close it or because this process is gone, the shell sends SIGINT: a fast shutdown.
+ * because we close it or because this process is gone, the shell sends SIGINT, a fast shutdown, until
+ * the command has ended: one that has only just begun does not heed the first.
  */
 export async function spawnWithLifeline(command: string[], log: string): Promise<ChildProcess> {
   const script = `
     exec 3<&0
     "$@" 3<&- &
     server=$!
-    { cat <&3 >/dev/null; kill -INT $server; } 2>/dev/null &
+    { cat <&3 >/dev/null; while kill -INT $server; do sleep 1; done; } 2>/dev/null &
     lifeline=$!
     wait $server
     kill $lifeline 2>/dev/null`;
