@@ -1,10 +1,10 @@
 /** Removes what has expired, so that the tables stay the size of what is live. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../db/database.ts';
 import { loginCodes, rateLimits, walletChallenges } from '../db/login-schema.ts';
 import { loginIntents, sessions } from '../db/schema.ts';
+import { pause } from './pause.ts';
 
 const INTERVAL_MS = 60_000;
 const BATCH_SIZE = 100;
@@ -64,10 +64,6 @@ export async function sweep(database: Pick<Database, 'run'>, now: Date, signal?:
       if (signal?.aborted) return;
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return sleep(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {});
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */

@@ -37,7 +37,10 @@ export class Turns {
   /** Calls `begin` now or in a turn to come, after those that wait already. */
   take(begin: () => void, share: Share): void {
     this.#await();
-    if (share.turn !== this.#number) Object.assign(share, { turn: this.#number, begunInTurn: 0 });
+    if (share.turn !== this.#number) {
+      share.turn = this.#number;
+      share.begunInTurn = 0;
+    }
     const isFull = this.#begun >= MOST || share.begunInTurn >= MOST_OF_ONE;
     if (this.#hasConnection || this.#waiting.length > 0 || isFull) {
       this.#waiting.push(begin);

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCertificate } from '../support/certificate.ts';
+import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { type Main, NOBODY, processesWith, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
 
@@ -190,11 +190,9 @@ test('SIGTERM in the middle of the first start leaves nothing behind, and the ne
 
 test('the demo stands in the way of no address and no scheme', async () => {
   const kept = join(directory, 'kept');
-  const { cert, key } = await createCertificate();
-  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(directory, 'cert'), join(directory, 'key')];
-  await Promise.all([writeFile(TLS_CERT_FILE, cert), writeFile(TLS_KEY_FILE, key)]);
+  const tls = await writeCertificate(directory);
   // An address that is no loopback address to an application, and then another scheme.
-  for (const env of [{ HOST: '127.0.0.2' }, { TLS_CERT_FILE, TLS_KEY_FILE }]) {
+  for (const env of [{ HOST: '127.0.0.2' }, tls]) {
     await using main = await startMain({ env: { PORT: '0', DATA_DIR: kept, ...env } });
     expect(main.commands.length).toBeGreaterThan(0);
     expect(main.stdout).not.toContain('in a browser');

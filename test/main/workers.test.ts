@@ -1,14 +1,14 @@
 /** `WORKERS=2`: several processes that serve as one. */
 
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCertificate } from '../support/certificate.ts';
+import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
@@ -202,11 +202,8 @@ describe('two workers over TLS, with a secret from .env,', () => {
   let ca: string;
 
   beforeAll(async () => {
-    const { cert, key } = await createCertificate();
-    ca = cert;
-    const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
-    await writeFile(files.TLS_CERT_FILE, cert);
-    await writeFile(files.TLS_KEY_FILE, key);
+    const files = await writeCertificate(directory);
+    ca = await readFile(files.TLS_CERT_FILE, 'utf8');
     main = await startWorkers(dataDir, files, `ADMIN_KEY=${adminKey}\nTRUSTED_PROXIES=127.0.0.1\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());

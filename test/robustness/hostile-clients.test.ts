@@ -1,11 +1,11 @@
 /** Clients that want to do harm: their connections are ended in time, and nobody else notices. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest';
-import { createCertificate } from '../support/certificate.ts';
+import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
@@ -101,10 +101,7 @@ test.for(crowds)('a crowd $title is sent away, and nobody else notices', async (
 test('over TLS a crowd of every kind is sent away as well', async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
   onTestFinished(() => rm(directory, { recursive: true }));
-  const { cert, key } = await createCertificate();
-  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(directory, 'cert'), join(directory, 'key')];
-  await Promise.all([writeFile(TLS_CERT_FILE, cert), writeFile(TLS_KEY_FILE, key)]);
-  await using secure = await UsherProcess.start(database.url, { TLS_CERT_FILE, TLS_KEY_FILE });
+  await using secure = await UsherProcess.start(database.url, await writeCertificate(directory));
   const target = { ...victim, port: secure.port, hasTls: true };
 
   const kept = await Promise.all(

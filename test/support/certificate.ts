@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
 /** A self-signed certificate for localhost and 127.0.0.1, and its key, in PEM. */
@@ -16,4 +18,12 @@ export async function createCertificate(): Promise<{ cert: string; key: string }
     ],
   });
   return { cert, key };
+}
+
+/** Writes one of them into the directory. Resolves to the settings that name its files. */
+export async function writeCertificate(directory: string): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
+  const { cert, key } = await createCertificate();
+  const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
+  await Promise.all([writeFile(files.TLS_CERT_FILE, cert), writeFile(files.TLS_KEY_FILE, key)]);
+  return files;
 }

@@ -4,7 +4,7 @@ import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { answerLogin } from './complete-login.ts';
 import { findLoginIntent } from './login-intent.ts';
-import { LIFETIME_SECONDS } from './verify-token.ts';
+import { LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 /** What to show a browser that comes with a login intent. */
 export type LoginState =
@@ -26,8 +26,7 @@ export async function openLogin(
     if (intent.expiresAt <= call.now) return { kind: 'expired' };
     return { kind: 'open', applicationName: intent.applicationName };
   }
-  const issuedAt = Math.floor(completedAt.getTime() / 1_000);
-  const isTokenLive = call.now.getTime() < (issuedAt + LIFETIME_SECONDS) * 1_000;
+  const isTokenLive = toSeconds(call.now) < toSeconds(completedAt) + LIFETIME_SECONDS;
   if (!isTokenLive || !intent.browserDigest?.equals(browser.digest)) return { kind: 'completed' };
   const { redirectUrl } = await answerLogin(tokens, { ...intent, loginIntentId: intent.id, userId, completedAt });
   return { kind: 'answered', redirectUrl };

@@ -1,8 +1,8 @@
 /** Rotation of the keys that the signing keys of webhooks are encrypted with. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { and, between, eq, gt, sql } from 'drizzle-orm';
 import type { Database, Run, Statement } from '../../db/database.ts';
 import { encryptionKeyIdOf, webhooks } from '../../db/schema.ts';
+import { pause } from '../pause.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 
 const INTERVAL_MS = 3_000;
@@ -108,10 +108,6 @@ function toColumns(batch: readonly Record<(typeof COLUMNS)[number], string>[]): 
 }
 
 const COLUMNS = ['applicationId', 'webhookId', 'old', 'renewed'] as const;
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return sleep(ms, undefined, { signal, ref: false }).catch(() => {});
-}
 
 const selectNextKeyId: Statement<{ keyId: Buffer }[]> = (db) => {
   const keyId = encryptionKeyIdOf(webhooks.signingKey);
