@@ -6,9 +6,8 @@ import {
   integerBetween,
   isKeyPair,
   oneOf,
-  parseAuthPageUrl,
   parseDatabaseUrl,
-  parseJwksUrl,
+  parseForeignUrl,
   parseLoginMethods,
   parseProxyList,
   parsePublicUrl,
@@ -106,7 +105,7 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
   if (!env.AUTH_PAGE_URL && loginMethods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
-  const jwksUrl = read('AUTH_JWKS_URL', parseJwksUrl);
+  const jwksUrl = read('AUTH_JWKS_URL', parseForeignUrl);
   if (!env.AUTH_ISSUER !== !env.AUTH_JWKS_URL) problems.push('AUTH_ISSUER and AUTH_JWKS_URL must be set together');
   if (env.AUTH_ISSUER && env.AUTH_ISSUER === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
 
@@ -120,7 +119,7 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
     host: read('HOST', (host) => host) ?? '127.0.0.1',
     port: read('PORT', integerBetween(0, 65_535)) ?? 8080,
     publicUrl: read('PUBLIC_URL', parsePublicUrl),
-    authPageUrl: read('AUTH_PAGE_URL', parseAuthPageUrl),
+    authPageUrl: read('AUTH_PAGE_URL', parseForeignUrl),
     loginMethods: loginMethods ?? (canMail ? ['wallet', 'email'] : ['wallet']),
     smtp: smtpUrl && env.MAIL_FROM ? { url: smtpUrl, from: env.MAIL_FROM } : undefined,
     authIssuer: env.AUTH_ISSUER && jwksUrl ? { issuer: env.AUTH_ISSUER, jwksUrl } : undefined,

@@ -28,16 +28,15 @@ export function parsePublicUrl(text: string): string {
   return text;
 }
 
-export function parseAuthPageUrl(text: string): string {
-  return parseWebUrl(text).href;
-}
-
-export function parseJwksUrl(text: string): string {
+/** Of a page or a file that is somebody else's. */
+export function parseForeignUrl(text: string): string {
   return parseWebUrl(text).href;
 }
 
 export function parseSmtpUrl(text: string): string {
-  if (!/^smtps?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be an smtp:// or smtps:// URL');
+  // What may be in a host, URLs know of the web's schemes only.
+  const isValid = /^smtps?:\/\//.test(text) && URL.canParse(text.replace('smtp', 'http'));
+  if (!isValid) throw new Error('must be an smtp:// or smtps:// URL');
   return text;
 }
 

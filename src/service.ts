@@ -15,6 +15,7 @@ import { type Foundation, layFoundation } from './foundation.ts';
 import { createLogger } from './log.ts';
 import { createLoginAdapter } from './login/adapter.ts';
 import { createMailer, createTerminalMailer, type DeliverCode } from './login/mailer.ts';
+import { Outbox } from './login/outbox.ts';
 import { sendFailure } from './net/envelope.ts';
 import type { HttpAdapter, HttpHandler } from './net/exchange.ts';
 import { openListener } from './net/listener.ts';
@@ -60,6 +61,8 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const outbox = new Outbox(overrides.deliver ?? createDelivery(config), logger);
+  starting.defer(() => outbox.close());
   const listener = await openListener(config);
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
@@ -98,10 +101,9 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   ];
   if (!config.authPageUrl) {
     const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
-    const deliver = overrides.deliver ?? createDelivery(config);
     const methods = config.loginMethods;
     adapters.push(
-      createLoginAdapter({ ...environment, codeKeys, deliver, logger, methods, pageUrl: ownPageUrl, tokens }),
+      createLoginAdapter({ ...environment, codeKeys, logger, methods, outbox, pageUrl: ownPageUrl, tokens }),
     );
   }
   let { demo } = overrides;

@@ -4,7 +4,7 @@ import type { Run } from '../db/database.ts';
 export interface Call {
   /** Runs a statement; every one ends by the call's deadline. */
   readonly run: Run;
-  /** When the call arrived, by the clock of this process. Every lifetime is measured against it. */
+  /** The time of the call, by the clock of this process. Every lifetime is measured against it. */
   readonly now: Date;
 }
 

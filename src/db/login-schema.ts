@@ -63,7 +63,7 @@ export const rateLimits = pgTable(
     /** SHA-256 of what is limited, an e-mail address for one. */
     key: bytes('key').primaryKey(),
     instants: instant('instants').array().notNull(),
-    /** The latest of them that was let through. */
+    /** The latest of them, by which replicas of an earlier version know their own. */
     lastId: uuid('last_id').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },

@@ -16,16 +16,23 @@ export function createDemoAdapter({ apiKey, state }: Demo, url: string): HttpAda
     } else if (answer.has('error')) {
       showResult(exchange, 'You did not sign in', 'has got back', { error: answer.get('error') });
     } else {
-      const reply = await fetch(`${url}/api/oauth/exchange`, {
-        method: 'POST',
-        headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-        body: JSON.stringify({ authToken: answer.get('authToken') }),
-      });
-      const title = reply.ok ? 'You are signed in' : 'The exchange failed';
-      showResult(exchange, title, 'has exchanged the auth token for', await reply.json());
+      await showExchange(exchange, apiKey, `${url}/api/oauth/exchange`, answer.get('authToken'));
     }
     return true;
   };
+}
+
+async function showExchange(exchange: HttpExchange, apiKey: string, url: string, authToken: string | null) {
+  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+  try {
+    const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ authToken }) });
+    const title = reply.ok ? 'You are signed in' : 'The exchange failed';
+    showResult(exchange, title, 'has exchanged the auth token for', await reply.json());
+  } catch (error) {
+    // With a certificate that is not of this host, or that nobody has signed, for one.
+    const { cause = error } = error instanceof Error ? error : {};
+    showResult(exchange, 'The exchange failed', 'cannot reach Usher', { url, reason: String(cause) });
+  }
 }
 
 function showResult(exchange: HttpExchange, title: string, deed: string, result: unknown): void {

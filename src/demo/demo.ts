@@ -1,8 +1,8 @@
 /** An application, user, webhook and two events to try Usher with, on its embedded Postgres only. */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { createApplication } from '../core/admin/create-application.ts';
 import { createUser } from '../core/admin/create-user.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
@@ -13,6 +13,8 @@ import type { Call } from '../core/call.ts';
 import { createEvent } from '../core/events/create-event.ts';
 import { createWebhook } from '../core/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
+import type { Statement } from '../db/database.ts';
+import { applications, users } from '../db/schema.ts';
 
 /** What is kept of the demo between starts. */
 interface KeptDemo {
@@ -48,12 +50,13 @@ export interface DemoParts {
   readonly cipher: SigningKeyCipher;
 }
 
-/** The demo kept in the directory, or a new one, to be kept there with mode 0600. */
+/** The demo kept in the directory, or, where that is gone, a new one, to be kept there with mode 0600. */
 export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const file = join(parts.directory, 'demo.json');
-  const isNew = !existsSync(file);
-  const kept: KeptDemo = isNew ? await createDemo(call, parts) : JSON.parse(await readFile(file, 'utf8'));
-  if (isNew) await writeFile(file, JSON.stringify(kept, null, 2), { mode: 0o600 });
+  const found = await readDemo(file);
+  const isNew = !found || (await call.run(selectParties, { ...found })).length === 0;
+  const kept = isNew ? await createDemo(call, parts) : found;
+  if (isNew) await writeWhole(file, JSON.stringify(kept, null, 2));
 
   // Over http any port of the loopback address will do, so that the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
@@ -80,6 +83,36 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
     authToken: isNew ? (await logIn()).authToken : undefined,
   };
 }
+
+/** Undefined where there is none, or a damaged one. */
+async function readDemo(file: string): Promise<KeptDemo | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+async function writeWhole(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomUUID()}`;
+  await writeFile(draft, text, { mode: 0o600 });
+  await rename(draft, file);
+}
+
+/** Nothing where the application or its user has been deleted, or the database is a new one. */
+const selectParties: Statement<unknown[]> = (db) =>
+  db
+    .select({ id: applications.id })
+    .from(applications)
+    .innerJoin(users, eq(users.id, sql.placeholder('userId')))
+    .where(
+      and(
+        eq(applications.id, sql.placeholder('applicationId')),
+        isNull(applications.deletedAt),
+        isNull(users.deletedAt),
+      ),
+    )
+    .prepare('select_demo_parties');
 
 async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];

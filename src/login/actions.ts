@@ -61,12 +61,7 @@ async function sendCode(visit: Visit): Promise<void> {
   const code = await createLoginCode(call, parts.codeKeys, browser, fields);
   sendBack(visit, 'code');
   // After the reply, which so takes no longer for an address that somebody has.
-  if (!code) return;
-  parts.deliver(code).catch((error) => {
-    // Not the error itself: a mail server's answer quotes the address.
-    const { code, responseCode } = error;
-    parts.logger.error({ requestId: exchange.requestId, code, responseCode }, 'login code not sent');
-  });
+  if (code) parts.outbox.post(code, exchange.requestId);
 }
 
 async function redeemCode({ call, parts, browser, fields, exchange }: Visit): Promise<void> {

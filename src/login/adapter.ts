@@ -8,7 +8,7 @@ import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.t
 import { HttpError, readBody } from '../net/read-body.ts';
 import { ACTIONS, type Action, answerProblem, type Fields, type Visit } from './actions.ts';
 import { isOwnForm, type KnownBrowser, recogniseBrowser } from './browser-cookie.ts';
-import type { DeliverCode } from './mailer.ts';
+import type { Outbox } from './outbox.ts';
 import type { LoginMethod } from './pages.ts';
 import { refuse, sendDeadEnd } from './replies.ts';
 
@@ -16,9 +16,9 @@ export interface LoginParts {
   readonly clock: () => Date;
   readonly codeKeys: LoginCodeKeys;
   readonly database: Database;
-  readonly deliver: DeliverCode;
   readonly logger: Logger;
   readonly methods: readonly LoginMethod[];
+  readonly outbox: Outbox;
   /** Where the world finds the page; its path here is `/login`. */
   readonly pageUrl: string;
   readonly requestTimeoutMs: number;
@@ -27,7 +27,11 @@ export interface LoginParts {
 
 const MAX_FORM_BYTES = 8_192;
 
+/** More visits than these are not let in at a time: applications' calls wait for the same connections to Postgres. */
+const MOST_VISITS = 100;
+
 export function createLoginAdapter(parts: LoginParts): HttpAdapter {
+  const visits = { underWay: 0 };
   const isSecure = parts.pageUrl.startsWith('https:');
   return async (exchange) => {
     if (exchange.path !== '/login' && !exchange.path.startsWith('/login/')) return false;
@@ -36,7 +40,7 @@ export function createLoginAdapter(parts: LoginParts): HttpAdapter {
     const action = findAction(exchange, parts.methods);
     if (action) {
       logWhenDone(parts.logger, exchange);
-      await serve(action, exchange, recogniseBrowser(exchange, isSecure), parts);
+      await serve(action, exchange, recogniseBrowser(exchange, isSecure), parts, visits);
     } else {
       sendDeadEnd(exchange, 'not-found');
     }
@@ -51,16 +55,28 @@ function findAction({ request, path }: HttpExchange, methods: readonly LoginMeth
   );
 }
 
-async function serve(action: Action, exchange: HttpExchange, browser: KnownBrowser, parts: LoginParts): Promise<void> {
+async function serve(
+  action: Action,
+  exchange: HttpExchange,
+  browser: KnownBrowser,
+  parts: LoginParts,
+  visits: { underWay: number },
+): Promise<void> {
   const deadline = performance.now() + parts.requestTimeoutMs;
-  const call = { run: parts.database.within(deadline), now: parts.clock() };
   try {
     const fields = await readForm(action, exchange, deadline);
     if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
-      refuse(action.form, exchange, 'no-cookie');
+      refuse(action.form, exchange, browser.isNew ? 'no-cookie' : 'stale-form');
       return;
     }
-    await run(action, { exchange, call, browser, fields, parts });
+    const call = { run: parts.database.within(deadline), now: parts.clock() };
+    // Who is still sending the form takes nobody's place.
+    if (visits.underWay >= MOST_VISITS) {
+      refuse(action.form, exchange, 'unavailable');
+      return;
+    }
+    visits.underWay++;
+    await run(action, { exchange, call, browser, fields, parts }).finally(() => visits.underWay--);
   } catch (error) {
     if (error instanceof HttpError) {
       refuse(action.form, exchange, 'bad-request', error.status);

@@ -5,6 +5,8 @@ import { type HttpExchange, headerOf } from '../net/exchange.ts';
 
 export interface KnownBrowser extends Browser {
   readonly formToken: string;
+  /** Whether it came without its cookie. */
+  readonly isNew: boolean;
   /** Whether it comes over https. */
   readonly isSecure: boolean;
 }
@@ -24,6 +26,7 @@ export function recogniseBrowser(exchange: HttpExchange, isSecure: boolean): Kno
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
+    isNew: !known,
     address: exchange.clientAddress,
     isSecure,
   };

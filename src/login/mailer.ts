@@ -8,14 +8,12 @@ const TIMEOUT_MS = 10_000;
 
 /** Sends codes by SMTP; `smtpUrl` as nodemailer takes it, such as smtps://user:password@host. */
 export function createMailer(smtpUrl: string, from: string): DeliverCode {
-  // Loaded here, since most starts have no need of it.
-  const transport = import('nodemailer').then(({ createTransport }) =>
-    createTransport(
-      { url: smtpUrl, connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS },
-      { from },
-    ),
-  );
+  const options = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
+  // Loaded for the first letter, since most starts have no need of it.
+  const open = async () => (await import('nodemailer')).createTransport({ url: smtpUrl, ...options }, { from });
+  let transport: ReturnType<typeof open> | undefined;
   return async ({ email, code, applicationName }) => {
+    transport ??= open();
     await (await transport).sendMail({
       to: { name: '', address: email },
       subject: `${code} is your code for ${applicationName}`,

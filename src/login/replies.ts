@@ -44,6 +44,7 @@ export type Form = 'choice' | 'code' | 'script';
 type DeadEnd =
   | Exclude<LoginState['kind'], 'open' | 'answered'>
   | 'no-cookie'
+  | 'stale-form'
   | 'unavailable'
   | 'bad-request'
   | 'not-found';
@@ -68,6 +69,12 @@ const DEAD_ENDS: Record<DeadEnd, { status: number; title: string; advice: string
     status: 403,
     title: 'Your browser did not send our cookie',
     advice: 'Allow cookies for this page. Then go back to the application you came from and sign in again.',
+  },
+  // Of a page from before the browser got the cookie that it has now.
+  'stale-form': {
+    status: 403,
+    title: 'That page was out of date',
+    advice: 'Another page of ours was opened after it. Go back, load the page again, and send it once more.',
   },
   unavailable: {
     status: 503,

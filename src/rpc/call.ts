@@ -19,7 +19,6 @@ export class RpcCall implements Call {
   /** Whether the deadline is the caller's own rather than ours. */
   readonly isDeadlineOfCaller: boolean;
   readonly run: Call['run'];
-  readonly now: Date;
   readonly peer: Peer;
   readonly apiKey: string | undefined;
   readonly adminKey: string | undefined;
@@ -35,6 +34,8 @@ export class RpcCall implements Call {
   code: Code | 'ok' = 'ok';
   /** Why, where the answer does not tell, for the log. */
   reason: string | undefined;
+  readonly #clock: () => Date;
+  #now: Date | undefined;
 
   constructor(
     origin: Origin,
@@ -52,10 +53,16 @@ export class RpcCall implements Call {
     this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
     this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
     this.run = database.within(this.deadline);
-    this.now = clock();
+    this.#clock = clock;
     this.peer = { ipAddress: origin.clientAddress, userAgent: headerOf(origin, 'user-agent') ?? '' };
     this.apiKey = headerOf(origin, 'x-api-key');
     this.adminKey = headerOf(origin, 'x-admin-key');
+  }
+
+  /** When the implementation first asked for the time: the body may have been long in coming. */
+  get now(): Date {
+    this.#now ??= this.#clock();
+    return this.#now;
   }
 }
 

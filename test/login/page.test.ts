@@ -311,7 +311,7 @@ describe('a form that is not the browser’s own', () => {
       };
       const { status, body, location } = await browser.post(action, fields);
       expect({ given, status, location }).toEqual({ given, status: 403, location: undefined });
-      expect(body).toContain('Your browser did not send our cookie');
+      expect(body).toContain('That page was out of date');
     }
   });
 

@@ -21,7 +21,7 @@ export interface User {
   readonly walletAddress: string;
 }
 
-/** Throws `User already exists` when a user has that e-mail address, in whatever case. */
+/** Throws `User already exists` when a user has that e-mail address, in whatever case: `lower` of Postgres tells. */
 export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const user = { id: randomUUID(), ...check(request, rules) };
   const [created] = await run(insertUser, { ...user, createdAt: now });

@@ -24,7 +24,7 @@ const REFRESH_MS = 1_500;
  */
 export class ApiKeys {
   readonly #known = new LRUCache<string, Entry>({ max: 50_000 });
-  readonly #unknown = new LRUCache<string, true>({ max: 50_000, ttl: 60_000 });
+  readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
   readonly #lookUps: OwnerLookUps;
 
   /** Looks keys up with `run`, for as long as that takes: callers share the answer, not their deadlines. */

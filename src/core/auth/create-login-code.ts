@@ -9,11 +9,12 @@ import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { digestLoginCode, generateLoginCode, type LoginCodeKeys } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { networkOf } from './network.ts';
 import { isWithinLimit } from './rate-limit.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const CODES_PER_EMAIL = 5;
-const CODES_PER_CLIENT_ADDRESS = 20;
+const CODES_PER_NETWORK = 20;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
@@ -38,7 +39,7 @@ export async function createLoginCode(
   const { loginIntentId, email } = check(request, rules);
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
   const isAllowed =
-    (await isWithinLimit(call, `login codes asked for from ${browser.address}`, CODES_PER_CLIENT_ADDRESS)) &&
+    (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
     (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
   if (!isAllowed) throw new ServiceError('too-many', 'Too many codes');
 

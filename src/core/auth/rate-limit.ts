@@ -11,19 +11,18 @@ const WINDOW_MS = 60 * 60_000;
  * ahead. Exact, whoever races: the row's lock makes callers take turns.
  */
 export async function isWithinLimit({ run, now }: Call, what: string, limit: number): Promise<boolean> {
-  const id = randomUUID();
-  const [row] = await run(countOne, {
+  const [counted] = await run(countOne, {
     key: hash('sha256', what, 'buffer'),
-    id,
+    id: randomUUID(),
     limit,
     now,
     windowStart: new Date(now.getTime() - WINDOW_MS),
     expiresAt: new Date(now.getTime() + WINDOW_MS),
   });
-  return row?.lastId === id;
+  return counted !== undefined;
 }
 
-const countOne: Statement<{ lastId: string }[]> = (db) => {
+const countOne: Statement<{ key: Buffer }[]> = (db) => {
   const { instants } = rateLimits;
   const now = sql`${sql.param(sql.placeholder('now'), rateLimits.expiresAt)}::timestamptz`;
   const windowStart = sql.param(sql.placeholder('windowStart'), rateLimits.expiresAt);
@@ -40,11 +39,13 @@ const countOne: Statement<{ lastId: string }[]> = (db) => {
     .onConflictDoUpdate({
       target: rateLimits.key,
       set: {
-        instants: sql`case when ${isFree} then ${recent} || ${now} else ${recent} end`,
-        lastId: sql`case when ${isFree} then excluded.last_id else ${rateLimits.lastId} end`,
-        expiresAt: sql`case when ${isFree} then excluded.expires_at else ${rateLimits.expiresAt} end`,
+        instants: sql`${recent} || ${now}`,
+        lastId: sql`excluded.last_id`,
+        expiresAt: sql`excluded.expires_at`,
       },
+      // To be refused writes nothing, however often.
+      setWhere: isFree,
     })
-    .returning({ lastId: rateLimits.lastId })
+    .returning({ key: rateLimits.key })
     .prepare('count_rate_limit');
 };

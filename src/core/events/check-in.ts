@@ -4,6 +4,7 @@ import { checkIns, events } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, line, type Unchecked } from '../validation.ts';
+import { turns } from './turn.ts';
 
 const rules = { eventId: line, attendeeId: line };
 
@@ -39,6 +40,7 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
           eq(events.applicationId, sql.placeholder('applicationId')),
           eq(events.id, sql.placeholder('eventId')),
           isNull(events.deletedAt),
+          turns.shared,
         ),
       )
       .for('share'),

@@ -4,6 +4,7 @@ import { events } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, line, type Unchecked } from '../validation.ts';
+import { turns } from './turn.ts';
 
 const rules = { eventId: line };
 
@@ -29,6 +30,7 @@ const markDeleted: Statement<{ id: string }[]> = (db) =>
         eq(events.applicationId, sql.placeholder('applicationId')),
         eq(events.id, sql.placeholder('eventId')),
         isNull(events.deletedAt),
+        turns.alone,
       ),
     )
     .returning({ id: events.id })

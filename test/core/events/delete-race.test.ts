@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkIn } from '../../../src/core/events/check-in.ts';
 import { deleteEvent } from '../../../src/core/events/delete-event.ts';
 import { HttpPool } from '../../support/http-pool.ts';
@@ -91,6 +91,38 @@ describe('whichever comes first', () => {
       { attendee_id: 'early' },
       { attendee_id: 'slow' },
     ]);
+  });
+
+  test('a delete gets its turn, however many check in without a pause', async () => {
+    await using service = await startTestService({ config: { databaseLanes: 8 } });
+    await using replica = await startTestService({ database: service.database, like: service.config });
+    const { sql } = service.database;
+    const { tenant, events } = await createEvent(service);
+    // They overlap, so that there is always one under way.
+    await sql`
+      create function dawdle() returns trigger language plpgsql as $$
+      begin perform pg_sleep(0.01 + random() * 0.02); return new; end $$`;
+    await sql`create trigger dawdle before insert on check_ins for each row execute function dawdle()`;
+    let isOver = false;
+    let admitted = 0;
+    const turnUp = async (at: TestService, caller: number) => {
+      const { events } = clientsOf(at, tenant);
+      for (let turn = 0; !isOver; turn++) {
+        await events.checkIn({ eventId: 'event', attendeeId: `${caller} ${turn}` }).then(
+          () => admitted++,
+          () => {},
+        );
+      }
+    };
+    const crowd = Array.from({ length: 48 }, (_, caller) => turnUp(caller % 2 ? service : replica, caller));
+    await vi.waitFor(() => expect(admitted).toBeGreaterThan(100), 10_000);
+    const outcome = await events.deleteEvent({ eventId: 'event' }).then(
+      () => 'deleted',
+      (error: Error) => error.message,
+    );
+    isOver = true;
+    await Promise.all(crowd);
+    expect(outcome).toBe('deleted');
   });
 
   test('a check-in that meets a delete waits for it to commit and is refused', async () => {
