@@ -247,10 +247,21 @@ describe('a setting is refused', () => {
   });
 });
 
+test.each([
+  'http://mail.test',
+  'smtp://',
+  'smtps://usher:secret@%SMTP_HOST%',
+  'smtp://mail server.test',
+  'smtp://a%20b',
+  'smtp://mail.test:99999',
+])('a mail server has an SMTP URL, which %s is not', (url) => {
+  const problem = 'Invalid settings: SMTP_URL must be an smtp:// or smtps:// URL';
+  expect(problemsOf({ SMTP_URL: url, MAIL_FROM: 'a@b.test' })).toBe(problem);
+});
+
 describe('settings that belong together are refused', () => {
   test.each([
     [{ SMTP_URL: 'smtp://mail.test' }, 'MAIL_FROM is required with SMTP_URL'],
-    [{ SMTP_URL: 'http://mail.test', MAIL_FROM: 'a@b.test' }, 'SMTP_URL must be an smtp:// or smtps:// URL'],
     [
       { ...complete, LOGIN_METHODS: 'wallet,email' },
       'SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email',

@@ -6,7 +6,7 @@ import type { HttpAdapter, HttpExchange } from '../net/exchange.ts';
 import type { Demo } from './demo.ts';
 
 /** `url` is where the demo application finds Usher. */
-export function createDemoAdapter({ apiKey, state }: Demo, url: string): HttpAdapter {
+export function createDemoAdapter({ apiKey, state }: Pick<Demo, 'apiKey' | 'state'>, url: string): HttpAdapter {
   return async (exchange) => {
     if (exchange.path !== '/demo/callback') return false;
     const answer = new URLSearchParams(exchange.query);

@@ -1,15 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { createDemoAdapter } from '../../src/demo/callback.ts';
+import { openListener } from '../../src/net/listener.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { startTestService } from '../support/service.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const START_TIMEOUT_MS = 25_000;
+
+const GONE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 
 /** `npm start`, as somebody has it in a terminal. */
 interface Terminal {
@@ -155,6 +161,40 @@ describe('npm start, with no settings', () => {
     const { browser, reply } = await signIn(terminal);
     expect((await follow(browser, reply)).heading).toBe('You are signed in');
   }, 30_000);
+
+  it.each([
+    ['was cut short', (file: string) => truncate(file, 20)],
+    ['is of another database', (file: string) => writeFile(file, GONE)],
+  ])(
+    'makes a new demo where what was kept of it %s',
+    async (_, spoil) => {
+      expect(await terminal.close()).toBe(0);
+      await spoil(join(directory, 'data', 'demo.json'));
+      terminal = await startDemo(directory);
+      const { browser, reply } = await signIn(terminal);
+      expect((await follow(browser, reply)).heading).toBe('You are signed in');
+    },
+    30_000,
+  );
+});
+
+it('says so where the demo application cannot reach Usher', async () => {
+  const { host, tls, trustedProxies } = readConfig({}, () => '');
+  const listener = await openListener({ host, port: 0, tls, trustedProxies });
+  const adapter = createDemoAdapter({ apiKey: 'key', state: 'x' }, 'http://127.0.0.1:1');
+  listener.serve(
+    async (exchange) => void (await adapter(exchange)),
+    () => false,
+    () => {},
+  );
+  try {
+    const browser = new LoginBrowser({ url: `http://127.0.0.1:${listener.port}` });
+    const { status, heading, body } = await browser.open('/demo/callback?state=x&authToken=token');
+    expect({ status, heading }).toEqual({ status: 200, heading: 'The exchange failed' });
+    expect(body).toContain('cannot reach Usher');
+  } finally {
+    await listener.close(1_000);
+  }
 });
 
 it('there is no /demo/callback with a database of one’s own', async () => {

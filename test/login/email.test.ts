@@ -398,6 +398,23 @@ describe('how many codes', () => {
     expect((await ask('caller.20@example.com')).alert).toBe('');
   });
 
+  it('and of one network, where the address is of IPv6', async () => {
+    for (let host = 1; host <= 20; host++) {
+      expect((await ask(`ipv6.${host}@example.com`, { address: `2001:db8:0:7::${host}` })).alert).toBe('');
+    }
+    expect((await ask('ipv6.21@example.com', { address: '2001:DB8:0:7:ffff::1' })).alert).toBe(TOO_MANY);
+    expect((await ask('ipv6.21@example.com', { address: '2001:db8:0:8::1' })).alert).toBe('');
+  });
+
+  it('a refusal writes nothing', async () => {
+    const address = randomAddress();
+    for (let count = 0; count < 20; count++) await ask(`writer.${count}@example.com`, { address });
+    const rows = () => service.database.sql`select ctid, * from rate_limits order by key`;
+    const before = await rows();
+    expect((await ask('writer.20@example.com', { address })).alert).toBe(TOO_MANY);
+    expect(await rows()).toEqual(before);
+  });
+
   it('exactly five of thirty at once, whichever replica they come to', async () => {
     await using replica = await stage.startReplica();
     const { email } = await createTestUser(service);
@@ -587,6 +604,23 @@ describe('by a real mail server', () => {
         expect(tookMs).toBeLessThan(2_000);
       }
       await vi.waitFor(() => expect(server.connections).toBe(2), 5_000);
+      // At the end it is waited for a moment.
+      await mail.service.close();
+      expect(mail.log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
+    });
+  });
+
+  it('one that is slow gets the letters even when the service ends', async () => {
+    await using server = await MailServer.start({
+      onAuth: (_credentials, _session, done) => done(null, { user: 'usher' }),
+      onRcptTo: (_address, _session, done) => setTimeout(done, 500),
+    });
+    await withMailService(server.port, async (mail) => {
+      const { email } = await createTestUser(mail.service);
+      await askIn(mail, email);
+      await mail.service.close();
+      expect(server.letters.map(({ to }) => to)).toEqual([[email]]);
+      expect(mail.log()).not.toContain('login code not sent');
     });
   });
 

@@ -245,6 +245,19 @@ describe('the cookie', () => {
     ]);
   });
 
+  it('is Secure over https for the address a code goes to as well', async () => {
+    const { browser, page } = await openPage();
+    const { headers } = await request(service.url, {
+      method: 'POST',
+      path: '/login/email',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: browser.cookie ?? '' },
+      body: new URLSearchParams({ ...formOf(page, '/login/email').fields, email: 'a@b.test' }).toString(),
+    });
+    expect(headers['set-cookie']).toEqual([
+      'usher-email=a%40b.test; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure',
+    ]);
+  });
+
   it('is HttpOnly and SameSite=Lax over http, where there is no HSTS', async () => {
     const { database, config } = service;
     await using plain = await startTestService({
@@ -329,7 +342,9 @@ describe('a form that is not the browser’s own', () => {
     const { browser, page } = await openPage();
     const { email } = await createTestUser(service);
     browser.cookie = undefined;
-    expect((await browser.submit(page, '/login/email', { email })).status).toBe(403);
+    const { status, body } = await browser.submit(page, '/login/email', { email });
+    expect(status).toBe(403);
+    expect(body).toContain('Your browser did not send our cookie');
     expect(mailbox.letters.filter((letter) => letter.email === email)).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE, type TestClock } from '../support/clock.ts';
+import { holdLock } from '../support/lock.ts';
 import { type BegunLogin, beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { type AskedForMessage, LoginStage } from '../support/login-stage.ts';
 import {
@@ -519,6 +520,14 @@ describe('two browsers, or two tabs of one, that race', () => {
     const [row] = await service.database.sql`select user_id from login_intents where id = ${login.loginIntentId}`;
     expect(row?.user_id).toBe(replies[0]?.status === 303 ? first.user.id : second.user.id);
   });
+});
+
+it('who has signed is signed in, even where the message cannot be removed', async () => {
+  const { wallet } = await createWalletUser();
+  await using hasty = await stage.startReplica({ requestTimeoutMs: 1_000 });
+  const asked = await stage.askForMessage(wallet.address, { at: hasty });
+  await using _ = await holdLock(service.database, 'lock wallet_challenges in share mode');
+  expect((await send(asked, wallet.sign(asked.message))).status).toBe(303);
 });
 
 it('a message is gone once it was used', async () => {

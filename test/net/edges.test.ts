@@ -88,6 +88,17 @@ describe('gRPC over HTTP/1.1, which gRPC does not have,', () => {
   });
 });
 
+describe('CONNECT over HTTP/1.1', () => {
+  it('405, with the request ID of the caller', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\nX-Request-Id: of-mine\r\n\r\n');
+    const { status, headers, body } = await connection.reply();
+    expect(status).toBe(405);
+    expect(headers['x-request-id']).toBe('of-mine');
+    expect(JSON.parse(body)).toEqual({ status: false, message: 'Method not allowed' });
+  });
+});
+
 describe('reflection over HTTP/1.1', () => {
   it('505, since a stream both ways needs HTTP/2', async () => {
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
