@@ -11,6 +11,7 @@ import { anyRpc, Eavesdropper, spellingsOf } from './support/eavesdropper.ts';
 import { request } from './support/http.ts';
 import { HttpPool } from './support/http-pool.ts';
 import { holdLock, waitForLockWaiters } from './support/lock.ts';
+import { refuseWrites } from './support/refuse-writes.ts';
 import { ADMIN_KEY, createTenant, type TestService } from './support/service.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 
@@ -411,25 +412,7 @@ async function breakTables({ database: { sql } }: TestService): Promise<void> {
     authToken,
   });
 
-  // The worst that Postgres can do: to quote the whole row wherever an error has room for it.
-  await sql`
-    create function refuse() returns trigger language plpgsql as $$
-    begin
-      raise exception using message = 'no ' || new::text, detail = new::text, hint = new::text,
-        column = 'c', constraint = 'k', table = 't';
-    end $$`;
-  for (const table of [
-    'applications',
-    'api_keys',
-    'users',
-    'login_intents',
-    'sessions',
-    'webhooks',
-    'events',
-    'check_ins',
-  ]) {
-    await sql`create trigger refuse before insert or update on ${sql(table)} for each row execute function refuse()`;
-  }
+  await refuseWrites({ sql });
   await sql`alter table webhooks disable trigger refuse`;
   const garbage = Buffer.from('planted ciphertext, not long enough at all');
   await sql`update webhooks set signing_key = substr(signing_key, 1, 4) || ${garbage}::bytea`;

@@ -3,10 +3,10 @@ import { hash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../src/config.ts';
 import { createApplication } from '../../src/core/admin/create-application.ts';
-import { readUsedKeyIds } from '../../src/core/webhooks/encryption-keys.ts';
+import { readUsedKeyIds, retireKeys } from '../../src/core/webhooks/encryption-keys.ts';
 import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { Eavesdropper } from '../support/eavesdropper.ts';
@@ -16,13 +16,7 @@ import { startLoad } from '../support/load.ts';
 import { runMain } from '../support/process.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 import { startTestService, type TestService, testConfig } from '../support/service.ts';
-import {
-  countByKey,
-  createKeyedDatabase,
-  type KeyedDatabase,
-  type PlantedWebhook,
-  plantWebhooks,
-} from '../support/webhook-rows.ts';
+import { countByKey, createKeyedDatabase, type KeyedDatabase, type PlantedWebhook } from '../support/webhook-rows.ts';
 
 const [OLD, NEW, OTHER] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 const REFUSAL =
@@ -47,6 +41,7 @@ describe('at the start', () => {
   test('the refusal is all that the process writes, and its exit code is 1', async () => {
     await using database = await createKeyedDatabase(OLD, 1);
     const directory = await mkdtemp(join(tmpdir(), 'usher-keys-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
     const file = async (name: string, text: string) => {
       await writeFile(join(directory, name), text);
       return join(directory, name);
@@ -62,7 +57,6 @@ describe('at the start', () => {
       ENCRYPTION_KEY_FILE: await file('key', OTHER.toString('base64')),
     };
     const { exitCode, stdout, stderr } = await runMain({ env });
-    await rm(directory, { recursive: true });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^usher: The encryption keys do not fit the database: .*\n$/);
     expect(stderr).not.toContain(OTHER.toString('base64'));
@@ -150,13 +144,24 @@ describe('a key that is not the first', () => {
   });
 
   test('and came into use only after the start is left alone: it is the next one', async () => {
+    await using database = await createKeyedDatabase(NEW, 5);
+    await using recording = new RecordingDatabase(database.url);
+    const told: string[] = [];
+    await retireKeys(recording, new SigningKeyCipher([OLD, NEW]), new Set(), {
+      signal: AbortSignal.timeout(5_000),
+      tell: (keyId, state) => told.push(`${keyId} ${state}`),
+      onError: (error) => told.push(String(error)),
+    });
+    expect(told).toEqual([`${idOf(NEW)} is not in use`]);
+    expect(recording.sent).toEqual([]);
+  });
+
+  test('and is in no use at the start is told to be so', async () => {
     await using database = await createKeyedDatabase(OLD, 0);
     const log = new Eavesdropper();
     await using _ = await log.start({ database, config: withKeys(database, [OLD, NEW]) });
-    const place = { applicationId: database.applicationId, ownerId: database.ownerId };
-    await plantWebhooks(database.sql, new SigningKeyCipher([NEW]), { ...place, count: 5 });
-    await expect.poll(() => log.parsed.map(({ msg }) => msg)).toContain('encryption key is not in use');
-    expect(await countByKey(database)).toEqual({ [idOf(NEW)]: 5 });
+    const told = () => log.parsed.filter(({ keyId }) => keyId === idOf(NEW)).map(({ msg }) => msg);
+    await expect.poll(told).toEqual(['encryption key is not in use']);
   });
 
   test('stays in use by what cannot be decrypted, and that is told, and all else is encrypted anew', async () => {

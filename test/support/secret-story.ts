@@ -6,9 +6,9 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import type { TestDatabase } from './database.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import { wrongCode } from './mailbox.ts';
+import { refuseWrites } from './refuse-writes.ts';
 import type { Surroundings } from './secret-process.ts';
 import { ADMIN_KEY } from './service.ts';
 import { Wallet } from './wallet.ts';
@@ -67,8 +67,8 @@ export async function tellStory(around: Surroundings, witness: Witness): Promise
 
   let webhookId = '';
   let authToken = '';
-  const everyRpc = async (allowed: boolean) => {
-    const told = (...names: string[]) => (allowed ? names : []);
+  const everyRpc = async ({ canWrite }: { canWrite: boolean }) => {
+    const written = (...names: string[]) => (canWrite ? names : []);
     for (const wire of WIRES) {
       const fields = {
         clientId: application.clientId,
@@ -77,12 +77,12 @@ export async function tellStory(around: Surroundings, witness: Witness): Promise
       };
       const calls: [DescMethodUnary, JsonObject, string[]][] = [
         [generateAuthUrl, fields, []],
-        [exchangeToken, { authToken }, told(...PERSON)],
+        [exchangeToken, { authToken }, written(...PERSON)],
         [exchangeToken, { authToken: `${authToken.slice(0, -4)}AAAA` }, []],
-        [getWebhook, { webhookId }, told('signing key', 'e-mail', 'name')],
+        [getWebhook, { webhookId }, ['signing key', 'e-mail', 'name']],
         [getWebhook, { webhookId: apiKey }, []],
-        [createEvent, { eventId: `event-${wire.name}`, name: person.name }, told('name')],
-        [checkIn, { eventId: `event-${wire.name}`, attendeeId: person.email }, told('e-mail')],
+        [createEvent, { eventId: `event-${wire.name}`, name: person.name }, written('name')],
+        [checkIn, { eventId: `event-${wire.name}`, attendeeId: person.email }, written('e-mail')],
         [deleteEvent, { eventId: `event-${wire.name}` }, []],
         [deleteEvent, { eventId: authToken }, []],
       ];
@@ -116,7 +116,7 @@ export async function tellStory(around: Surroundings, witness: Witness): Promise
   };
   webhookId = await newWebhook();
   authToken = await logIn();
-  await everyRpc(true);
+  await everyRpc({ canWrite: true });
   await logInOnPage(around, witness, { person, wallet, beginLogin });
 
   mail.refuse();
@@ -125,8 +125,8 @@ export async function tellStory(around: Surroundings, witness: Witness): Promise
   lookAtPage(witness, 'a page without mail', await browser.submit(page, '/login/email', { email: person.email }), [
     'e-mail',
   ]);
-  await breakTables(database);
-  await everyRpc(true);
+  await refuseWrites(database);
+  await everyRpc({ canWrite: false });
   await admin(ADMIN.createUser, { ...person, email: `x${person.email}` });
   for (const mode of ['reset', 'refuse', 'freeze'] as const) {
     await proxy.setMode(mode);
@@ -171,17 +171,4 @@ async function logInOnPage({ url, mail }: Surroundings, witness: Witness, { pers
 
 function lookAtPage(witness: Witness, where: string, { status, headers, body }: LoginPage, allowed: readonly string[]) {
   witness.lookAt(where, { status, headers, body: Buffer.from(body), trailers: {} }, allowed);
-}
-
-/** Postgres quotes whole rows wherever an error has room for it. */
-async function breakTables({ sql }: TestDatabase): Promise<void> {
-  await sql`
-    create function refuse() returns trigger language plpgsql as $$
-    begin
-      raise exception using message = 'no ' || new::text, detail = new::text, hint = new::text,
-        column = 'c', constraint = 'k', table = 't';
-    end $$`;
-  for (const table of ['users', 'login_intents', 'sessions', 'webhooks', 'events', 'check_ins']) {
-    await sql`create trigger refuse before insert or update on ${sql(table)} for each row execute function refuse()`;
-  }
 }
