@@ -1,6 +1,6 @@
 /** Settings from the environment, checked all at once. */
 import type { BlockList } from 'node:net';
-import type { LoginMethod } from './login/pages.ts';
+import { LOGIN_METHODS, type LoginMethod } from './login/method.ts';
 import { parseTrustedProxies } from './net/client-address.ts';
 import {
   integerBetween,
@@ -20,7 +20,7 @@ export interface Config {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Undefined: the host, or localhost where that is a loopback or any address, and the port, once it is known. */
+  /** Undefined: the host, or localhost where that is a loopback or the unspecified address, and the port, once it is known. */
   readonly publicUrl: string | undefined;
   /** Undefined: the login page of Usher itself, `/login` below the public URL. */
   readonly authPageUrl: string | undefined;
@@ -120,7 +120,7 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
     port: read('PORT', integerBetween(0, 65_535)) ?? 8080,
     publicUrl: read('PUBLIC_URL', parsePublicUrl),
     authPageUrl: read('AUTH_PAGE_URL', parseForeignUrl),
-    loginMethods: loginMethods ?? (canMail ? ['wallet', 'email'] : ['wallet']),
+    loginMethods: loginMethods ?? (canMail ? LOGIN_METHODS : ['wallet']),
     smtp: smtpUrl && env.MAIL_FROM ? { url: smtpUrl, from: env.MAIL_FROM } : undefined,
     authIssuer: env.AUTH_ISSUER && jwksUrl ? { issuer: env.AUTH_ISSUER, jwksUrl } : undefined,
     databaseUrl,

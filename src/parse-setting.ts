@@ -2,7 +2,7 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { BlockList } from 'node:net';
-import type { LoginMethod } from './login/pages.ts';
+import { LOGIN_METHODS, type LoginMethod } from './login/method.ts';
 import { parseTrustedProxies } from './net/client-address.ts';
 
 export function readText(path: string, readFile: (path: string) => string): string {
@@ -47,7 +47,7 @@ export function parseLoginMethods(text: string): LoginMethod[] {
 }
 
 function isLoginMethod(text: string): text is LoginMethod {
-  return text === 'wallet' || text === 'email';
+  return LOGIN_METHODS.some((method) => method === text);
 }
 
 function parseWebUrl(text: string): URL {

@@ -1,8 +1,9 @@
 /** The secrets Usher keeps: what their files hold, and making them where Usher runs on its own Postgres. */
-import { createPrivateKey, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
+import { keepFile } from './keep-file.ts';
 
 export interface Secrets {
   readonly adminKey: string;
@@ -87,18 +88,9 @@ function generateEncryptionKey(): string {
 
 /** The secret in the file, which is made where there is none. */
 async function keep<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
-  const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
+  const text = await keepFile(file, () => `${generate()}\n`);
   try {
-    // Whole at once, and only where there is none.
-    await link(draft, file);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  } finally {
-    await unlink(draft);
-  }
-  try {
-    return parse(await readFile(file, 'utf8'));
+    return parse(text);
   } catch (error) {
     throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
   }

@@ -19,12 +19,17 @@ import { Outbox } from './login/outbox.ts';
 import { sendFailure } from './net/envelope.ts';
 import type { HttpAdapter, HttpHandler } from './net/exchange.ts';
 import { openListener } from './net/listener.ts';
-import { createRestAdapter, type RestAdapter } from './rest/adapter.ts';
+import { createRestAdapter } from './rest/adapter.ts';
 import { createOperationsAdapter } from './rest/operations.ts';
 import { createRpcAdapter } from './rpc/adapter.ts';
 import { Admission } from './rpc/admission.ts';
 import { createGrpcLane } from './rpc/grpc-lane.ts';
 import { createServices } from './rpc/services.ts';
+
+/** How long the first statements may take. */
+const START_TIMEOUT_MS = 10_000;
+/** How long Postgres may take to show that it is there. */
+const PING_TIMEOUT_MS = 1_000;
 
 export interface Service {
   /** How this machine reaches the service. */
@@ -80,6 +85,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const tokens = await AuthTokens.create(publicUrl, secrets.signingKeys, external);
   const ownPageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? ownPageUrl;
+  const hasOwnPage = config.authPageUrl === undefined;
   const services = createServices({
     adminKey: secrets.adminKey,
     admission: new Admission(config.requestTimeoutMs),
@@ -99,7 +105,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     createRpcAdapter(services, environment, logger),
     createOperationsAdapter(tokens.publicJwks, isReady),
   ];
-  if (!config.authPageUrl) {
+  if (hasOwnPage) {
     const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
     const methods = config.loginMethods;
     adapters.push(
@@ -109,23 +115,23 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   let { demo } = overrides;
   if (isEmbedded) {
     const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
-    const hasOwnPage = !config.authPageUrl;
     demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, hasOwnPage, tokens, cipher });
     adapters.push(createDemoAdapter(demo, url));
   }
 
+  const { signal } = drain;
   const housekept = keepHouse(database, {
     clock,
-    signal: drain.signal,
+    signal,
     onError: (error) => logger.warn({ err: error }, 'housekeeping failed'),
   });
   const retired = retireKeys(database, cipher, usedKeyIds, {
-    signal: drain.signal,
+    signal,
     tell: (keyId, state) => logger.info({ keyId }, `encryption key ${state}`),
     onError: (error) => logger.warn({ err: error }, 'encrypting anew failed'),
   });
   background.push(housekept, retired);
-  // First of all, and with nothing to wait for.
+  // The first to end: readiness fails, and work in the background stops, before the listener closes.
   starting.defer(() => drain.abort());
 
   listener.serve(
@@ -139,11 +145,6 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   return { url, demo, close: () => started.disposeAsync() };
 }
 
-/** How long the first statements may take. */
-const START_TIMEOUT_MS = 10_000;
-/** How long Postgres may take to show that it is there. */
-const PING_TIMEOUT_MS = 1_000;
-
 function urlOf({ host, tls }: Config, port: number): string {
   const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);
   const name = isLocal ? 'localhost' : host.includes(':') ? `[${host}]` : host;
@@ -151,7 +152,7 @@ function urlOf({ host, tls }: Config, port: number): string {
 }
 
 /** Who answers what: all below `/api` is REST's, and the rest goes to the first adapter that knows the path. */
-function createHandler(rest: RestAdapter, adapters: readonly HttpAdapter[]): HttpHandler {
+function createHandler(rest: HttpHandler, adapters: readonly HttpAdapter[]): HttpHandler {
   return async (exchange) => {
     if (exchange.path === '/api' || exchange.path.startsWith('/api/')) return rest(exchange);
     for (const answer of adapters) if (await answer(exchange)) return;

@@ -31,6 +31,7 @@ const FLOORS = [
   ['rpc'],
   ['net', 'core', 'secrets', 'log'],
   ['db'],
+  ['keep-file'],
 ];
 
 describe('the house', () => {

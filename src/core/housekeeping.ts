@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../db/database.ts';
 import { loginCodes, rateLimits, walletChallenges } from '../db/login-schema.ts';
-import { loginIntents, sessions } from '../db/schema.ts';
+import { instantPlaceholder, loginIntents, sessions } from '../db/schema.ts';
 import { pause } from './pause.ts';
 
 const INTERVAL_MS = 60_000;
@@ -69,11 +69,11 @@ export async function sweep(database: Pick<Database, 'run'>, now: Date, signal?:
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
 function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Batch[]> {
   const { expiresAt } = table;
-  const instant = (name: string) => sql.param(sql.placeholder(name), expiresAt);
   // So that any plan reads just a batch: the limit is part of the text, the rows are found by where they are, and the
   // lower bound is written as a row, since for a range between two parameters Postgres expects next to nothing.
   const expired = sql`
-    select ctid from ${table} where (${expiresAt}, 0) >= (${instant('since')}, 0) and ${expiresAt} < ${instant('before')}
+    select ctid from ${table}
+    where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
     const removed = db

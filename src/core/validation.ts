@@ -110,7 +110,7 @@ export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: numbe
   };
 }
 
-/** The rule, or nothing at all. */
+/** Null for what is not given; all else, null included, must pass the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | null> {
   return (value) => (value === undefined ? null : rule(value));
 }

@@ -5,12 +5,13 @@
 import { type ChildProcess, execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { keepFile } from '../keep-file.ts';
 import { isRunning, spawnWithLifeline, stop } from './lifeline.ts';
 
 export interface EmbeddedPostgres {
@@ -38,7 +39,7 @@ const NOBODY = 65_534;
 export async function startEmbeddedPostgres(directory: string, { durable = true } = {}): Promise<EmbeddedPostgres> {
   const binaries = await findBinaries();
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const password = await readOrCreatePassword(join(directory, 'postgres-password'));
+  const password = await keepFile(join(directory, 'postgres-password'), () => randomBytes(24).toString('base64url'));
   const cluster = join(directory, 'postgres');
   if (!(await exists(cluster))) await createCluster(binaries, directory, cluster);
 
@@ -145,11 +146,6 @@ async function answers(server: ChildProcess, url: string, startBy: number): Prom
     }
   }
   return false;
-}
-
-async function readOrCreatePassword(file: string): Promise<string> {
-  if (!(await exists(file))) await writeFile(file, randomBytes(24).toString('base64url'), { mode: 0o600 });
-  return readFile(file, 'utf8');
 }
 
 async function findFreePort(): Promise<number> {

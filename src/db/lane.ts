@@ -18,8 +18,13 @@ import {
 
 /** Postgres cannot be reached, did not answer in time, or refuses work for now. Worth a retry. */
 export class DatabaseUnavailableError extends Error {
-  constructor(cause: unknown) {
-    super('The database is unavailable', { cause });
+  /** For the log: a code, or words of ours; nothing of a caller's. */
+  readonly reason: string;
+
+  constructor(why: string | Error) {
+    const reason = typeof why === 'string' ? why : 'code' in why ? String(why.code) : why.message;
+    super(`The database is unavailable: ${reason}`, typeof why === 'string' ? undefined : { cause: why });
+    this.reason = reason;
   }
 }
 
@@ -36,7 +41,7 @@ export const TICK_MS = 20;
  */
 const STUCK_TICKS = 4;
 
-/** How long a lane whose connection failed answers at once instead of connecting again. */
+/** How long a lane whose connection failed refuses statements at once instead of connecting again. */
 const REST_MS = 400;
 
 /** How soon after a failed connection of one lane another may connect again. */
@@ -46,7 +51,7 @@ const SPACING_MS = 125;
 export class Recovery {
   #nextAt = 0;
 
-  /** The instant at which who asks may try again. */
+  /** The instant, in milliseconds of `performance.now()`, at which who asks may try again. */
   reserve(): number {
     this.#nextAt = Math.max(performance.now() + REST_MS, this.#nextAt + SPACING_MS);
     return this.#nextAt;
@@ -175,14 +180,14 @@ export class Lane {
 }
 
 /** Whether the connection is lost or cannot be trusted any more. */
-function isConnectionFault(error: unknown): boolean {
+function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
   if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006|53300)/.test(error.code);
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 
 /** Whether Postgres may be well but would not do this now: a lock, a deadlock, a deadline, no room. */
-function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
   return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
 }

@@ -22,6 +22,11 @@ export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 /** An instant in whole milliseconds: what an answer shows is exactly what is stored. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
 
+/** A placeholder for a Date, for where Drizzle does not see by the column beside it how to write one. */
+export function instantPlaceholder(name: string): SQL {
+  return sql`${sql.param(sql.placeholder(name), applications.createdAt)}`;
+}
+
 export const applications = pgTable(
   'applications',
   {

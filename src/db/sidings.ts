@@ -10,8 +10,8 @@ import { sql } from 'drizzle-orm';
 import type { Deadline, Parameters, Statement } from './connection.ts';
 import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING } from './lane.ts';
 
-/** How many lanes may be on sidings at once, where there are not more lanes than that. */
-const MIN_SIDINGS = 8;
+/** How many lanes may be on sidings at once; as many as there are lanes, where those are more. */
+const MIN_CAPACITY = 8;
 
 /** How many statements may be waited for on a siding; more are unavailable at once. */
 const MAX_WAITING = 64;
@@ -70,18 +70,16 @@ export class Sidings {
 
   async #look(now: number, lanes: readonly Lane[]): Promise<void> {
     const stuck = lanes.filter((lane) => lane.isStuck);
-    const room = Math.max(0, Math.max(MIN_SIDINGS, lanes.length) - this.#held.size - this.#leaving.size);
-    const inTheWay = [...this.#held.values(), ...this.#leaving, ...stuck.slice(room)].filter((lane) => lane.isBlocked);
-    if (stuck.length > room) inTheWay.push(...this.#leaving);
-    if (stuck.length === 0 && inTheWay.length === 0) return;
+    const room = Math.max(0, Math.max(MIN_CAPACITY, lanes.length) - this.#held.size - this.#leaving.size);
+    const toCancel = this.#toCancel(stuck, room);
+    if (stuck.length === 0 && toCancel.length === 0) return;
 
     this.#isLooking = true;
     const seen = stuck.map((lane) => ({ lane, name: lane.name, underWay: lane.underWay }));
-    for (const lane of inTheWay) lane.expectCancel();
-    const names = [...stuck, ...inTheWay].map(({ name }) => name).join();
-    const toCancel = inTheWay.map(({ name }) => name).join();
+    for (const lane of toCancel) lane.expectCancel();
+    const parameters = { names: namesOf([...stuck, ...toCancel]), toCancel: namesOf(toCancel) };
     try {
-      const waiting = await this.#lookout.run(selectWaiting, { names, toCancel }, now + LOOK_TIMEOUT_MS);
+      const waiting = await this.#lookout.run(cancelAndSelectWaiting, parameters, now + LOOK_TIMEOUT_MS);
       for (const { lane, name, underWay } of seen.slice(0, room)) {
         const isWaiting = waiting.some((row) => row.name === name);
         if (isWaiting && underWay && lane.underWay === underWay) this.#setAside(lane, underWay.statement);
@@ -91,6 +89,13 @@ export class Sidings {
     } finally {
       this.#isLooking = false;
     }
+  }
+
+  /** Lanes in the way of other statements; with too little room for the stuck ones, all that are leaving. */
+  #toCancel(stuck: readonly Lane[], room: number): Lane[] {
+    const isCrowded = stuck.length > room;
+    const blocked = [...this.#held.values(), ...stuck.slice(room)].filter((lane) => lane.isBlocked);
+    return [...blocked, ...[...this.#leaving].filter((lane) => isCrowded || lane.isBlocked)];
   }
 
   #setAside(lane: Lane, statement: Statement<unknown>): void {
@@ -113,8 +118,12 @@ export class Sidings {
 
 const selectOne: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('ping');
 
-/** Those of the connections that wait for a lock; of them, those to be cancelled are. */
-const selectWaiting: Statement<{ name: string }[]> = (db) => {
+function namesOf(lanes: readonly Lane[]): string {
+  return lanes.map(({ name }) => name).join();
+}
+
+/** Returns those of `names` that wait for a lock, having cancelled the statements of those of `toCancel` that do. */
+const cancelAndSelectWaiting: Statement<{ name: string }[]> = (db) => {
   const isToCancel = sql`application_name = any(string_to_array(${sql.placeholder('toCancel')}::text, ','))`;
   return db
     .select({

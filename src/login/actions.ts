@@ -1,18 +1,38 @@
 /** What a browser can do on the login page, a row each, and the forms it is shown. */
+import type { Logger } from 'pino';
+import type { AuthTokens } from '../core/auth/auth-tokens.ts';
 import { cancelLogin } from '../core/auth/cancel-login.ts';
 import { createLoginCode } from '../core/auth/create-login-code.ts';
 import { createWalletChallenge } from '../core/auth/create-wallet-challenge.ts';
-import { openLogin } from '../core/auth/open-login.ts';
+import { findLoginState } from '../core/auth/find-login-state.ts';
+import type { LoginCodeKeys } from '../core/auth/login-code.ts';
 import { redeemLoginCode } from '../core/auth/redeem-login-code.ts';
 import { redeemWalletSignature } from '../core/auth/redeem-wallet-signature.ts';
 import type { Call } from '../core/call.ts';
 import type { ServiceError } from '../core/errors.ts';
 import { UUID } from '../core/validation.ts';
+import type { Database } from '../db/database.ts';
 import type { HttpExchange } from '../net/exchange.ts';
-import type { LoginParts } from './adapter.ts';
+import { alertFor, problemOf } from './alerts.ts';
 import { type KnownBrowser, rememberEmail, rememberedEmail } from './browser-cookie.ts';
-import { type LoginMethod, renderChoice, renderCode } from './pages.ts';
+import type { LoginMethod } from './method.ts';
+import type { Outbox } from './outbox.ts';
+import { renderChoice, renderCode } from './pages.ts';
 import { adviceOf, type Form, sendDeadEnd, sendPage, sendRedirect, sendScriptReply } from './replies.ts';
+
+/** What the page is made with. */
+export interface LoginParts {
+  readonly clock: () => Date;
+  readonly codeKeys: LoginCodeKeys;
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly methods: readonly LoginMethod[];
+  readonly outbox: Outbox;
+  /** Where the world finds the page; its path here is `/login`. */
+  readonly pageUrl: string;
+  readonly requestTimeoutMs: number;
+  readonly tokens: AuthTokens;
+}
 
 export interface Fields {
   readonly loginIntentId: string;
@@ -86,7 +106,7 @@ async function cancel({ call, parts, fields, exchange }: Visit): Promise<void> {
 
 /** Shows the form, or, where the intent is not open any more, that; who completed it gets the redirect again. */
 async function showForm({ exchange, call, browser, fields, parts }: Visit, form: 'choice' | 'code'): Promise<void> {
-  const state = await openLogin(call, parts.tokens, browser, fields.loginIntentId);
+  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
     sendRedirect(exchange, state.redirectUrl);
   } else if (state.kind !== 'open') {
@@ -98,7 +118,7 @@ async function showForm({ exchange, call, browser, fields, parts }: Visit, form:
       applicationName: state.applicationName,
       methods: parts.methods,
       email: rememberedEmail(exchange),
-      alert: ALERTS.get(fields.problem) ?? '',
+      alert: alertFor(fields.problem),
     };
     const render = form === 'code' && view.email ? renderCode : renderChoice;
     sendPage(exchange, 200, (nonce) => render(context, view, nonce));
@@ -108,16 +128,15 @@ async function showForm({ exchange, call, browser, fields, parts }: Visit, form:
 /** Says what went wrong with a form: on its page, or to the script of the page. */
 export async function answerProblem(visit: Visit, form: Form, error: ServiceError): Promise<void> {
   const { exchange, call, browser, fields, parts } = visit;
-  const field = error.violations.find((violation) => ALERTS.has(violation.field))?.field;
-  const problem = field ?? (ALERTS.has(error.message) ? error.message : OTHER_PROBLEM);
+  const problem = problemOf(error);
   if (form !== 'script') {
     sendBack(visit, form, problem);
     return;
   }
-  const state = await openLogin(call, parts.tokens, browser, fields.loginIntentId);
+  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') sendScriptReply(exchange, 200, { redirectUrl: state.redirectUrl });
   else if (state.kind !== 'open') sendScriptReply(exchange, 400, { error: adviceOf(state.kind) });
-  else sendScriptReply(exchange, error.kind === 'too-many' ? 429 : 400, { error: ALERTS.get(problem) ?? '' });
+  else sendScriptReply(exchange, error.kind === 'too-many' ? 429 : 400, { error: alertFor(problem) });
 }
 
 /** From a form to a page, which can be loaded again, and come back to, without sending the form once more. */
@@ -131,20 +150,3 @@ function sendBack({ exchange, browser, fields, parts }: Visit, form: 'choice' | 
   const page = `${new URL(parts.pageUrl).pathname}${form === 'code' ? '/code' : ''}`;
   sendRedirect(exchange, `${page}?${query}`);
 }
-
-const OTHER_PROBLEM = 'Other';
-
-/** What to tell a person, by the message of the error, or by the field that is wrong. */
-const ALERTS: ReadonlyMap<string, string> = new Map([
-  ['email', 'Please enter an e-mail address, such as ada@example.com.'],
-  ['code', 'Please enter the six digits from the e-mail.'],
-  ['address', 'Your wallet did not tell its address. Please try again.'],
-  ['signature', 'Your wallet did not sign. Please try again.'],
-  ['Too many codes', 'Too many codes have been asked for. Please try again in an hour.'],
-  ['Too many challenges', 'Your wallet has been asked too often. Go back to the application and sign in again.'],
-  ['Wrong code', 'That is not the code we sent. Please check it and try again.'],
-  ['Code no longer valid', 'This code is not valid any more. Please send a new one.'],
-  ['Invalid signature', 'The signature does not match. Please try again.'],
-  ['Unknown wallet', 'No account has this wallet. Please use another one, or your e-mail address.'],
-  [OTHER_PROBLEM, 'That did not work. Please try again.'],
-]);

@@ -1,34 +1,18 @@
 /** The login page over HTTP: takes forms to verbs, and what the verbs say to pages and redirects. */
 import type { Logger } from 'pino';
-import type { AuthTokens } from '../core/auth/auth-tokens.ts';
-import type { LoginCodeKeys } from '../core/auth/login-code.ts';
 import { ServiceError } from '../core/errors.ts';
-import { type Database, DatabaseUnavailableError, type Deadline } from '../db/database.ts';
+import { DatabaseUnavailableError, type Deadline } from '../db/database.ts';
 import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { HttpError, readBody } from '../net/read-body.ts';
-import { ACTIONS, type Action, answerProblem, type Fields, type Visit } from './actions.ts';
+import { ACTIONS, type Action, answerProblem, type Fields, type LoginParts, type Visit } from './actions.ts';
 import { isOwnForm, type KnownBrowser, recogniseBrowser } from './browser-cookie.ts';
-import type { Outbox } from './outbox.ts';
-import type { LoginMethod } from './pages.ts';
+import type { LoginMethod } from './method.ts';
 import { refuse, sendDeadEnd } from './replies.ts';
-
-export interface LoginParts {
-  readonly clock: () => Date;
-  readonly codeKeys: LoginCodeKeys;
-  readonly database: Database;
-  readonly logger: Logger;
-  readonly methods: readonly LoginMethod[];
-  readonly outbox: Outbox;
-  /** Where the world finds the page; its path here is `/login`. */
-  readonly pageUrl: string;
-  readonly requestTimeoutMs: number;
-  readonly tokens: AuthTokens;
-}
 
 const MAX_FORM_BYTES = 8_192;
 
-/** More visits than these are not let in at a time: applications' calls wait for the same connections to Postgres. */
-const MOST_VISITS = 100;
+/** More visits are not let in at a time: applications' calls wait for the same connections to Postgres. */
+const MAX_VISITS = 100;
 
 export function createLoginAdapter(parts: LoginParts): HttpAdapter {
   const visits = { underWay: 0 };
@@ -62,7 +46,7 @@ async function serve(
   parts: LoginParts,
   visits: { underWay: number },
 ): Promise<void> {
-  const deadline = performance.now() + parts.requestTimeoutMs;
+  const deadline = exchange.receivedAt + parts.requestTimeoutMs;
   try {
     const fields = await readForm(action, exchange, deadline);
     if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
@@ -71,7 +55,7 @@ async function serve(
     }
     const call = { run: parts.database.within(deadline), now: parts.clock() };
     // Who is still sending the form takes nobody's place.
-    if (visits.underWay >= MOST_VISITS) {
+    if (visits.underWay >= MAX_VISITS) {
       refuse(action.form, exchange, 'unavailable');
       return;
     }
@@ -123,10 +107,9 @@ async function readForm(action: Action, { request, query }: HttpExchange, deadli
 }
 
 /** A line per request; it names no field of the form. */
-function logWhenDone(logger: Logger, { request, response, path, requestId }: HttpExchange): void {
-  const startedAt = performance.now();
+function logWhenDone(logger: Logger, { request, response, path, requestId, receivedAt }: HttpExchange): void {
   response.once('close', () => {
-    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
+    const durationMs = Math.round((performance.now() - receivedAt) * 100) / 100;
     logger.info(
       { requestId, protocol: 'login', method: `${request.method} ${path}`, status: response.statusCode, durationMs },
       'call',

@@ -60,6 +60,7 @@ export function rememberEmail({ response }: HttpExchange, { isSecure }: KnownBro
   );
 }
 
+/** Empty where there is none. */
 export function rememberedEmail(exchange: HttpExchange): string {
   try {
     return decodeURIComponent(readCookie(exchange, EMAIL_COOKIE) ?? '');

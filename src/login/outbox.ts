@@ -26,7 +26,7 @@ export class Outbox {
 
   /** Waits for letters on their way. */
   async close(): Promise<void> {
-    await Promise.race([Promise.all(this.#underWay.keys()), pause(PATIENCE_MS, undefined)]);
+    await Promise.race([Promise.all(this.#underWay.keys()), pause(PATIENCE_MS)]);
     for (const requestId of this.#underWay.values()) this.#tell(requestId, { code: 'shutdown' });
   }
 

@@ -1,8 +1,7 @@
 /** The login page in each of its states: one document, its style and script within it. */
 import { readFileSync } from 'node:fs';
 import { Html, html } from './html.ts';
-
-export type LoginMethod = 'wallet' | 'email';
+import type { LoginMethod } from './method.ts';
 
 /** What every form on a page sends along. */
 export interface FormContext {

@@ -9,7 +9,7 @@ export const PATIENCE_MS = 7_000;
 /** How long a connection may be of no use between requests. */
 const KEEP_ALIVE_MS = 60_000;
 /** As many connections may lie idle for that long; with more, all of them have no longer than anyone else. */
-const ROOM = 256;
+const MAX_UNCROWDED = 256;
 /** What is announced to clients is less by this, so that they are not the ones who are late. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
@@ -126,7 +126,7 @@ export class Connections {
   sweep(): number {
     const now = performance.now();
     // Once they are too many, all that are idle go: not only as many as are too many.
-    if (this.#all.size > ROOM) this.#crowdedUntil = now + KEEP_ALIVE_MS;
+    if (this.#all.size > MAX_UNCROWDED) this.#crowdedUntil = now + KEEP_ALIVE_MS;
     const keepAliveMs = now < this.#crowdedUntil ? PATIENCE_MS : KEEP_ALIVE_MS;
     for (const connection of this.#all) connection.sweep(now, keepAliveMs);
     return keepAliveMs - KEEP_ALIVE_MARGIN_MS;

@@ -81,12 +81,17 @@ function hasOneHost(rawHeaders: readonly string[]): boolean {
   return count <= 1;
 }
 
+/** The most bytes of headers in a request, as `headerBytesOf` has it. */
+export const MAX_HEADER_BYTES = 16_384;
+
+/** Names and values, without what is between them. */
 export function headerBytesOf(rawHeaders: readonly string[]): number {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
 }
 
+/** By its name in lower case; undefined where it is missing or a list. */
 export function headerOf({ headers }: Pick<Origin, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;

@@ -10,12 +10,9 @@ import {
 } from 'node:http2';
 import type { BlockList, Socket } from 'node:net';
 import { type Connection, MAX_REQUESTS, PATIENCE_MS, SWEEP_MS } from './connections.ts';
-import { hasValidAuthority, headerBytesOf, originOf, type StreamHandler } from './exchange.ts';
+import { hasValidAuthority, headerBytesOf, MAX_HEADER_BYTES, originOf, type StreamHandler } from './exchange.ts';
 import { replaceStreamMap } from './stream-map.ts';
 import type { Turns } from './turns.ts';
-
-/** Node keeps to it by itself over HTTP/1.1 only. */
-export const MAX_HEADER_BYTES = 16_384;
 
 const OPTIONS = {
   // Headers beyond this limit are a reset; those between it and ours get an answer.

@@ -4,32 +4,32 @@
  * envelope.
  */
 import { once } from 'node:events';
-import { createServer as createHttpServer, type Server, type ServerOptions, ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { ServerResponse } from 'node:http';
 import { type BlockList, Server as NetServer, type Socket } from 'node:net';
 import { chooseProtocol } from './choose-protocol.ts';
-import { Connections, PATIENCE_MS, SWEEP_MS } from './connections.ts';
-import { answerUnparsable, rawFailure, sendFailure } from './envelope.ts';
+import { Connections, SWEEP_MS } from './connections.ts';
+import { sendFailure } from './envelope.ts';
 import {
   createExchange,
   type HttpExchange,
   type HttpHandler,
   hasValidAuthority,
   headerBytesOf,
+  MAX_HEADER_BYTES,
   type NodeRequest,
   type NodeResponse,
-  requestIdOf,
   type StreamHandler,
 } from './exchange.ts';
-import { createHttp2Server, endUnreadStream, MAX_HEADER_BYTES, offerStreams } from './http2-server.ts';
+import { createHttp1Server, type TlsOptions } from './http1-server.ts';
+import { createHttp2Server, endUnreadStream, offerStreams } from './http2-server.ts';
 import { Turns } from './turns.ts';
 
 export interface ListenerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** PEM; without it the listener is cleartext. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Without it the listener is cleartext. */
+  readonly tls: TlsOptions | undefined;
   readonly trustedProxies: BlockList;
 }
 
@@ -41,38 +41,17 @@ export interface Listener {
   close(timeoutMs: number): Promise<void>;
 }
 
-/** How long a client of TLS may take to say so. */
-const HANDSHAKE_TIMEOUT_MS = 5_000;
-
 /** How many connections may wait to be accepted; one that comes on top of them waits for seconds, and then for more. */
 const BACKLOG = 4_096;
 
 /** How long requests that were sent before their client knew that we are closing may take to get here. */
 const CLOSING_GRACE_MS = 500;
 
-const HTTP1_OPTIONS = {
-  headersTimeout: PATIENCE_MS,
-  requestTimeout: PATIENCE_MS,
-  connectionsCheckingInterval: SWEEP_MS,
-  // A missing Host is ours to answer.
-  requireHostHeader: false,
-} satisfies ServerOptions;
-
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openListener({ host, port, tls, trustedProxies }: ListenerOptions): Promise<Listener> {
+  const connections = new Connections();
+  const { server: http1, connected, accept: acceptHttp1 } = createHttp1Server(tls, connections);
   const http2 = createHttp2Server();
-  // The server that listens speaks HTTP/1.1; its connections go to the other where they ask for it.
-  const http1: Server = tls
-    ? createHttpsServer({
-        ...HTTP1_OPTIONS,
-        ...tls,
-        ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-      })
-    : createHttpServer(HTTP1_OPTIONS);
-  const connected = tls ? 'secureConnection' : 'connection';
-  const serveHttp1 = http1.listeners(connected);
-  http1.removeAllListeners(connected);
 
   const { promise: ready, resolve: start } = Promise.withResolvers<void>();
   const turns = new Turns();
@@ -82,7 +61,6 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  const connections = new Connections();
   const sweep = () => {
     http1.keepAliveTimeout = connections.sweep();
   };
@@ -99,20 +77,12 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
     const protocol = await chooseProtocol(socket);
     undecided.delete(socket);
     if (protocol === 'h2') http2.accept(socket, connection);
-    if (protocol === 'http/1.1') for (const listener of serveHttp1) listener.call(http1, socket);
+    if (protocol === 'http/1.1') acceptHttp1(socket);
   });
-  http1.on('tlsClientError', (_error, socket) => socket.destroy());
-  http1.on('connect', ({ headers }, socket) => socket.end(rawFailure(405, 'Method not allowed', requestIdOf(headers))));
 
   let isDraining = false;
   http2.server.on('session', (session) => {
     if (isDraining) session.close();
-  });
-  http1.on('clientError', (error, socket: Socket) => {
-    const pending = connections.of(socket)?.replies[0];
-    // What was asked before is answered first, unless it is its body that cannot be parsed.
-    if (pending?.req.complete) pending.once('close', () => socket.destroy());
-    else answerUnparsable(error, socket);
   });
 
   http1.listen({ port, host, backlog: BACKLOG });
@@ -138,8 +108,10 @@ export async function openListener({ host, port, tls, trustedProxies }: Listener
         if (!exchange) return;
         const connection = connections.of(request.socket);
         // One over HTTP/2 has waited for its turn as a stream.
-        if (!connection) handle(exchange);
-        else turns.take(() => request.socket.destroyed || handle(exchange), connection);
+        if (!connection) return void handle(exchange);
+        turns.take(() => {
+          if (!request.socket.destroyed) handle(exchange);
+        }, connection);
       };
       const handle = async (exchange: HttpExchange) => {
         const { request, response } = exchange;

@@ -4,7 +4,10 @@ import type { HttpExchange, NodeRequest } from './exchange.ts';
 /** How long, and for how many bytes, we read on after a reply that came before the request was over. */
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 1_048_576;
+/** Of a body that nobody reads; with more of it to come, a connection is not worth keeping. */
+const MAX_UNREAD_BYTES = 65_536;
 
+/** Sends JSON as it is. `headers`, in lower case, override ours. */
 export function sendJson(
   exchange: HttpExchange,
   status: number,
@@ -52,7 +55,10 @@ function commonHeadersOf({ requestId }: HttpExchange) {
 /** Whether so much of a request over HTTP/1.1 is still to come that its connection is not worth keeping. */
 export function mustClose({ request, response }: HttpExchange): boolean {
   if (request.complete || !(response instanceof ServerResponse)) return false;
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 65_536;
+  return (
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > MAX_UNREAD_BYTES
+  );
 }
 
 /** Reads on for a while: to close while the client still sends resets the connection and may lose the reply. */

@@ -8,9 +8,9 @@
  */
 
 /** How many requests begin in a turn. */
-const MOST = 256;
+const MAX_PER_TURN = 256;
 /** How many of them may be of one connection while there is more to read. */
-const MOST_OF_ONE = 16;
+const MAX_PER_CONNECTION = 16;
 /** How many turns in a row they give way to connections: requests are to get the most of the time. */
 const PATIENCE_TURNS = 64;
 
@@ -41,7 +41,7 @@ export class Turns {
       share.turn = this.#number;
       share.begunInTurn = 0;
     }
-    const isFull = this.#begun >= MOST || share.begunInTurn >= MOST_OF_ONE;
+    const isFull = this.#begun >= MAX_PER_TURN || share.begunInTurn >= MAX_PER_CONNECTION;
     if (this.#hasConnection || this.#waiting.length > 0 || isFull) {
       this.#waiting.push(begin);
       return;
@@ -62,7 +62,7 @@ export class Turns {
     this.#number++;
     this.#turnsGivenWay = this.#hasConnection ? this.#turnsGivenWay + 1 : 0;
     this.#hasConnection = false;
-    const due = this.#turnsGivenWay % PATIENCE_TURNS === 0 ? this.#waiting.splice(0, MOST) : [];
+    const due = this.#turnsGivenWay % PATIENCE_TURNS === 0 ? this.#waiting.splice(0, MAX_PER_TURN) : [];
     this.#begun = due.length;
     if (this.#waiting.length > 0) this.#await();
     for (const begin of due) begin();

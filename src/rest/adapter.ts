@@ -3,9 +3,10 @@
  * the envelope.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
+import { codeToHttpStatus } from '@connectrpc/connect/protocol-connect';
 import type { Logger } from 'pino';
 import { sendEnvelope, sendFailure } from '../net/envelope.ts';
-import type { HttpExchange } from '../net/exchange.ts';
+import type { HttpExchange, HttpHandler } from '../net/exchange.ts';
 import { HttpError } from '../net/read-body.ts';
 import { type CallEnvironment, RpcCall } from '../rpc/call.ts';
 import { logWhenDone } from '../rpc/call-log.ts';
@@ -14,15 +15,6 @@ import { perform } from '../rpc/perform.ts';
 import { type Procedure, pathOf } from '../rpc/procedures.ts';
 import { readFields } from './read-fields.ts';
 import { type Route, routes } from './routes.ts';
-
-const STATUSES: Partial<Record<Code, number>> = {
-  [Code.InvalidArgument]: 400,
-  [Code.Unauthenticated]: 401,
-  [Code.NotFound]: 404,
-  [Code.Unavailable]: 503,
-};
-
-export type RestAdapter = (exchange: HttpExchange) => Promise<void> | void;
 
 interface Row {
   readonly route: Route;
@@ -33,7 +25,7 @@ export function createRestAdapter(
   procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,
-): RestAdapter {
+): HttpHandler {
   const rows = routes.map((route): Row => ({ route, procedure: procedureFor(route, procedures) }));
 
   return (exchange) => {
@@ -80,7 +72,7 @@ function sendConnectError(exchange: HttpExchange, error: ConnectError): void {
   const retryAfter = error.metadata.get('retry-after');
   sendEnvelope(
     exchange,
-    STATUSES[error.code] ?? 500,
+    codeToHttpStatus(error.code),
     { status: false, message: error.rawMessage, ...(errors.length > 0 && { errors }) },
     retryAfter === null ? {} : { 'retry-after': retryAfter },
   );

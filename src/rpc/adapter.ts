@@ -13,7 +13,7 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import type { Logger } from 'pino';
 import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { mustClose, send, sendJson, setCommonHeaders } from '../net/reply.ts';
-import { type CallEnvironment, callKey, RpcCall } from './call.ts';
+import { type CallEnvironment, callKey, RpcCall, type RpcProtocol } from './call.ts';
 import { logWhenDone } from './call-log.ts';
 import { createConnectLane } from './connect-lane.ts';
 import { connectOptions } from './connect-options.ts';
@@ -144,7 +144,7 @@ function sendError(
   sendJson(exchange, status, JSON.stringify({ code, message }), headers);
 }
 
-function protocolOf({ request }: HttpExchange): 'connect' | 'grpc' | 'grpc-web' {
+function protocolOf({ request }: HttpExchange): RpcProtocol {
   const contentType = (headerOf(request, 'content-type') ?? '').toLowerCase();
   if (contentType.startsWith('application/grpc-web')) return 'grpc-web';
   return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';

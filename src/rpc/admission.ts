@@ -13,20 +13,20 @@ import { unavailable } from './errors.ts';
 import type { Procedure } from './procedures.ts';
 
 /** At no time more than these: they are a few tenths of a second of work when Postgres is quick. */
-const MOST = 1_000;
+const MAX_IN_FLIGHT = 1_000;
 /** As many are always let in, so that there are some to learn from. */
-const LEAST = 32;
+const MIN_IN_FLIGHT = 32;
 /** The part of the time a call may take that it should take at most. */
-const PART = 0.15;
+const TARGET_SHARE = 0.15;
 
 export class Admission {
-  #limit = MOST;
+  #limit = MAX_IN_FLIGHT;
   #inFlight = 0;
   readonly #targetMs: number;
 
   /** `requestTimeoutMs` is the longest a call may take. */
   constructor(requestTimeoutMs: number) {
-    this.#targetMs = requestTimeoutMs * PART;
+    this.#targetMs = requestTimeoutMs * TARGET_SHARE;
   }
 
   /** The procedure, refusing calls with `Service unavailable` while there is no room. */
@@ -63,7 +63,7 @@ export class Admission {
   }
 
   #learn(inFlight: number, tookMs: number): void {
-    if (tookMs <= this.#targetMs) this.#limit = Math.min(MOST, this.#limit + 1);
-    else this.#limit = Math.max(LEAST, Math.min(this.#limit, (inFlight * this.#targetMs) / tookMs));
+    if (tookMs <= this.#targetMs) this.#limit = Math.min(MAX_IN_FLIGHT, this.#limit + 1);
+    else this.#limit = Math.max(MIN_IN_FLIGHT, Math.min(this.#limit, (inFlight * this.#targetMs) / tookMs));
   }
 }

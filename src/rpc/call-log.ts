@@ -1,4 +1,4 @@
-import { Code } from '@connectrpc/connect';
+import { codeToString } from '@connectrpc/connect/protocol-connect';
 import type { Logger } from 'pino';
 import type { HttpExchange } from '../net/exchange.ts';
 import type { RpcCall } from './call.ts';
@@ -29,9 +29,5 @@ export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpExc
 /** A caller who has gone before the reply was out has heard nothing. */
 function codeOf({ code }: RpcCall, isSent: boolean): string {
   if (!isSent) return 'canceled';
-  return code === 'ok' ? 'ok' : toSnakeCase(Code[code]);
-}
-
-function toSnakeCase(name: string): string {
-  return name.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
+  return code === 'ok' ? 'ok' : codeToString(code);
 }

@@ -1,4 +1,4 @@
-/** What travels with a call, over whichever protocol it came, in Connect's context values. */
+/** What is known of a call, over whichever protocol it came; on Connect's own way it is in the context values. */
 import { type Code, type ConnectError, createContextKey, type HandlerContext } from '@connectrpc/connect';
 import type { Peer } from '../core/auth/exchange-token.ts';
 import type { Application, ApplicationCall, Call } from '../core/call.ts';
@@ -8,11 +8,13 @@ import { headerOf, type Origin } from '../net/exchange.ts';
 /** The largest message a caller may send, in bytes, decompressed. */
 export const MAX_MESSAGE_BYTES = 65_536;
 
+export type RpcProtocol = 'connect' | 'grpc' | 'grpc-web';
+
 export class RpcCall implements Call {
   readonly requestId: string;
   /** For example `usher.v1.WebhookService/GetWebhook`. */
   readonly procedure: string;
-  readonly protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web';
+  readonly protocol: RpcProtocol | 'rest';
   readonly startedAt: number;
   /** When the call must have been answered. */
   readonly deadline: Deadline;
@@ -26,7 +28,7 @@ export class RpcCall implements Call {
   application: Application | undefined;
   /** Where the call has got to: at the gate, being decoded, or with the implementation. */
   stage: 'gate' | 'decoding' | 'implementation' = 'gate';
-  /** Set by the gate: Connect's signal, aborted with the error when the request cannot be decoded. */
+  /** Set on Connect's own way, past the gate: its signal, aborted with the error when the request cannot be decoded. */
   signal: AbortSignal | undefined;
   /** Set when the call is to be answered with this error, whatever it asks for. */
   rejection: ConnectError | undefined;

@@ -1,7 +1,7 @@
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
 import { MAX_MESSAGE_BYTES } from './call.ts';
 
-/** How messages are read and written, whether by Connect's handlers or on the short ways. */
+/** How messages are read and written, whether by Connect's handlers or on the fast path beside them. */
 export const connectOptions = {
   readMaxBytes: MAX_MESSAGE_BYTES,
   writeMaxBytes: 0xffff_ffff,

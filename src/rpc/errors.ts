@@ -1,4 +1,4 @@
-/** The one place where what went wrong becomes what a caller is told. */
+/** What went wrong, as the RPC error to answer with. */
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
@@ -29,7 +29,7 @@ function explain(error: unknown, call: RpcCall, logger: Logger): ConnectError {
   if (error instanceof ConnectError) return error;
   if (error instanceof ServiceError) return createError(CODES[error.kind], error.message, error.violations);
   if (error instanceof DatabaseUnavailableError) {
-    call.reason = reasonOf(error.cause);
+    call.reason = error.reason;
     return call.isDeadlineOfCaller && error.cause instanceof DeadlinePassedError ? deadlineExceeded() : unavailable();
   }
   if (error instanceof IssuerUnavailableError) {
@@ -117,9 +117,4 @@ async function* mapErrors<T>(messages: AsyncIterable<T>, map: (error: unknown) =
   } catch (error) {
     throw map(error);
   }
-}
-
-function reasonOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  return 'code' in cause ? String(cause.code) : cause.message;
 }

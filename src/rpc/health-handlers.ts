@@ -1,7 +1,7 @@
 /** The gRPC health checking protocol, for the whole server ("") and each of its services. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError, type ServiceImpl } from '@connectrpc/connect';
 import { type Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/health/v1/health_pb.ts';
+import { pause } from '../core/pause.ts';
 
 const WATCH_INTERVAL_MS = 1_000;
 
@@ -28,7 +28,7 @@ export function createHealthHandlers(
         const status = known.has(service) ? await currentStatus() : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;
-        if (!isLast) await sleep(WATCH_INTERVAL_MS, undefined, { signal: wake }).catch(() => {});
+        if (!isLast) await pause(WATCH_INTERVAL_MS, wake);
       }
       signal.throwIfAborted();
     },

@@ -1,4 +1,5 @@
 /** The deadline a caller sets in a header: `grpc-timeout` or `Connect-Timeout-Ms`. */
+import type { RpcProtocol } from './call.ts';
 
 const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
@@ -6,24 +7,28 @@ const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Takes away a timeout that is too long for a timer, and so as good as none. */
-export function dropEndlessTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): void {
-  const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
-  const value = headers.get(name) ?? '';
-  const timeoutMs = protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);
-  if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) headers.delete(name);
+export function dropEndlessTimeout(protocol: RpcProtocol, headers: Headers): void {
+  if ((timeoutIn(protocol, headers) ?? 0) > MAX_TIMER_MS) headers.delete(headerNameOf(protocol));
 }
 
 /**
  * Takes the caller's timeout, in milliseconds, out of the headers: it is we who keep it, since Connect
  * has no upper limit and a huge one would overflow a timer. A malformed one is left for Connect to refuse.
  */
-export function takeTimeout(protocol: 'connect' | 'grpc' | 'grpc-web', headers: Headers): number | undefined {
-  const name = protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
-  const value = headers.get(name);
-  const timeoutMs =
-    value === null ? undefined : protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);
-  if (timeoutMs !== undefined) headers.delete(name);
+export function takeTimeout(protocol: RpcProtocol, headers: Headers): number | undefined {
+  const timeoutMs = timeoutIn(protocol, headers);
+  if (timeoutMs !== undefined) headers.delete(headerNameOf(protocol));
   return timeoutMs;
+}
+
+/** In milliseconds; undefined where there is none, or a malformed one. */
+function timeoutIn(protocol: RpcProtocol, headers: Headers): number | undefined {
+  const value = headers.get(headerNameOf(protocol)) ?? '';
+  return protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);
+}
+
+function headerNameOf(protocol: RpcProtocol): string {
+  return protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
 }
 
 /** In milliseconds; undefined where it is malformed. */

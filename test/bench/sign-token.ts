@@ -1,5 +1,5 @@
 import { randomUUID, sign } from 'node:crypto';
-import { LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/core/auth/verify-token.ts';
+import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/core/auth/verify-token.ts';
 import { type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
 
 /** The auth token of a login that has just been completed. Made by hand: the bench needs very many. */
@@ -11,7 +11,7 @@ export function signToken({ application, tokenKey }: Fixtures, userId: string): 
     sub: userId,
     jti: randomUUID(),
     iat: issuedAt,
-    exp: issuedAt + LIFETIME_SECONDS,
+    exp: issuedAt + TOKEN_LIFETIME_SECONDS,
   };
   const signed = `${encode({ alg: 'EdDSA', typ: TOKEN_TYPE, kid: SIGNING_KEY_ID })}.${encode(claims)}`;
   return `${signed}.${sign(null, Buffer.from(signed), tokenKey).toString('base64url')}`;

@@ -73,6 +73,8 @@ export const CreateApplicationResponseSchema: GenMessage<CreateApplicationRespon
  */
 export type DeleteApplicationRequest = Message<"usher.v1.DeleteApplicationRequest"> & {
   /**
+   * A UUID.
+   *
    * @generated from field: string application_id = 1;
    */
   applicationId: string;
@@ -103,6 +105,8 @@ export const DeleteApplicationResponseSchema: GenMessage<DeleteApplicationRespon
  */
 export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
   /**
+   * A UUID.
+   *
    * @generated from field: string application_id = 1;
    */
   applicationId: string;
@@ -144,6 +148,8 @@ export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse> = /*@_
  */
 export type RevokeApiKeyRequest = Message<"usher.v1.RevokeApiKeyRequest"> & {
   /**
+   * A UUID.
+   *
    * @generated from field: string api_key_id = 1;
    */
   apiKeyId: string;
@@ -231,6 +237,8 @@ export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PUR
  */
 export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
   /**
+   * A UUID.
+   *
    * @generated from field: string user_id = 1;
    */
   userId: string;
@@ -268,7 +276,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
   loginIntentId: string;
 
   /**
-   * Who the user turned out to be.
+   * Who the user turned out to be: a UUID.
    *
    * @generated from field: string user_id = 2;
    */

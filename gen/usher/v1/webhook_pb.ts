@@ -186,6 +186,8 @@ export type WebhookOwner = Message<"usher.v1.WebhookOwner"> & {
   id: string;
 
   /**
+   * Empty where the user has no name.
+   *
    * @generated from field: string name = 2;
    */
   name: string;

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { apiKeys, applications } from '../../db/schema.ts';
-import { digestOf, generateApiKey } from '../auth/api-key.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { apiKeyColumns, newApiKey } from './new-api-key.ts';
 
 const rules = { applicationId: uuid };
 
@@ -15,14 +14,8 @@ export async function createApiKey(
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ apiKeyId: string; apiKey: string }> {
   const { applicationId } = check(request, rules);
-  const apiKeyId = randomUUID();
-  const apiKey = generateApiKey();
-  const [created] = await run(insertApiKey, {
-    applicationId,
-    apiKeyId,
-    digest: Buffer.from(digestOf(apiKey), 'hex'),
-    now,
-  });
+  const { apiKey, apiKeyId, digest } = newApiKey();
+  const [created] = await run(insertApiKey, { applicationId, apiKeyId, digest, now });
   if (!created) throw new ServiceError('not-found', 'Application not found');
   return { apiKeyId, apiKey };
 }
@@ -34,10 +27,7 @@ const insertApiKey: Statement<{ id: string }[]> = (db) =>
       db
         .select({
           applicationId: applications.id,
-          id: sql`${sql.placeholder('apiKeyId')}::uuid`.as('api_key_id'),
-          digest: sql`${sql.placeholder('digest')}::bytea`.as('digest'),
-          createdAt: sql`${sql.param(sql.placeholder('now'), apiKeys.createdAt)}::timestamptz`.as('created_at'),
-          revokedAt: sql`null::timestamptz`.as('revoked_at'),
+          ...apiKeyColumns,
         })
         .from(applications)
         .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt))),

@@ -2,10 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { apiKeys, applications } from '../../db/schema.ts';
-import { digestOf, generateApiKey } from '../auth/api-key.ts';
 import { isRegistrable } from '../auth/redirect-uri.ts';
 import type { Application, Call } from '../call.ts';
 import { check, line, listOf, textThat, type Unchecked } from '../validation.ts';
+import { apiKeyColumns, newApiKey } from './new-api-key.ts';
 
 const redirectUri = textThat(
   isRegistrable,
@@ -21,14 +21,8 @@ export async function createApplication(
 ): Promise<{ application: Application; apiKeyId: string; apiKey: string }> {
   const { name, redirectUris } = check(request, rules);
   const application = { id: randomUUID(), name, clientId: `client_${randomBytes(16).toString('hex')}`, redirectUris };
-  const apiKeyId = randomUUID();
-  const apiKey = generateApiKey();
-  await run(insertApplication, {
-    ...application,
-    apiKeyId,
-    digest: Buffer.from(digestOf(apiKey), 'hex'),
-    now,
-  });
+  const { apiKey, apiKeyId, digest } = newApiKey();
+  await run(insertApplication, { ...application, apiKeyId, digest, now });
   return { application, apiKeyId, apiKey };
 }
 
@@ -52,10 +46,7 @@ const insertApplication: Statement<unknown> = (db) => {
       db
         .select({
           applicationId: created.id,
-          id: sql`${sql.placeholder('apiKeyId')}::uuid`.as('api_key_id'),
-          digest: sql`${sql.placeholder('digest')}::bytea`.as('digest'),
-          createdAt: sql`${sql.param(sql.placeholder('now'), apiKeys.createdAt)}::timestamptz`.as('created_at'),
-          revokedAt: sql`null::timestamptz`.as('revoked_at'),
+          ...apiKeyColumns,
         })
         .from(created),
     )

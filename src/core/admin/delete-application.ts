@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { applications } from '../../db/schema.ts';
+import { applications, instantPlaceholder } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -17,7 +17,7 @@ export async function deleteApplication({ run, now }: Call, request: Unchecked<k
 const markDeleted: Statement<{ id: string }[]> = (db) =>
   db
     .update(applications)
-    .set({ deletedAt: sql`${sql.param(sql.placeholder('now'), applications.deletedAt)}` })
+    .set({ deletedAt: instantPlaceholder('now') })
     .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
     .returning({ id: applications.id })
     .prepare('mark_application_deleted');

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { sessions, users } from '../../db/schema.ts';
+import { instantPlaceholder, sessions, users } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -21,7 +21,7 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
   const deleted = db.$with('deleted').as(
     db
       .update(users)
-      .set({ deletedAt: sql`${sql.param(sql.placeholder('now'), users.deletedAt)}` })
+      .set({ deletedAt: instantPlaceholder('now') })
       .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
       .returning({ id: users.id }),
   );

@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { apiKeys } from '../../db/schema.ts';
+import { apiKeys, instantPlaceholder } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -17,7 +17,7 @@ export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof 
 const markRevoked: Statement<{ id: string }[]> = (db) =>
   db
     .update(apiKeys)
-    .set({ revokedAt: sql`${sql.param(sql.placeholder('now'), apiKeys.revokedAt)}` })
+    .set({ revokedAt: instantPlaceholder('now') })
     .where(and(eq(apiKeys.id, sql.placeholder('apiKeyId')), isNull(apiKeys.revokedAt)))
     .returning({ id: apiKeys.id })
     .prepare('mark_api_key_revoked');

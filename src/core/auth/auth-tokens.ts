@@ -7,8 +7,8 @@ import {
   claimedIssuer,
   type Issuer,
   isAlgorithm,
-  LIFETIME_SECONDS,
   type LoginClaims,
+  TOKEN_LIFETIME_SECONDS,
   TOKEN_TYPE,
   toSeconds,
   verifyToken,
@@ -49,6 +49,7 @@ export class AuthTokens implements Issuer {
     return { keys: [...this.#keys.values()].map((key) => key.publicJwk) };
   }
 
+  /** A JWT for the user, issued at `now` in whole seconds; it lives 15 minutes. */
   async mint({ userId, loginIntentId, clientId }: LoginClaims, now: Date): Promise<string> {
     const issuedAt = toSeconds(now);
     return new SignJWT()
@@ -58,7 +59,7 @@ export class AuthTokens implements Issuer {
       .setSubject(userId)
       .setJti(loginIntentId)
       .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + LIFETIME_SECONDS)
+      .setExpirationTime(issuedAt + TOKEN_LIFETIME_SECONDS)
       .sign(this.#signer.privateKey);
   }
 

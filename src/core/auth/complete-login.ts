@@ -1,6 +1,6 @@
 import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { applications, loginIntents, users } from '../../db/schema.ts';
+import { applications, instantPlaceholder, loginIntents, users } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -63,7 +63,7 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
 
 /** Completes an open intent, under the condition, with the placeholders loginIntentId, userId, browserDigest and now. */
 export function updateIntent(db: Parameters<typeof completeIntent>[0], condition?: SQL) {
-  const now = sql.param(sql.placeholder('now'), loginIntents.expiresAt);
+  const now = instantPlaceholder('now');
   const user = db
     .select({ id: users.id })
     .from(users)

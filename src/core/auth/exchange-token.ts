@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { and, eq, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../db/database.ts';
-import { sessions, users } from '../../db/schema.ts';
+import { instantPlaceholder, sessions, users } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
@@ -60,7 +60,7 @@ export async function exchangeToken(
  * under the row's lock, a session that has not expired, and leave it as it is.
  */
 const findOrCreateSession: Statement<Session[]> = (db) => {
-  const now = sql.param(sql.placeholder('now'), sessions.createdAt);
+  const now = instantPlaceholder('now');
   const shown = {
     id: sessions.id,
     email: sessions.email,
@@ -98,9 +98,7 @@ const findOrCreateSession: Statement<Session[]> = (db) => {
             ipAddress: sql`${sql.placeholder('ipAddress')}::text`.as('ip_address'),
             userAgent: sql`${sql.placeholder('userAgent')}::text`.as('user_agent'),
             createdAt: sql`${now}::timestamptz`.as('created_at'),
-            expiresAt: sql`${sql.param(sql.placeholder('expiresAt'), sessions.expiresAt)}::timestamptz`.as(
-              'expires_at',
-            ),
+            expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
           })
           .from(users)
           .where(

@@ -16,10 +16,10 @@ const rules = {
   state: text({ max: 500 }),
 };
 
-/** Takes a login intent's ID. */
+/** Takes a login intent's ID, and returns the URL to send the user to. */
 export type AuthPageLink = (loginIntentId: string) => string;
 
-/** The page's URL with exactly one `intent` in its query, and all else with the same meaning. */
+/** The page's URL with exactly one `intent` in its query, and all else with the same meaning; made once, not for each. */
 export function createAuthPageLink(authPageUrl: string): AuthPageLink {
   const url = new URL(authPageUrl);
   const mark = randomUUID();

@@ -32,12 +32,19 @@ export async function requireOpenIntent(call: Call, id: string): Promise<LoginIn
   return intent;
 }
 
+/** One that is completed stays so; any other expires. */
+export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'open' | 'completed' | 'expired' {
+  if (completedAt) return 'completed';
+  return expiresAt <= now ? 'expired' : 'open';
+}
+
 /** Why the intent does not wait for its user; undefined where it does. */
 export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
   if (!intent) return new ServiceError('not-found', 'Login intent not found');
-  if (intent.completedAt) return new ServiceError('failed-precondition', 'Login intent already completed');
-  if (intent.expiresAt <= now) return new ServiceError('failed-precondition', 'Login intent expired');
-  return undefined;
+  const status = statusOf(intent, now);
+  if (status === 'open') return undefined;
+  const message = status === 'completed' ? 'Login intent already completed' : 'Login intent expired';
+  return new ServiceError('failed-precondition', message);
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>

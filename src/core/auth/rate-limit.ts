@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { rateLimits } from '../../db/login-schema.ts';
+import { instantPlaceholder } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 
 const WINDOW_MS = 60 * 60_000;
@@ -24,8 +25,8 @@ export async function isWithinLimit({ run, now }: Call, what: string, limit: num
 
 const countOne: Statement<{ key: Buffer }[]> = (db) => {
   const { instants } = rateLimits;
-  const now = sql`${sql.param(sql.placeholder('now'), rateLimits.expiresAt)}::timestamptz`;
-  const windowStart = sql.param(sql.placeholder('windowStart'), rateLimits.expiresAt);
+  const now = sql`${instantPlaceholder('now')}::timestamptz`;
+  const windowStart = instantPlaceholder('windowStart');
   const recent = sql`array(select instant from unnest(${instants}) as instant where instant > ${windowStart})`;
   const isFree = sql`cardinality(${recent}) < ${sql.placeholder('limit')}::int`;
   return db

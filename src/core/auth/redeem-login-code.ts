@@ -1,6 +1,7 @@
 import { and, desc, eq, exists, gt, lt, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { loginCodes } from '../../db/login-schema.ts';
+import { instantPlaceholder } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
@@ -85,7 +86,7 @@ const countAttempt: Statement<Attempt[]> = (db) => {
           eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
           eq(loginCodes.id, sql.placeholder('id')),
           lt(loginCodes.attempts, ATTEMPTS),
-          gt(loginCodes.expiresAt, sql.param(sql.placeholder('now'), loginCodes.expiresAt)),
+          gt(loginCodes.expiresAt, instantPlaceholder('now')),
         ),
       )
       .returning({ attempts: loginCodes.attempts }),

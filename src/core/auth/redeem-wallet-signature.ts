@@ -1,7 +1,7 @@
 import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { walletChallenges } from '../../db/login-schema.ts';
-import { users } from '../../db/schema.ts';
+import { instantPlaceholder, users } from '../../db/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
@@ -72,7 +72,7 @@ const selectLatestChallenge: Statement<Challenge[]> = (db) =>
       and(
         ofIntent,
         eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
-        gt(walletChallenges.expiresAt, sql.param(sql.placeholder('now'), walletChallenges.expiresAt)),
+        gt(walletChallenges.expiresAt, instantPlaceholder('now')),
       ),
     )
     .orderBy(desc(walletChallenges.createdAt))

@@ -8,7 +8,7 @@ import { ServiceError } from '../errors.ts';
 import { UUID } from '../validation.ts';
 
 /** Interface, "Limits": an auth token lives 15 minutes. */
-export const LIFETIME_SECONDS = 15 * 60;
+export const TOKEN_LIFETIME_SECONDS = 15 * 60;
 export const TOKEN_TYPE = 'login+jwt';
 
 export type Algorithm = 'EdDSA' | 'ES256';
@@ -63,7 +63,7 @@ function readClaims(claims: Record<string, unknown>, issuer: string, clientId: s
   const { iss, aud, sub, jti, iat, exp, nbf } = claims;
   requireThat(iss === issuer && aud === clientId);
   requireThat(typeof sub === 'string' && UUID.test(sub) && typeof jti === 'string' && UUID.test(jti));
-  requireThat(isSeconds(iat) && iat <= now && exp === iat + LIFETIME_SECONDS && exp > now);
+  requireThat(isSeconds(iat) && iat <= now && exp === iat + TOKEN_LIFETIME_SECONDS && exp > now);
   requireThat(nbf === undefined || (isSeconds(nbf) && nbf <= now));
   return { userId: sub.toLowerCase(), loginIntentId: jti, clientId };
 }

@@ -1,10 +1,10 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { checkIns, events } from '../../db/schema.ts';
+import { checkIns, events, instantPlaceholder } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, line, type Unchecked } from '../validation.ts';
-import { turns } from './turn.ts';
+import { eventLock, isOpenEvent } from './open-event.ts';
 
 const rules = { eventId: line, attendeeId: line };
 
@@ -31,20 +31,15 @@ export async function checkIn(
  * waited for a delete look again: none commits after the delete has answered.
  */
 const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
-  const open = db.$with('open_event').as(
-    db
-      .select({ applicationId: events.applicationId, eventId: events.id })
-      .from(events)
-      .where(
-        and(
-          eq(events.applicationId, sql.placeholder('applicationId')),
-          eq(events.id, sql.placeholder('eventId')),
-          isNull(events.deletedAt),
-          turns.shared,
-        ),
-      )
-      .for('share'),
-  );
+  const open = db
+    .$with('open_event')
+    .as(
+      db
+        .select({ applicationId: events.applicationId, eventId: events.id })
+        .from(events)
+        .where(isOpenEvent(eventLock.shared))
+        .for('share'),
+    );
   return db
     .with(open)
     .insert(checkIns)
@@ -54,7 +49,7 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
           applicationId: open.applicationId,
           eventId: open.eventId,
           attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
-          checkedInAt: sql`${sql.param(sql.placeholder('now'), checkIns.checkedInAt)}::timestamptz`.as('checked_in_at'),
+          checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
         })
         .from(open),
     )

@@ -1,10 +1,9 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { events } from '../../db/schema.ts';
+import { events, instantPlaceholder } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, line, type Unchecked } from '../validation.ts';
-import { turns } from './turn.ts';
+import { eventLock, isOpenEvent } from './open-event.ts';
 
 const rules = { eventId: line };
 
@@ -24,14 +23,7 @@ export async function deleteEvent(
 const markDeleted: Statement<{ id: string }[]> = (db) =>
   db
     .update(events)
-    .set({ deletedAt: sql`${sql.param(sql.placeholder('now'), events.deletedAt)}` })
-    .where(
-      and(
-        eq(events.applicationId, sql.placeholder('applicationId')),
-        eq(events.id, sql.placeholder('eventId')),
-        isNull(events.deletedAt),
-        turns.alone,
-      ),
-    )
+    .set({ deletedAt: instantPlaceholder('now') })
+    .where(isOpenEvent(eventLock.exclusive))
     .returning({ id: events.id })
     .prepare('mark_event_deleted');

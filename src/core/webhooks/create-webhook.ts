@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
-import { users, webhooks } from '../../db/schema.ts';
+import { instantPlaceholder, users, webhooks } from '../../db/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid, webUrl } from '../validation.ts';
@@ -35,7 +35,7 @@ export async function createWebhook(
 
 /** Returns the owner, or nothing where there is no such user. */
 const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
-  const now = sql`${sql.param(sql.placeholder('now'), webhooks.createdAt)}::timestamptz`;
+  const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const owner = db.$with('owner').as(
     db
       .select({ id: users.id, name: users.name, email: users.email })

@@ -7,6 +7,7 @@ import { check, text, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
 
+/** As long as a message may be: its format is checked, with an answer of its own. */
 const rules = { webhookId: text({ max: 65_536 }) };
 
 /**
@@ -19,9 +20,7 @@ export async function getWebhook(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const given = check(request, rules).webhookId;
-  if (!/^wh_[0-9a-f]{32}$/i.test(given) || !given.startsWith('wh_'))
-    throw new ServiceError('invalid', 'Invalid webhook ID format');
-
+  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('invalid', 'Invalid webhook ID format');
   const webhookId = given.toLowerCase();
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
   if (!row) throw new ServiceError('not-found', 'Webhook not found');

@@ -27,11 +27,12 @@ export class SigningKeyCipher {
     this.#current = current;
   }
 
-  /** In hex, that of the key that encrypts first: what encrypted signing keys begin with. */
+  /** In hex, what encrypted signing keys begin with. The key that encrypts comes first. */
   get keyIds(): readonly string[] {
     return this.#keys.map(({ id }) => id.toString('hex'));
   }
 
+  /** Key ID, nonce, tag and ciphertext. */
   encrypt(signingKey: string, place: Place): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#current.key, nonce).setAAD(additionalData(place));

@@ -1,6 +1,6 @@
 /** The checks of Usher's auth tokens by hand, on nothing but `node:crypto`. */
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto';
-import { LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../../src/core/auth/verify-token.ts';
+import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../../src/core/auth/verify-token.ts';
 import { ServiceError } from '../../../src/core/errors.ts';
 import { UUID } from '../../../src/core/validation.ts';
 
@@ -35,7 +35,7 @@ export function verifyToken({ issuer, keys }: TokenKeys, token: string, clientId
   requireThat(iss === issuer && aud === clientId && typeof sub === 'string' && UUID.test(sub));
   requireThat(typeof jti === 'string' && UUID.test(jti));
   requireThat(typeof iat === 'number' && Number.isSafeInteger(iat) && iat <= seconds);
-  requireThat(exp === Number(iat) + LIFETIME_SECONDS && exp > seconds);
+  requireThat(exp === Number(iat) + TOKEN_LIFETIME_SECONDS && exp > seconds);
   return String(sub).toLowerCase();
 }
 

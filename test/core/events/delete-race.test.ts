@@ -10,7 +10,7 @@ const ROUNDS = 300;
 const CALLERS = 16;
 const CHECK_IN = '/usher.v1.EventService/CheckIn';
 
-test('after a delete has answered no check-in commits, on either of two instances', { timeout: 60_000 }, async () => {
+test('after a delete has answered no check-in commits, on either of two instances', { timeout: 120_000 }, async () => {
   await using first = await startTestService({ config: { databaseLanes: 8 } });
   await using second = await startTestService({ database: first.database, like: first.config });
   const tenant = await createTenant(first);

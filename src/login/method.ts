@@ -1,0 +1,4 @@
+/** The ways to sign in on the page. */
+export const LOGIN_METHODS = ['wallet', 'email'] as const;
+
+export type LoginMethod = (typeof LOGIN_METHODS)[number];
