@@ -115,7 +115,8 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   let { demo } = overrides;
   if (isEmbedded) {
     const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
-    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, hasOwnPage, tokens, cipher });
+    const showsCodes = hasOwnPage && !config.smtp && config.loginMethods.includes('email');
+    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, showsCodes, tokens, cipher });
     adapters.push(createDemoAdapter(demo, url));
   }
 

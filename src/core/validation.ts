@@ -82,10 +82,11 @@ export const webUrl: Rule<string> = (value) => {
 };
 const urlText = text({ max: 2048 });
 
-/** Something of the shape of an e-mail address, 3 to 254 characters. */
+/** Something of the shape of an e-mail address, 3 to 254 characters, none of them of RFC 5322's specials. */
 export const emailAddress: Rule<string> = (value) => {
   const string = emailText(value);
-  if (!/^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u.test(string)) throw new Unacceptable('must be an e-mail address');
+  if (!/^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u.test(string))
+    throw new Unacceptable('must be an e-mail address');
   return string;
 };
 const emailText = text({ min: 3, max: 254 });

@@ -33,7 +33,7 @@ export interface Demo extends KeptDemo {
   readonly redirectUri: string;
   /** Of the login that `authUrl` starts. */
   readonly state: string;
-  /** Undefined where the login page is another's, or could not send the browser back. */
+  /** Undefined where nobody could sign in there, or would not be sent back. */
   readonly authUrl: string | undefined;
   /** Only at the start that created the demo, since a token lives 15 minutes. */
   readonly authToken: string | undefined;
@@ -45,7 +45,8 @@ export interface DemoParts {
   /** How this machine reaches the service. */
   readonly url: string;
   readonly authPageUrl: string;
-  readonly hasOwnPage: boolean;
+  /** Whether codes of our own login page appear in the terminal. */
+  readonly showsCodes: boolean;
   readonly tokens: AuthTokens;
   readonly cipher: SigningKeyCipher;
 }
@@ -79,7 +80,7 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
     ...kept,
     redirectUri,
     state,
-    authUrl: parts.hasOwnPage && canReturn ? authUrl : undefined,
+    authUrl: parts.showsCodes && canReturn ? authUrl : undefined,
     authToken: isNew ? (await logIn()).authToken : undefined,
   };
 }

@@ -27,7 +27,7 @@ export function clientAddressOf(
   let address = withoutIPv4Mapping(remoteAddress ?? '');
   if (forwardedFor === undefined || !isTrusted(address, trustedProxies)) return address;
   for (const hop of String(forwardedFor).split(',').reverse()) {
-    const candidate = withoutIPv4Mapping(hop.trim());
+    const candidate = withoutIPv4Mapping(withoutPort(hop.trim()));
     if (isIP(candidate) === 0) return address;
     address = candidate;
     if (!isTrusted(address, trustedProxies)) return address;
@@ -38,6 +38,12 @@ export function clientAddressOf(
 function isTrusted(address: string, trustedProxies: BlockList): boolean {
   const version = isIP(address);
   return version !== 0 && trustedProxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** As some proxies add it: `192.0.2.1:1234` or `[2001:db8::1]:1234`. */
+function withoutPort(hop: string): string {
+  const [, address = hop] = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop) ?? /^\[(.*)\](?::\d+)?$/.exec(hop) ?? [];
+  return address;
 }
 
 function withoutIPv4Mapping(address: string): string {

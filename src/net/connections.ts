@@ -33,6 +33,8 @@ export class Connection implements Share {
    * from being collected, with all that is in it.
    */
   readonly replies: ServerResponse[] = [];
+  /** Over HTTP/1.1, whether the request that came last was answered before all of it had come. */
+  isAnsweredEarly = false;
   /** Ends it without harm to what is under way. */
   end: () => void;
   /** What else there is to look after at every sweep. */
@@ -111,7 +113,9 @@ export class Connections {
     }
     connection.begin();
     connection.replies.push(reply);
+    connection.isAnsweredEarly = false;
     reply.once('close', () => {
+      connection.isAnsweredEarly = !reply.req.complete;
       connection.finish();
       connection.replies.splice(connection.replies.indexOf(reply), 1);
     });

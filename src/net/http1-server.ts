@@ -50,9 +50,12 @@ export function createHttp1Server(tls: TlsOptions | undefined, connections: Conn
     socket.end(rawFailure(405, 'Method not allowed', requestIdOf(headers))),
   );
   server.on('clientError', (error, socket: Socket) => {
-    const pending = connections.of(socket)?.replies[0];
+    const connection = connections.of(socket);
+    const pending = connection?.replies[0];
     // What was asked before is answered first, unless it is its body that cannot be parsed.
     if (pending?.req.complete) pending.once('close', () => socket.destroy());
+    // A second reply to one request would be taken for that to the next.
+    else if (pending?.headersSent || connection?.isAnsweredEarly) socket.destroy();
     else answerUnparsable(error, socket);
   });
   return {

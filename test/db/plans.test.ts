@@ -204,7 +204,7 @@ async function explainAllStatements(url: string): Promise<readonly ExplainedStat
   await deleteEvent(applicationCall, { eventId: 'event' });
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
   const authPageUrl = 'https://usher.test/login';
-  const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, hasOwnPage: true };
+  const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
   for (let start = 0; start < 2; start++) await openDemo(call, { ...demoParts, tokens, cipher });
   await sweep(recording, new Date(Date.now() + 2 * 60 * 60_000));
   await recording.ping(performance.now() + 10_000);

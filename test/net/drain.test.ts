@@ -239,7 +239,8 @@ describe('what does not end does not keep the service beyond its shutdown timeou
   });
 });
 
-test('a port that was closed can be taken again', async () => {
+// It may be taken by another test in between.
+test('a port that was closed can be taken again', { retry: 1 }, async () => {
   await start();
   const { port } = service;
   await service.close();

@@ -88,6 +88,22 @@ describe('gRPC over HTTP/1.1, which gRPC does not have,', () => {
   });
 });
 
+describe('a request that was answered before all of it had come', () => {
+  it.each([
+    ['ends too early', (connection: RawConnection) => connection.socket.end()],
+    ['never ends', () => {}],
+  ])('gets no second answer when it %s', async (_, goOn) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send('GET /api/webhooks/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12');
+    expect((await connection.reply()).status).toBe(401);
+    goOn(connection);
+    await expect
+      .poll(() => connection.socket.readableEnded || connection.socket.destroyed, { timeout: 15_000 })
+      .toBe(true);
+    expect(connection.ending).toBeDefined();
+  });
+});
+
 describe('CONNECT over HTTP/1.1', () => {
   it('405, with the request ID of the caller', async () => {
     using connection = await RawConnection.open(service.port);

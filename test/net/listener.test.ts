@@ -230,6 +230,9 @@ describe('the address of the caller in the recorded session', () => {
     { trusted: ['127.0.0.1'], forwarded: undefined, recorded: '127.0.0.1' },
     { trusted: ['127.0.0.1'], forwarded: '', recorded: '127.0.0.1' },
     { trusted: ['127.0.0.1'], forwarded: '203.0.113.9', recorded: '203.0.113.9' },
+    { trusted: ['127.0.0.1'], forwarded: '203.0.113.9:4711', recorded: '203.0.113.9' },
+    { trusted: ['127.0.0.1'], forwarded: '[2001:db8::9]:4711', recorded: '2001:db8::9' },
+    { trusted: ['127.0.0.1'], forwarded: '[2001:db8::9]', recorded: '2001:db8::9' },
     { trusted: ['127.0.0.0/8'], forwarded: '198.51.100.7, 203.0.113.9', recorded: '203.0.113.9' },
     { trusted: ['127.0.0.1', '203.0.113.0/24'], forwarded: '198.51.100.7,203.0.113.9', recorded: '198.51.100.7' },
     {
