@@ -13,6 +13,7 @@ export default defineConfig(({ mode }) => {
       isolate: isSoak,
       testTimeout: isSoak ? 900_000 : 30_000,
       hookTimeout: 30_000,
+      expect: { poll: { timeout: 10_000 } },
       reporters: isSoak ? ['verbose', './test/support/soak-reporter.ts'] : ['default'],
       coverage: {
         include: ['src/**/*.ts'],

@@ -4,11 +4,12 @@ import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { refusal, success, validationFailed, without } from '../support/answers.ts';
+import { fieldOf, refusal, success, validationFailed, without } from '../support/answers.ts';
 import { CALLERS } from '../support/callers.ts';
 import {
   ADMIN_KEY,
   adminClient,
+  createDeletedUser,
   createTenant,
   createTestUser,
   REDIRECT_URI,
@@ -152,6 +153,12 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('AdminService, $name', (c
       expect(refused).toEqual(validationFailed('redirectUris'));
     });
 
+    it('takes a name of 255 characters', async () => {
+      const name = '\u{1F6AA}'.repeat(255);
+      const answer = await call(admin.createApplication, { ...valid, name });
+      expect(answer).toMatchObject({ code: 'ok', data: { application: { name } } });
+    });
+
     it.each(BAD_LINES)('Validation failed when the name %s', async (_, name) => {
       expect(await call(admin.createApplication, { ...valid, name })).toEqual(validationFailed('name'));
     });
@@ -251,11 +258,12 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('AdminService, $name', (c
       expect(answer.data).not.toHaveProperty('user.id', deleted.id);
     });
 
-    it('takes 255 characters for name and wallet address, 254 for the e-mail address', async () => {
+    it('takes 255 characters for name and wallet address, 254 for the e-mail address, 2,048 for the image', async () => {
       const domain = `@${randomUUID()}.example.com`;
       const fields = {
         email: 'a'.repeat(254 - domain.length) + domain,
         name: '\u{1F6AA}'.repeat(255),
+        profileImage: 'https://img.test/'.padEnd(2_048, 'a'),
         walletAddress: 'a'.repeat(255),
       };
       expect(await call(admin.createUser, fields)).toMatchObject({ code: 'ok', data: { user: fields } });
@@ -299,7 +307,7 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('AdminService, $name', (c
 
     it.each<[string, () => Promise<string>]>([
       ['is unknown', async () => UNKNOWN_ID],
-      ['has been deleted before', createDeletedUser],
+      ['has been deleted before', () => createDeletedUser(service)],
     ])('NotFound when the user %s', async (_, idOf) => {
       const answer = await call(admin.deleteUser, { userId: await idOf() });
       expect(answer).toEqual(refusal('not_found', 'User not found'));
@@ -369,18 +377,8 @@ async function createDeletedApplication(): Promise<string> {
   return id;
 }
 
-async function createDeletedUser(): Promise<string> {
-  const { id } = await createTestUser(service);
-  await adminClient(service).deleteUser({ userId: id });
-  return id;
-}
-
 async function createRevokedKey(): Promise<string> {
   const { apiKeyId } = await adminClient(service).createApiKey({ applicationId: tenant.id });
   await adminClient(service).revokeApiKey({ apiKeyId });
   return apiKeyId;
-}
-
-function fieldOf(data: JsonValue | undefined, name: string): string {
-  return String((data as JsonObject)[name]);
 }

@@ -1,14 +1,14 @@
 /** AdminService/CompleteLogin: how the login page finishes a login. See states.test.ts for when an intent expires. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { refusal, validationFailed, without } from '../support/answers.ts';
+import { fieldOf, refusal, validationFailed, without } from '../support/answers.ts';
 import { CALLERS } from '../support/callers.ts';
 import {
   ADMIN_KEY,
-  adminClient,
   clientsOf,
+  createDeletedUser,
   createTenant,
   createTestUser,
   PUBLIC_URL,
@@ -128,7 +128,7 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CompleteLogin, $name', (
 
   it.each<[string, () => Promise<string>]>([
     ['is unknown', async () => UNKNOWN_ID],
-    ['has been deleted', createDeletedUser],
+    ['has been deleted', () => createDeletedUser(service)],
   ])('NotFound when the user %s, and the intent can still be completed', async (_, idOf) => {
     const loginIntentId = await beginLogin();
     const answer = await callWith({ loginIntentId, userId: await idOf() });
@@ -184,13 +184,3 @@ describe.each(CONNECT_JSON_WIRES)('CompleteLogin, $name', (wire) => {
     });
   });
 });
-
-async function createDeletedUser(): Promise<string> {
-  const { id } = await createTestUser(service);
-  await adminClient(service).deleteUser({ userId: id });
-  return id;
-}
-
-function fieldOf(data: JsonValue | undefined, name: string): string {
-  return String((data as JsonObject)[name]);
-}

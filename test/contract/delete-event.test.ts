@@ -10,6 +10,7 @@ import {
   adminClient,
   clientsOf,
   createTenant,
+  createTestEvent,
   startTestService,
   type Tenant,
   type TestService,
@@ -44,12 +45,6 @@ afterAll(() => service.close());
 
 const credentials = () => ({ 'x-api-key': tenant.apiKey });
 
-/** Creates an event and returns its ID. */
-async function createEventOf(of: Tenant, eventId: string = randomUUID()): Promise<string> {
-  await clientsOf(service, of).events.createEvent({ eventId });
-  return eventId;
-}
-
 describe.each(CALLERS)('DeleteEvent, $name', (caller) => {
   const callWith = (fields: JsonObject, headers: Record<string, string> = credentials()) =>
     caller.call(service.url, deleteEvent, fields, headers);
@@ -60,25 +55,25 @@ describe.each(CALLERS)('DeleteEvent, $name', (caller) => {
     checkInCaller?.call(service.url, checkIn, { eventId, attendeeId: 'ada' }, credentials());
 
   it('deletes an event', async () => {
-    expect(await callWith({ eventId: await createEventOf(tenant) })).toEqual(deleted);
+    expect(await callWith({ eventId: await createTestEvent(service, tenant) })).toEqual(deleted);
   });
 
   it('lets nobody in to a deleted event', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     expect(await checkInTo(eventId)).toMatchObject({ code: 'ok' });
     await callWith({ eventId });
     expect(await checkInTo(eventId)).toEqual(NOT_FOUND);
   });
 
   it('marks the event as deleted and keeps it', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     await callWith({ eventId });
     const rows = await service.database.sql`select deleted_at from events where id = ${eventId}`;
     expect(rows).toEqual([{ deleted_at: expect.any(Date) }]);
   });
 
   it('404 when the event has been deleted before', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     await callWith({ eventId });
     expect(await callWith({ eventId })).toEqual(NOT_FOUND);
   });
@@ -88,15 +83,15 @@ describe.each(CALLERS)('DeleteEvent, $name', (caller) => {
   });
 
   it('404 when the event belongs to another application, which keeps it', async () => {
-    const eventId = await createEventOf(other);
+    const eventId = await createTestEvent(service, other);
     expect(await callWith({ eventId })).toEqual(NOT_FOUND);
     const { alreadyCheckedIn } = await clientsOf(service, other).events.checkIn({ eventId, attendeeId: 'ada' });
     expect(alreadyCheckedIn).toBe(false);
   });
 
   it('deletes one of two events that share their ID, the one of the caller', async () => {
-    const eventId = await createEventOf(tenant);
-    await createEventOf(other, eventId);
+    const eventId = await createTestEvent(service, tenant);
+    await createTestEvent(service, other, eventId);
     expect(await callWith({ eventId })).toEqual(deleted);
     const { alreadyCheckedIn } = await clientsOf(service, other).events.checkIn({ eventId, attendeeId: 'ada' });
     expect(alreadyCheckedIn).toBe(false);
@@ -114,13 +109,13 @@ describe.each(CALLERS)('DeleteEvent, $name', (caller) => {
     ['is beyond ASCII', 'Sommerfest – Zürich 夏'],
   ])('deletes an event whose ID %s', async (_, eventId) => {
     await service.database.sql`delete from events where id = ${eventId}`;
-    await createEventOf(tenant, eventId);
+    await createTestEvent(service, tenant, eventId);
     expect(await callWith({ eventId })).toEqual(deleted);
   });
 
   it('tells IDs apart by case and by normalization', async () => {
     const suffix = randomUUID();
-    await createEventOf(tenant, `\u00e9-${suffix}`);
+    await createTestEvent(service, tenant, `\u00e9-${suffix}`);
     expect(await callWith({ eventId: `e\u0301-${suffix}` })).toEqual(NOT_FOUND);
     expect(await callWith({ eventId: `\u00c9-${suffix}` })).toEqual(NOT_FOUND);
     expect(await callWith({ eventId: `\u00e9-${suffix}` })).toEqual(deleted);
@@ -162,13 +157,13 @@ describe.each(WIRES)('DeleteEvent, $name', (wire) => {
     sendOver(wire, service.url, { method: deleteEvent, fields: { eventId }, headers: { 'x-api-key': apiKey } });
 
   it('answers for a foreign event byte for byte as for an unknown one', async () => {
-    const [foreign, unknown] = await Promise.all([send(await createEventOf(other)), send(randomUUID())]);
+    const [foreign, unknown] = await Promise.all([send(await createTestEvent(service, other)), send(randomUUID())]);
     expect(failureOf(wire, foreign)).toMatchObject({ code: 'NotFound', message: 'Event not found' });
     expect(comparable(foreign)).toStrictEqual(comparable(unknown));
   });
 
   it('answers for a deleted event byte for byte as for an unknown one', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     expect(await send(eventId)).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
     const [gone, unknown] = await Promise.all([send(eventId), send(randomUUID())]);
     expect(failureOf(wire, gone)).toMatchObject({ code: 'NotFound', message: 'Event not found' });
@@ -186,7 +181,7 @@ describe.each(['1.1', '2'] as const)('DeleteEvent, JSON over REST and HTTP/%s', 
     });
 
   it('answers with status and message only', async () => {
-    const reply = await remove(await createEventOf(tenant));
+    const reply = await remove(await createTestEvent(service, tenant));
     expect(reply).toMatchObject({
       status: 200,
       headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
@@ -224,7 +219,7 @@ describe.each(['1.1', '2'] as const)('DeleteEvent, JSON over REST and HTTP/%s', 
   });
 
   it('takes a plus sign in the path for a plus sign', async () => {
-    const eventId = await createEventOf(tenant, `a+b-${randomUUID()}`);
+    const eventId = await createTestEvent(service, tenant, `a+b-${randomUUID()}`);
     expect(await remove(eventId)).toMatchObject({ status: 200 });
   });
 });
@@ -252,7 +247,7 @@ describe.each(RPC_WIRES)('DeleteEvent, $name', (wire) => {
   });
 
   it('leaves the ID of a deleted event taken', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     const fields = { eventId };
     await sendOver(wire, service.url, { method: deleteEvent, fields, headers: credentials() });
     const reply = await sendOver(wire, service.url, { method: createEvent, fields, headers: credentials() });

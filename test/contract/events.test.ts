@@ -5,7 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed, without } from '../support/answers.ts';
 import { CALLERS } from '../support/callers.ts';
-import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import {
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  startTestService,
+  type Tenant,
+  type TestService,
+} from '../support/service.ts';
 import { CONNECT_JSON_WIRES, failureOf, RPC_WIRES, sendOver, withInvalidUtf8 } from '../support/wire.ts';
 
 const { createEvent, checkIn } = EventService.method;
@@ -37,14 +44,8 @@ afterAll(() => service.close());
 
 const credentials = () => ({ 'x-api-key': tenant.apiKey });
 
-async function createEventOf(of: Tenant): Promise<string> {
-  const eventId = randomUUID();
-  await clientsOf(service, of).events.createEvent({ eventId });
-  return eventId;
-}
-
 async function createDeletedEvent(): Promise<string> {
-  const eventId = await createEventOf(tenant);
+  const eventId = await createTestEvent(service, tenant);
   await clientsOf(service, tenant).events.deleteEvent({ eventId });
   return eventId;
 }
@@ -71,7 +72,7 @@ describe.each(RPC_CALLERS)('CreateEvent, $name', (caller) => {
   });
 
   it('AlreadyExists when the application has an event of that ID', async () => {
-    const eventId = await createEventOf(tenant);
+    const eventId = await createTestEvent(service, tenant);
     expect(await callWith({ eventId })).toEqual(ALREADY_EXISTS);
   });
 
@@ -90,7 +91,7 @@ describe.each(RPC_CALLERS)('CreateEvent, $name', (caller) => {
   });
 
   it('takes the ID of an event of another application', async () => {
-    const eventId = await createEventOf(other);
+    const eventId = await createTestEvent(service, other);
     expect(await callWith({ eventId })).toMatchObject({ code: 'ok' });
   });
 
@@ -118,7 +119,7 @@ describe.each(RPC_CALLERS)('CheckIn, $name', (caller) => {
     caller.call(service.url, checkIn, fields, headers);
 
   it('admits an attendee, and the second time returns the first', async () => {
-    const fields = { eventId: await createEventOf(tenant), attendeeId: 'ada' };
+    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
     const first = { attendeeId: 'ada', checkedInAt: now.toISOString() };
     expect(await callWith(fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: false }));
     now.setTime(now.getTime() + 90_000);
@@ -127,7 +128,7 @@ describe.each(RPC_CALLERS)('CheckIn, $name', (caller) => {
   });
 
   it('admits each attendee of an event, and an attendee to each event', async () => {
-    const [eventId, otherEventId] = [await createEventOf(tenant), await createEventOf(tenant)];
+    const [eventId, otherEventId] = [await createTestEvent(service, tenant), await createTestEvent(service, tenant)];
     await callWith({ eventId, attendeeId: 'ada' });
     expect(await callWith({ eventId, attendeeId: 'Ada' })).toMatchObject({ data: { alreadyCheckedIn: false } });
     const elsewhere = await callWith({ eventId: otherEventId, attendeeId: 'ada' });
@@ -136,13 +137,13 @@ describe.each(RPC_CALLERS)('CheckIn, $name', (caller) => {
 
   it('takes 255 characters, each counted once, for the attendee', async () => {
     const attendeeId = '\u{1F6AA}'.repeat(255);
-    const answer = await callWith({ eventId: await createEventOf(tenant), attendeeId });
+    const answer = await callWith({ eventId: await createTestEvent(service, tenant), attendeeId });
     expect(answer).toMatchObject({ code: 'ok', data: { checkIn: { attendeeId } } });
   });
 
   it.each<[string, () => Promise<string>]>([
     ['does not exist', async () => randomUUID()],
-    ['belongs to another application', () => createEventOf(other)],
+    ['belongs to another application', () => createTestEvent(service, other)],
     ['has been deleted', createDeletedEvent],
   ])('NotFound when the event %s', async (_, eventIdOf) => {
     const eventId = await eventIdOf();
@@ -151,7 +152,7 @@ describe.each(RPC_CALLERS)('CheckIn, $name', (caller) => {
   });
 
   it('NotFound for an attendee who was in before the event was deleted', async () => {
-    const fields = { eventId: await createEventOf(tenant), attendeeId: 'ada' };
+    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
     await callWith(fields);
     await clientsOf(service, tenant).events.deleteEvent({ eventId: fields.eventId });
     expect(await callWith(fields)).toEqual(NOT_FOUND);
@@ -205,7 +206,7 @@ describe.each(RPC_WIRES)('Events, $name', (wire) => {
     { name: createEvent.name, method: createEvent, field: 'eventId' },
     { name: checkIn.name, method: checkIn, field: 'attendeeId' },
   ])('Validation failed for $name when $field is not UTF-8', async ({ method, field }) => {
-    const body = withInvalidUtf8(wire, method, { eventId: await createEventOf(tenant) }, field);
+    const body = withInvalidUtf8(wire, method, { eventId: await createTestEvent(service, tenant) }, field);
     const reply = await sendOver(wire, service.url, { method, body, headers: credentials() });
     expect(failureOf(wire, reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
   });

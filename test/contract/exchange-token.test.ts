@@ -8,10 +8,10 @@ import { refusal, success, validationFailed, without } from '../support/answers.
 import { CALLERS } from '../support/callers.ts';
 import { request } from '../support/http.ts';
 import {
-  adminClient,
   createTenant,
   createTestUser,
   logIn,
+  logInDeletedUser,
   PUBLIC_URL,
   startTestService,
   type Tenant,
@@ -194,7 +194,7 @@ describe.each(CALLERS)('ExchangeToken, $name', (caller) => {
 
   it.each<[string, () => Promise<string>]>([
     ['is unknown', () => forgeWith({ sub: randomUUID() })],
-    ['has been deleted', tokenOfDeletedUser],
+    ['has been deleted', () => logInDeletedUser(service, tenant)],
   ])('404 User not found when the user %s', async (_, tokenOf) => {
     expect(await callWith({ authToken: await tokenOf() })).toEqual(refusal('not_found', 'User not found'));
   });
@@ -243,7 +243,7 @@ describe.each(['1.1', '2'] as const)('ExchangeToken, JSON over REST and HTTP/%s'
 
   it.each<[number, string, () => Promise<string>]>([
     [401, 'Invalid or expired token', () => logIn(service, other, user)],
-    [404, 'User not found', tokenOfDeletedUser],
+    [404, 'User not found', () => logInDeletedUser(service, tenant)],
   ])('answers %i %s with nothing but the message', async (status, message, tokenOf) => {
     const reply = await post(JSON.stringify({ authToken: await tokenOf() }));
     expect(reply).toMatchObject({
@@ -306,13 +306,6 @@ describe.each(RPC_WIRES)('ExchangeToken, $name', (wire) => {
     expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
   });
 });
-
-async function tokenOfDeletedUser(): Promise<string> {
-  const deleted = await createTestUser(service);
-  const token = await logIn(service, tenant, deleted);
-  await adminClient(service).deleteUser({ userId: deleted.id });
-  return token;
-}
 
 function sessionIdOf(data: unknown): string {
   return (data as { session: { id: string } }).session.id;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { parseTrustedProxies } from '../../src/net/client-address.ts';
 import { CALLERS } from '../support/callers.ts';
+import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import {
   adminClient,
@@ -18,23 +19,16 @@ import {
   type TestService,
 } from '../support/service.ts';
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-
-const now = new Date('2026-03-01T12:00:00.250Z');
+const clock = new TestClock(new Date('2026-03-01T12:00:00.250Z'));
 let service: TestService;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  service = await startTestService({ clock: () => new Date(now) });
+  service = await startTestService({ clock: clock.read });
   tenant = await createTenant(service);
 });
 
 afterAll(() => service.close());
-
-function passTime(milliseconds: number): void {
-  now.setTime(now.getTime() + milliseconds);
-}
 
 async function beginLogin(): Promise<string> {
   const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
@@ -60,7 +54,7 @@ describe('A login intent', () => {
   it('can be completed until 30 minutes have passed', async () => {
     const user = await createTestUser(service);
     const loginIntentId = await beginLogin();
-    passTime(30 * MINUTE - 1);
+    clock.advance(30 * MINUTE - 1);
     const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
     expect((await exchange(authToken)).user.email).toBe(user.email);
   });
@@ -71,7 +65,7 @@ describe('A login intent', () => {
   ])('has expired %s', async (_, age) => {
     const user = await createTestUser(service);
     const loginIntentId = await beginLogin();
-    passTime(age);
+    clock.advance(age);
     await expect(adminClient(service).completeLogin({ loginIntentId, userId: user.id })).rejects.toMatchObject({
       code: Code.FailedPrecondition,
       rawMessage: 'Login intent expired',
@@ -83,7 +77,7 @@ describe('An auth token', () => {
   it.each([0, 899 * SECOND])('is valid %i ms after its second of issue', async (age) => {
     const user = await createTestUser(service);
     const authToken = await logIn(service, tenant, user);
-    passTime(age);
+    clock.advance(age);
     expect((await exchange(authToken)).user.email).toBe(user.email);
   });
 
@@ -91,7 +85,7 @@ describe('An auth token', () => {
     'has expired %i ms after its second of issue',
     async (age) => {
       const authToken = await logIn(service, tenant, await createTestUser(service));
-      passTime(age);
+      clock.advance(age);
       await expect(exchange(authToken)).rejects.toMatchObject({
         code: Code.Unauthenticated,
         rawMessage: 'Invalid or expired token',
@@ -102,10 +96,10 @@ describe('An auth token', () => {
   it('that has expired opens no session that lives on', async () => {
     const user = await createTestUser(service);
     const early = await logIn(service, tenant, user);
-    passTime(10 * MINUTE);
+    clock.advance(10 * MINUTE);
     const late = await logIn(service, tenant, user);
     const { session } = await exchange(late);
-    passTime(5 * MINUTE);
+    clock.advance(5 * MINUTE);
     await expect(exchange(early)).rejects.toMatchObject({ rawMessage: 'Invalid or expired token' });
     expect((await exchange(late)).session).toEqual(session);
   });
@@ -113,7 +107,7 @@ describe('An auth token', () => {
   it('can be exchanged again, for the same session', async () => {
     const authToken = await logIn(service, tenant, await createTestUser(service));
     const first = await exchange(authToken);
-    passTime(MINUTE);
+    clock.advance(MINUTE);
     expect(await exchange(authToken)).toEqual(first);
   });
 });
@@ -121,25 +115,25 @@ describe('An auth token', () => {
 describe('A session', () => {
   it('begins when the token is exchanged', async () => {
     const authToken = await logIn(service, tenant, await createTestUser(service));
-    passTime(7 * MINUTE);
-    expect((await exchange(authToken)).session.createdAt).toEqual(now);
+    clock.advance(7 * MINUTE);
+    expect((await exchange(authToken)).session.createdAt).toEqual(clock.read());
   });
 
   it('is the same for every token of the user until 15 minutes have passed', async () => {
     const user = await createTestUser(service);
     const first = await exchange(await logIn(service, tenant, user));
-    passTime(15 * MINUTE - 1);
+    clock.advance(15 * MINUTE - 1);
     expect(await exchange(await logIn(service, tenant, user))).toEqual(first);
   });
 
   it('is a new one at 15 minutes', async () => {
     const user = await createTestUser(service);
     const first = await exchange(await logIn(service, tenant, user));
-    passTime(15 * MINUTE);
+    clock.advance(15 * MINUTE);
     const second = await exchange(await logIn(service, tenant, user));
     expect(second.session.id).not.toBe(first.session.id);
-    expect(second.session.createdAt).toEqual(now);
-    passTime(15 * MINUTE - 1);
+    expect(second.session.createdAt).toEqual(clock.read());
+    clock.advance(15 * MINUTE - 1);
     expect(await exchange(await logIn(service, tenant, user))).toEqual(second);
   });
 
@@ -155,7 +149,7 @@ describe('A session', () => {
       update users set email = ${after.email}, name = null, profile_image = null, wallet_address = '0x1'
       where id = ${id}`;
     expect(await exchange(await logIn(service, tenant, user))).toEqual(first);
-    passTime(15 * MINUTE);
+    clock.advance(15 * MINUTE);
     expect((await exchange(await logIn(service, tenant, user))).user).toEqual(after);
   });
 
@@ -195,7 +189,7 @@ describe('A session', () => {
 
   it('is one and the same for exchanges that race on two replicas', async () => {
     await using replica = await startTestService({
-      clock: () => new Date(now),
+      clock: clock.read,
       database: service.database,
       like: service.config,
     });
@@ -224,7 +218,7 @@ describe.each(CALLERS)('A session begun over $name', (caller) => {
     expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
     await exchangeAs('Door/2.0');
     expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
-    passTime(15 * MINUTE);
+    clock.advance(15 * MINUTE);
     await exchangeAs('Door/3.0');
     expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/3.0' }]);
   });
@@ -237,7 +231,7 @@ describe('A session begun behind a trusted proxy', () => {
     ['is an IPv6 address', '2001:db8::7'],
   ])('records the address that %s', async (_, forwardedFor) => {
     await using proxied = await startTestService({
-      clock: () => new Date(now),
+      clock: clock.read,
       database: service.database,
       like: service.config,
       config: { trustedProxies: parseTrustedProxies(['127.0.0.0/8']) },

@@ -5,7 +5,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { refusal, success, validationFailed, without } from '../support/answers.ts';
 import { CALLERS } from '../support/callers.ts';
 import {
-  adminClient,
+  createDeletedUser,
   createTenant,
   createTestUser,
   startTestService,
@@ -95,7 +95,7 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (
 
   it.each<[string, () => Promise<string>]>([
     ['does not exist', async () => '00000000-0000-4000-8000-000000000000'],
-    ['has been deleted', createDeletedUser],
+    ['has been deleted', () => createDeletedUser(service)],
   ])('User not found when the owner %s', async (_, ownerIdOf) => {
     const before = await service.database.sql`select count(*) from webhooks`;
     const answer = await callWith({ ownerId: await ownerIdOf() });
@@ -159,12 +159,6 @@ describe.each(CONNECT_JSON_WIRES)('CreateWebhook, $name', (wire) => {
     });
   });
 });
-
-async function createDeletedUser(): Promise<string> {
-  const { id } = await createTestUser(service);
-  await adminClient(service).deleteUser({ userId: id });
-  return id;
-}
 
 function webhookOf(data: unknown): { webhookId: string; signingKey: string } {
   return (data as { webhook: { webhookId: string; signingKey: string } }).webhook;

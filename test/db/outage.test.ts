@@ -35,20 +35,24 @@ let pool: HttpPool;
 beforeAll(async () => {
   database = await cloneDatabase();
   proxy = await TcpProxy.open(database.url);
-  service = await startTestService({
-    database,
-    config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseLanes: 3 },
-  });
-  tenant = await createTenant(service);
-  const user = await createTestUser(service);
-  ({ apiKey: unusedApiKey } = await adminClient(service).createApiKey({ applicationId: tenant.id }));
-  authToken = await logIn(service, tenant, user);
-  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({
+  await using patient = await startTestService({ database });
+  tenant = await createTenant(patient);
+  const user = await createTestUser(patient);
+  ({ apiKey: unusedApiKey } = await adminClient(patient).createApiKey({ applicationId: tenant.id }));
+  authToken = await logIn(patient, tenant, user);
+  const { webhook } = await clientsOf(patient, tenant).webhooks.createWebhook({
     url: 'https://example.com',
     ownerId: user.id,
   });
   webhookId = webhook?.webhookId ?? '';
+  service = await startTestService({
+    database,
+    like: patient.config,
+    config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseLanes: 3 },
+  });
   pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: 100 });
+  // From then on it knows the API key.
+  while ((await getWebhook()).status !== 200) await sleep(10);
 });
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/db/database.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
 import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
 
 /** Longer than a lane needs to be found stuck, and what is in the way to be cancelled, on a busy machine. */
@@ -56,11 +56,13 @@ test('only so many statements wait for a lock; more are unavailable at once', as
   const first = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
   await sleep(SETTLE_MS);
   const crowd = Array.from({ length: 100 }, () => outcomeOf(database.run(rename, { name: 'due' }, soon())));
-  const refused = await Promise.race([Promise.all(crowd.slice(64)), sleep(SETTLE_MS, 'they wait')]);
-  expect(refused).toEqual(crowd.slice(64).map(() => 'unavailable'));
+  // With the first there are 64.
+  const [waiting, refused] = [crowd.slice(0, 63), crowd.slice(63)];
+  const answers = await Promise.race([Promise.all(refused), sleep(SETTLE_MS, 'they wait')]);
+  expect(answers).toEqual(refused.map(() => 'unavailable'));
   await lock.release();
   expect(await first).toBe('done');
-  expect(await Promise.all(crowd.slice(0, 63))).toEqual(crowd.slice(0, 63).map(() => 'done'));
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'done'));
 });
 
 test('a statement whose caller is gone is cancelled, and has no effect later', async () => {
@@ -109,10 +111,10 @@ test('connections opened because of locks are closed again, but the one that loo
   const others = Array.from({ length: 4 }, () => outcomeOf(database.run(ping, {}, soon())));
   expect(await Promise.all(others)).toEqual(['done', 'done', 'done', 'done']);
   // Two lanes, two on sidings, and the lookout.
-  await expect.poll(countConnections, { timeout: 5_000 }).toBe(5);
+  await expect.poll(() => countConnections(testDatabase)).toBe(5);
   await lock.release();
   await Promise.all(held);
-  await expect.poll(countConnections, { timeout: 5_000 }).toBeLessThanOrEqual(3);
+  await expect.poll(() => countConnections(testDatabase)).toBeLessThanOrEqual(3);
   expect(await outcomeOf(database.run(rename, { name: 'due' }, soon()))).toBe('done');
 });
 
@@ -145,10 +147,4 @@ async function outcomeOf(rows: Promise<unknown>): Promise<string> {
     () => 'done',
     (error) => (error instanceof DatabaseUnavailableError ? 'unavailable' : String(error)),
   );
-}
-
-async function countConnections(): Promise<number> {
-  const rows = await testDatabase.sql`
-    select from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
-  return rows.length;
 }

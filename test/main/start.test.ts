@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { request } from '../support/http.ts';
 import { type Main, NOBODY, processesWith, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import { readDemo } from '../support/read-demo.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -178,7 +180,8 @@ test('SIGTERM in the middle of the first start leaves nothing behind, and the ne
   await runMain({
     env: { PORT: '0', DATA_DIR: interrupted },
     async whileRunning(kill) {
-      while (![...(await processesWith(interrupted)).values()].some(isPostgres)) await sleep(5);
+      const commands = async () => [...(await processesWith(interrupted)).values()];
+      await expect.poll(async () => (await commands()).some(isPostgres), { interval: 5 }).toBe(true);
       kill('SIGTERM');
     },
   });
@@ -253,7 +256,7 @@ describe('a start that cannot succeed says why in one line and leaves nothing be
   });
 
   test('a database that cannot be reached', async () => {
-    const port = await closedPort();
+    const port = await findFreePort();
     const env = {
       DATABASE_URL: `postgres://usher:the-password@127.0.0.1:${port}/usher`,
       ...secretsOf(dataDir),
@@ -335,17 +338,6 @@ describe('a start that cannot succeed says why in one line and leaves nothing be
   }
 });
 
-interface DemoFile {
-  readonly apiKey: string;
-  readonly clientId: string;
-  readonly redirectUris: readonly string[];
-  readonly webhookId: string;
-}
-
-async function readDemo(dataDir: string): Promise<DemoFile> {
-  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
-}
-
 async function callWebhook(main: Main, dataDir: string): Promise<unknown> {
   const { apiKey, webhookId } = await readDemo(dataDir);
   const { body } = await request(main.url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': apiKey } });
@@ -363,14 +355,4 @@ function callEvents(main: Main, method: string, apiKey: string, fields: Record<s
 
 function isPostgres(command: string): boolean {
   return /\/postgres -D |^postgres: /.test(command);
-}
-
-async function closedPort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No port');
-  return address.port;
 }

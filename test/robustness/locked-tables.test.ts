@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
-import { type Answer, type Load, startLoad } from '../support/load.ts';
+import { type Answer, endOf, type Load, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls } from '../support/mixed-calls.ts';
 import { watchOwnLag } from '../support/own-lag.ts';
@@ -80,7 +80,7 @@ test.for(TABLES)(
       await using _lock = await holdLock(database, `lock table ${table} in access exclusive mode`);
       while (performance.now() < lockedAt + LOCK_MS) {
         await sleep(100);
-        connections = Math.max(connections, await countConnections());
+        connections = Math.max(connections, await countConnections(database));
       }
     }
     const releasedAt = performance.now();
@@ -114,15 +114,9 @@ test.for(TABLES)(
 );
 
 test('once all locks are gone, there are as many connections as before, and one that looks out for locks', async () => {
-  await expect.poll(countConnections, { timeout: 5_000 }).toBeLessThanOrEqual(LANES + 1);
+  await expect.poll(() => countConnections(database)).toBeLessThanOrEqual(LANES + 1);
   expect(usher.complaints).toBe('');
 });
-
-async function countConnections(): Promise<number> {
-  const rows = await database.sql`
-    select from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
-  return rows.length;
-}
 
 async function stopAll(loads: readonly Load[]): Promise<Answer[]> {
   const answers = await Promise.all(loads.map((load) => load.stop()));
@@ -137,8 +131,4 @@ function describeSpeed(answers: readonly Answer[]): string {
 function percentile(answers: readonly Answer[], percent: number): number {
   const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return sorted[Math.ceil((sorted.length * percent) / 100) - 1] ?? Number.NaN;
-}
-
-function endOf({ startedAt, tookMs }: Answer): number {
-  return startedAt + tookMs;
 }

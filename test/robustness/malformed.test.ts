@@ -34,7 +34,7 @@ import {
 } from '../support/service.ts';
 
 /** How long the service waits for a body. */
-const REQUEST_TIMEOUT_MS = 500;
+const REQUEST_TIMEOUT_MS = 2_000;
 
 let service: TestService;
 let tenant: Tenant;
@@ -352,6 +352,16 @@ describe('over HTTP/2', () => {
       expectWebhook(await client.exchange(good));
     },
   );
+
+  test('408 when a body stops arriving, and the connection is of use afterwards', async () => {
+    using client = openHttp2Session(service.url);
+    const stream = client.open({ ':method': 'POST', ':path': '/api/oauth/exchange', 'x-api-key': tenant.apiKey });
+    stream.write('{"authToken":');
+
+    expectFailure(await readReply(stream), 408, { message: 'Request timeout' });
+    await ended(stream);
+    expectWebhook(await client.exchange({ ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey }));
+  });
 
   test('the stream of an oversize body that goes on and on is answered and ended, and no other', async () => {
     using client = openHttp2Session(service.url);

@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { request } from '../support/http.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { REPOSITORY } from '../support/process.ts';
@@ -61,7 +61,8 @@ test('a log whose reader has gone keeps the process neither from serving nor fro
   expect(await service.end('SIGTERM')).toBe(0);
 });
 
-test('a log on a full disk ends no process, and keeps none from ending', async () => {
+// The port may be taken by another test in between.
+test('a log on a full disk ends no process, and keeps none from ending', { retry: 1 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'usher-log-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   await using full = await open('/dev/full', 'w');
@@ -86,14 +87,6 @@ test('a log on a full disk ends no process, and keeps none from ending', async (
   child.kill('SIGTERM');
   expect(await Promise.race([exited, sleep(EMBEDDED_EXIT_MS, 'it is still there')])).toEqual([null, 'SIGKILL']);
 });
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 /** Resolves to how many of them were not answered as they should be. */
 async function makeCalls(pool: HttpPool, count: number): Promise<number> {

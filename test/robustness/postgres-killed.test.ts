@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { quickOrLong, report } from '../support/endurance.ts';
-import { type Answer, longestOf, startLoad } from '../support/load.ts';
+import { endOf, longestOf, startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
 import { watchOwnLag } from '../support/own-lag.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
@@ -64,7 +64,3 @@ test('kill -9 of Postgres under load: every call is answered in time, and full s
   expect(Math.max(...firstSuccesses)).toBeLessThan(FIRST_SUCCESS_MS);
   expect(usher.complaints).toBe('');
 });
-
-function endOf({ startedAt, tookMs }: Answer): number {
-  return startedAt + tookMs;
-}

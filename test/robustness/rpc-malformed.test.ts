@@ -24,7 +24,7 @@ import {
 
 const PROCEDURE = '/usher.v1.WebhookService/GetWebhook';
 /** How long the service waits for a body. */
-const REQUEST_TIMEOUT_MS = 500;
+const REQUEST_TIMEOUT_MS = 2_000;
 const MAX_MESSAGE_BYTES = 65_536;
 
 let service: TestService;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { CALLERS, type Caller } from '../support/callers.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
 import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
@@ -15,21 +16,27 @@ const UNAVAILABLE = { code: 'unavailable', message: 'Service unavailable', field
 const DEADLINE_EXCEEDED = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], data: undefined };
 
 describe('a call that takes too long', () => {
+  let database: TestDatabase;
   let service: TestService;
   let tenant: Tenant;
   let lock: Lock;
 
   beforeAll(async () => {
+    database = await cloneDatabase();
+    {
+      await using patient = await startTestService({ database });
+      tenant = await createTenant(patient);
+      await clientsOf(patient, tenant).events.createEvent({ eventId: 'event' });
+    }
     // So many lanes that a call need not share one.
-    service = await startTestService({ config: { requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseLanes: 64 } });
-    tenant = await createTenant(service);
-    await clientsOf(service, tenant).events.createEvent({ eventId: 'event' });
-    lock = await holdLock(service.database, 'select from events for update');
+    service = await startTestService({ database, config: { requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseLanes: 64 } });
+    lock = await holdLock(database, 'select from events for update');
   });
 
   afterAll(async () => {
     await lock.release();
     await service.close();
+    await database[Symbol.asyncDispose]();
   });
 
   const deleteEvent = (caller: Caller, timeout: Record<string, string> = {}) =>

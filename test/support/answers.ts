@@ -15,6 +15,10 @@ export function success(data: JsonValue | undefined, restMessage?: string): Answ
   return { code: 'ok', message: restMessage, fields: [], data };
 }
 
+export function fieldOf(data: JsonValue | undefined, name: string): string {
+  return String((data as JsonObject)[name]);
+}
+
 /** The object without one of its fields. */
 export function without(fields: JsonObject, name: string): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name));

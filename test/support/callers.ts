@@ -6,10 +6,8 @@ import { type DescMethodUnary, fromJson, type JsonObject, type JsonValue, toJson
 import { Code, ConnectError, createContextValues, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
-import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
-import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { request } from './http.ts';
+import { carries, toRequest, WIRES, type Wire } from './wire.ts';
 
 /** What a caller learns, whatever the protocol. */
 export interface Answer {
@@ -31,29 +29,6 @@ export interface Caller {
   call(url: string, method: DescMethodUnary, fields: JsonObject, headers: Record<string, string>): Promise<Answer>;
 }
 
-const REST_ROUTES = new Map<
-  DescMethodUnary,
-  (fields: JsonObject) => { method: string; path: string; body?: JsonObject }
->([
-  [
-    AuthService.method.generateAuthUrl,
-    ({ clientId, ...body }) => ({
-      method: 'POST',
-      path: `/api/oauth/generate-auth-url${clientId === undefined ? '' : `?clientId=${encodeURIComponent(String(clientId))}`}`,
-      body,
-    }),
-  ],
-  [AuthService.method.exchangeToken, (body) => ({ method: 'POST', path: '/api/oauth/exchange', body })],
-  [
-    WebhookService.method.getWebhook,
-    ({ webhookId }) => ({ method: 'GET', path: `/api/webhooks/${encodeURIComponent(String(webhookId ?? ''))}` }),
-  ],
-  [
-    EventService.method.deleteEvent,
-    ({ eventId }) => ({ method: 'DELETE', path: `/api/events/${encodeURIComponent(String(eventId ?? ''))}` }),
-  ],
-]);
-
 const REST_CODES: Record<number, string> = {
   200: 'ok',
   400: 'invalid_argument',
@@ -62,21 +37,15 @@ const REST_CODES: Record<number, string> = {
   503: 'unavailable',
 };
 
-function restCaller(httpVersion: '1.1' | '2'): Caller {
+function restCaller(wire: Wire): Caller {
+  const { name, httpVersion } = wire;
   return {
-    name: `REST over HTTP/${httpVersion}`,
+    name,
     isRest: true,
-    supports: (method) => REST_ROUTES.has(method),
+    supports: (method) => carries(wire, method),
     async call(url, method, fields, headers) {
-      const route = REST_ROUTES.get(method)?.(fields);
-      if (!route) throw new Error(`${method.name} has no REST route`);
-      const reply = await request(url, {
-        httpVersion,
-        method: route.method,
-        path: route.path,
-        headers: { 'content-type': 'application/json', ...headers },
-        body: route.body && JSON.stringify(route.body),
-      });
+      const { body, ...head } = toRequest(wire, { method, fields, headers });
+      const reply = await request(url, { httpVersion, ...head, body: body || undefined });
       const envelope = JSON.parse(reply.body);
       return {
         code: REST_CODES[reply.status] ?? String(reply.status),
@@ -115,8 +84,7 @@ function rpcCaller(name: string, createTransport: (baseUrl: string) => Transport
 }
 
 export const CALLERS: readonly Caller[] = [
-  restCaller('1.1'),
-  restCaller('2'),
+  ...WIRES.filter(({ protocol }) => protocol === 'rest').map(restCaller),
   ...(['1.1', '2'] as const).flatMap((httpVersion) => [
     rpcCaller(`Connect JSON over HTTP/${httpVersion}`, (baseUrl) =>
       createConnectTransport({ baseUrl, httpVersion, useBinaryFormat: false }),

@@ -26,6 +26,13 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** The connections that services have open to the database. */
+export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Promise<number> {
+  const rows = await sql`
+    select from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
+  return rows.length;
+}
+
 async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
   const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   try {

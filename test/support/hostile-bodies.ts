@@ -2,6 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { JSON_VALUES, MESSAGES, TEXTS } from './hostile-texts.ts';
+import { frame } from './rpc-wire.ts';
 
 const pick = fc.constantFrom;
 
@@ -48,26 +49,17 @@ export const binaryChanges = fc.oneof(
 
 /** Frames around a message: gRPC's length-prefixed messages, right or wrong. */
 export const frameChanges = often(
-  fc.constant((message: Buffer) => toFrame(message, 0, message.length)),
+  fc.constant((message: Buffer) => frame(message)),
   fc.oneof(
     fc.tuple(pick(0, 1, 2, 0x7e, 0x80, 0x81, 0xff), pick(0, 1, -1, 10, 65_537, 100_000_000, 0xffff_ffff)).map(
       ([flags, more]) =>
         (message: Buffer) =>
-          toFrame(message, flags, (message.length + more) >>> 0),
+          frame(message, { flags, length: (message.length + more) >>> 0 }),
     ),
-    fc.constant((message: Buffer) =>
-      Buffer.concat([toFrame(message, 0, message.length), toFrame(message, 0, message.length)]),
-    ),
-    oddBytes.map((odd) => (message: Buffer) => Buffer.concat([toFrame(message, 0, message.length), odd])),
+    fc.constant((message: Buffer) => Buffer.concat([frame(message), frame(message)])),
+    oddBytes.map((odd) => (message: Buffer) => Buffer.concat([frame(message), odd])),
     oddBytes.map((odd) => () => odd),
-    fc.nat(6).map((length) => (message: Buffer) => toFrame(message, 0, message.length).subarray(0, length)),
+    fc.nat(6).map((length) => (message: Buffer) => frame(message).subarray(0, length)),
   ),
   2,
 );
-
-export function toFrame(message: Buffer, flags: number, length: number): Buffer {
-  const head = Buffer.alloc(5);
-  head[0] = flags;
-  head.writeUInt32BE(length, 1);
-  return Buffer.concat([head, message]);
-}

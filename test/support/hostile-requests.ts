@@ -7,8 +7,9 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { binaryChanges, frameChanges, jsonChanges, oddBytes, oddTexts, often, toFrame } from './hostile-bodies.ts';
+import { binaryChanges, frameChanges, jsonChanges, oddBytes, oddTexts, often } from './hostile-bodies.ts';
 import { COMPRESSED, CONTENT_TYPES, HEADERS, METHODS, SEGMENTS } from './hostile-texts.ts';
+import { frame } from './rpc-wire.ts';
 
 export type Header = readonly [name: string, value: string];
 
@@ -153,7 +154,7 @@ function rpcRequests(known: Known): fc.Arbitrary<HostileRequest> {
       frameChanges,
       often(fc.constant(undefined), pick(...COMPRESSED), 9),
     )
-    .map(([{ method: rpc, fields }, method, contentType, keys, odd, framing, toJson, toMessage, frame, compressed]) => {
+    .map(([{ method: rpc, fields }, method, contentType, keys, odd, framing, toJson, toMessage, wrap, compressed]) => {
       const isFramed = /grpc|connect\+/.test(contentType);
       const isJson = contentType.includes('json');
       const message = isJson ? toJson(fields) : toMessage(toBinary(rpc.input, fromJson(rpc.input, fields)));
@@ -166,7 +167,7 @@ function rpcRequests(known: Known): fc.Arbitrary<HostileRequest> {
         method,
         target: `/${rpc.parent.typeName}/${rpc.name}`,
         headers: [['content-type', contentType], ...keys, ...encoding, ...odd.filter(isNoTimeout(rpc)), ...patience],
-        body: !isFramed ? content : compressed ? toFrame(content, 1, content.length) : frame(content),
+        body: !isFramed ? content : compressed ? frame(content, { flags: 1 }) : wrap(content),
         framing,
       };
     });

@@ -28,6 +28,8 @@ export async function request(url: string, options: HttpRequest): Promise<HttpRe
 async function requestHttp1(url: string, { method = 'GET', path, headers, body }: HttpRequest): Promise<HttpReply> {
   const { hostname, port } = new URL(url);
   const sent = httpRequest({ hostname, port, method, path, headers, agent: false });
+  // The server may reply and close before it has read everything.
+  sent.on('error', () => {});
   sent.end(body);
   const [reply] = await once(sent, 'response');
   return {
@@ -51,8 +53,8 @@ async function requestHttp2(url: string, { method = 'GET', path, headers, body }
   }
 }
 
-/** Sends bytes as they are and returns all that comes back until the server closes, or for a while. */
-export async function sendRaw(port: number, bytes: string | Uint8Array, { waitMs = 2_000 } = {}): Promise<string> {
+/** Sends bytes as they are and returns all that comes back until the server closes, or for ten seconds. */
+export async function sendRaw(port: number, bytes: string | Uint8Array): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
   let received = '';
@@ -60,7 +62,7 @@ export async function sendRaw(port: number, bytes: string | Uint8Array, { waitMs
     received += chunk.toString('latin1');
   });
   socket.write(bytes);
-  const timer = setTimeout(() => socket.destroy(), waitMs);
+  const timer = setTimeout(() => socket.destroy(), 10_000);
   await once(socket, 'close');
   clearTimeout(timer);
   return received;

@@ -57,6 +57,11 @@ export function startLoad(
   };
 }
 
+/** The instant at which it came, in milliseconds of `performance.now()`. */
+export function endOf({ startedAt, tookMs }: Answer): number {
+  return startedAt + tookMs;
+}
+
 /** In milliseconds, 0 where there is none. */
 export function longestOf(answers: readonly Answer[]): number {
   return answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);

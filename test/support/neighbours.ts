@@ -4,9 +4,12 @@ import { AuthTokens } from '../../src/core/auth/auth-tokens.ts';
 import {
   adminClient,
   clientsOf,
+  createDeletedUser,
   createTenant,
+  createTestEvent,
   createTestUser,
   logIn,
+  logInDeletedUser,
   PUBLIC_URL,
   REDIRECT_URI,
   type Tenant,
@@ -53,9 +56,7 @@ export class Neighbours {
   }
 
   async eventOf(owner: Tenant): Promise<string> {
-    const eventId = randomUUID();
-    await clientsOf(this.#service, owner).events.createEvent({ eventId });
-    return eventId;
+    return createTestEvent(this.#service, owner);
   }
 
   async deletedEvent(): Promise<string> {
@@ -65,9 +66,7 @@ export class Neighbours {
   }
 
   async deletedUser(): Promise<string> {
-    const { id } = await createTestUser(this.#service);
-    await adminClient(this.#service).deleteUser({ userId: id });
-    return id;
+    return createDeletedUser(this.#service);
   }
 
   async tokenOf(owner: Tenant): Promise<string> {
@@ -75,10 +74,7 @@ export class Neighbours {
   }
 
   async tokenOfDeletedUser(): Promise<string> {
-    const user = await createTestUser(this.#service);
-    const token = await logIn(this.#service, this.tenant, user);
-    await adminClient(this.#service).deleteUser({ userId: user.id });
-    return token;
+    return logInDeletedUser(this.#service, this.tenant);
   }
 
   /** A good token for an application, be there one or not. */

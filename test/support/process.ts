@@ -94,13 +94,15 @@ export async function runMain({
 }): Promise<Run> {
   const { child, output, remove } = await spawnMain(options);
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+  const closed = once(child, 'close');
   try {
-    const closed = once(child, 'close');
     await whileRunning?.((signal) => child.kill(signal));
     await closed;
     return { exitCode: child.exitCode, ...output };
   } finally {
     clearTimeout(timer);
+    child.kill('SIGKILL');
+    await closed;
     await remove();
   }
 }
@@ -144,7 +146,8 @@ async function spawnMain({ env, dotEnv, uid }: MainOptions) {
   if (uid !== undefined) await chown(directory, uid, uid);
   const child: ChildProcess = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
     cwd: directory,
-    env: { PATH, ...env },
+    // As under npm it ends when we do, however that comes.
+    env: { PATH, npm_lifecycle_event: 'start', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(uid !== undefined && { uid, gid: uid }),
   });

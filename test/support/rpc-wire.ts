@@ -98,7 +98,7 @@ export function openWireClient(url: string, { httpVersion }: Pick<WireProtocol, 
   return httpVersion === '2' ? openHttp2(url) : openHttp1(url);
 }
 
-/** A message in a frame: five bytes of flags and length before it. */
+/** A message in its frame (gRPC, "Length-Prefixed-Message"): five bytes of flags and length before it. */
 export function frame(message: Uint8Array | string, { flags = 0, length = Buffer.byteLength(message) } = {}): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags);

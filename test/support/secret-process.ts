@@ -2,12 +2,13 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 import { cloneDatabase, type TestDatabase } from './database.ts';
+import { findFreePort } from './free-port.ts';
 import { ADMIN_KEY } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import type { Witness } from './witness.ts';
@@ -48,7 +49,7 @@ export async function createSurroundings(witness: Witness): Promise<Surroundings
   await writeFile(join(directory, 'jwks'), JSON.stringify({ keys: [jwk] }));
   await writeFile(join(directory, 'key'), encryptionKey.toString('base64'));
 
-  const port = await freePort();
+  const port = await findFreePort();
   const env = {
     PORT: String(port),
     PUBLIC_URL: `http://localhost:${port}`,
@@ -102,13 +103,4 @@ async function startMail() {
     },
   };
   return { server, mail, port: (server.server.address() as AddressInfo).port };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,5 +1,5 @@
 /** Starts the service as main does, on a free port and a database of its own. */
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
@@ -143,6 +143,23 @@ export async function createTestUser(
   return { id, email, name, profileImage, walletAddress };
 }
 
+/** Returns the ID that the user had. */
+export async function createDeletedUser(service: { url: string }): Promise<string> {
+  const { id } = await createTestUser(service);
+  await adminClient(service).deleteUser({ userId: id });
+  return id;
+}
+
+/** Returns the event's ID. */
+export async function createTestEvent(
+  service: { url: string },
+  tenant: Pick<Tenant, 'apiKey'>,
+  eventId: string = randomUUID(),
+): Promise<string> {
+  await clientsOf(service, tenant).events.createEvent({ eventId });
+  return eventId;
+}
+
 /** Logs the user in to the application and returns the auth token. */
 export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
   const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
@@ -151,5 +168,13 @@ export async function logIn(service: { url: string }, tenant: Tenant, user: { id
     state: 'state',
   });
   const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
+  return authToken;
+}
+
+/** Logs a user in who is deleted then, and returns the auth token. */
+export async function logInDeletedUser(service: { url: string }, tenant: Tenant): Promise<string> {
+  const user = await createTestUser(service);
+  const authToken = await logIn(service, tenant, user);
+  await adminClient(service).deleteUser({ userId: user.id });
   return authToken;
 }

@@ -15,6 +15,7 @@ import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { frame } from './rpc-wire.ts';
 
 export interface Wire {
   readonly name: string;
@@ -122,13 +123,6 @@ export function comparable({ status, headers, body, trailers }: WireReply) {
   return { status, headers: Object.entries(rest), body: body.toString('latin1'), trailers: Object.entries(trailers) };
 }
 
-/** A message in its frame (gRPC, "Length-Prefixed-Message"). */
-export function toFrame(message: Uint8Array): Uint8Array {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-}
-
 /** The body of a well-formed RPC but for a string in it that is not UTF-8. */
 export function withInvalidUtf8(
   { protocol, contentType }: Wire,
@@ -149,7 +143,7 @@ export function withInvalidUtf8(
     Buffer.from([(field.number << 3) | 2, invalid.length]),
     invalid,
   ]);
-  return protocol === 'connect' ? message : toFrame(message);
+  return protocol === 'connect' ? message : frame(message);
 }
 
 interface HttpRequest {
@@ -176,7 +170,7 @@ function toRpcRequest({ protocol, contentType }: Wire, { method, fields = {}, bo
   if (body !== undefined) return { method: 'POST', path, body };
   if (contentType === 'application/json') return { method: 'POST', path, body: JSON.stringify(fields) };
   const message = toBinary(method.input, fromJson(method.input, fields));
-  return { method: 'POST', path, body: protocol === 'connect' ? message : toFrame(message) };
+  return { method: 'POST', path, body: protocol === 'connect' ? message : frame(message) };
 }
 
 async function sendOverHttp1(url: string, { method, path, headers, body }: HttpRequest): Promise<WireReply> {

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { request } from './http.ts';
 import { type Main, startMain } from './process.ts';
 import { RawConnection } from './raw-connection.ts';
+import type { Demo } from './read-demo.ts';
 
 export interface LogLine {
   readonly msg: string;
@@ -58,19 +59,6 @@ export async function waitForWorkers(main: Main, count: number, without: readonl
       { timeout: 25_000, interval: 100 },
     )
     .toBe(true);
-}
-
-export interface Demo {
-  readonly apiKey: string;
-  readonly applicationId: string;
-  readonly clientId: string;
-  readonly userId: string;
-  readonly webhookId: string;
-  readonly redirectUris: readonly string[];
-}
-
-export async function readDemo(dataDir: string): Promise<Demo> {
-  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
 }
 
 /** A call to the AdminService. */

@@ -1,0 +1,16 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface Demo {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly webhookId: string;
+  readonly redirectUris: readonly string[];
+}
+
+/** What the first start on the data directory has made to try Usher with. */
+export async function readDemo(dataDir: string): Promise<Demo> {
+  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+}
