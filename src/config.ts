@@ -14,7 +14,7 @@ import {
   parseSmtpUrl,
   readText,
 } from './parse-setting.ts';
-import { parseAdminKey, parseEncryptionKeys, parseSigningKeys, type Secrets } from './secrets.ts';
+import { parseAdminKey, parseAuthSigningKeys, parseEncryptionKeys, type Secrets } from './secrets.ts';
 
 export interface Config {
   readonly host: string;
@@ -81,7 +81,7 @@ export function readConfig(env: Record<string, string | undefined>, readFile: (p
 
   const secrets = {
     adminKey: read('ADMIN_KEY', parseAdminKey),
-    signingKeys: readFrom('AUTH_SIGNING_KEYS_FILE', parseSigningKeys),
+    authSigningKeys: readFrom('AUTH_SIGNING_KEYS_FILE', parseAuthSigningKeys),
     encryptionKeys: readFrom('ENCRYPTION_KEY_FILE', parseEncryptionKeys),
   };
   const databaseUrl = read('DATABASE_URL', parseDatabaseUrl);

@@ -35,8 +35,8 @@ async function startOwnPostgres({ dataDir }: Config, laying: AsyncDisposableStac
 }
 
 async function readSecrets({ secrets, dataDir, databaseUrl }: Config): Promise<Secrets> {
-  const { adminKey, signingKeys, encryptionKeys } = secrets;
-  if (adminKey && signingKeys && encryptionKeys) return { adminKey, signingKeys, encryptionKeys };
+  const { adminKey, authSigningKeys, encryptionKeys } = secrets;
+  if (adminKey && authSigningKeys && encryptionKeys) return { adminKey, authSigningKeys, encryptionKeys };
   if (databaseUrl) throw new Error('A secret is missing');
   return completeSecrets(secrets, dataDir);
 }

@@ -8,7 +8,7 @@ import { keepFile } from './keep-file.ts';
 export interface Secrets {
   readonly adminKey: string;
   /** Private JWKs; the first signs. */
-  readonly signingKeys: readonly JWK[];
+  readonly authSigningKeys: readonly JWK[];
   /** Keys of 32 bytes; the first encrypts. */
   readonly encryptionKeys: readonly Buffer[];
 }
@@ -18,9 +18,9 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
   await mkdir(directory, { recursive: true, mode: 0o700 });
   return {
     adminKey: given.adminKey ?? (await keep(join(directory, 'admin-key'), generateAdminKey, parseAdminKey)),
-    signingKeys:
-      given.signingKeys ??
-      (await keep(join(directory, 'auth-signing-keys.json'), generateSigningKeys, parseSigningKeys)),
+    authSigningKeys:
+      given.authSigningKeys ??
+      (await keep(join(directory, 'auth-signing-keys.json'), generateSigningKeys, parseAuthSigningKeys)),
     encryptionKeys:
       given.encryptionKeys ??
       (await keep(join(directory, 'encryption-key'), generateEncryptionKey, parseEncryptionKeys)),
@@ -35,7 +35,7 @@ export function parseAdminKey(text: string): string {
 }
 
 /** From a private JWK Set of Ed25519 and P-256 keys. Throws an Error that says what is wrong. */
-export function parseSigningKeys(text: string): JWK[] {
+export function parseAuthSigningKeys(text: string): JWK[] {
   const keys: JWK[] | undefined = tryParse(text)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) throw new Error('must hold a JWK Set with at least one key');
   const ids = keys.map((key: JWK | null) => key?.kid);

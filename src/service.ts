@@ -1,11 +1,11 @@
 /** The composition root: starts everything Usher is made of, in order, and ends it in reverse. */
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import { ApiKeys } from './core/api-keys/api-keys.ts';
 import { AuthTokens } from './core/auth/auth-tokens.ts';
-import { ApiKeys } from './core/auth/authenticate-application.ts';
 import { ExternalIssuer } from './core/auth/external-issuer.ts';
-import { deriveLoginCodeKeys } from './core/auth/login-code.ts';
 import { keepHouse } from './core/housekeeping.ts';
+import { deriveLoginCodeKeys } from './core/login/login-code.ts';
 import { readUsedKeyIds, requireKeys, retireKeys } from './core/webhooks/encryption-keys.ts';
 import { SigningKeyCipher } from './core/webhooks/signing-key-cipher.ts';
 import { Database } from './db/database.ts';
@@ -20,10 +20,10 @@ import { sendFailure } from './net/envelope.ts';
 import type { HttpAdapter, HttpHandler } from './net/exchange.ts';
 import { openListener } from './net/listener.ts';
 import { createRestAdapter } from './rest/adapter.ts';
-import { createOperationsAdapter } from './rest/operations.ts';
+import { createOpenEndpoints } from './rest/open-endpoints.ts';
 import { createRpcAdapter } from './rpc/adapter.ts';
 import { Admission } from './rpc/admission.ts';
-import { createGrpcLane } from './rpc/grpc-lane.ts';
+import { createGrpcFastPath } from './rpc/grpc-fast-path.ts';
 import { createServices } from './rpc/services.ts';
 
 /** How long the first statements may take. */
@@ -82,7 +82,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const isReady = async () => !drain.signal.aborted && (await answers(database));
 
   const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
-  const tokens = await AuthTokens.create(publicUrl, secrets.signingKeys, external);
+  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
   const ownPageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? ownPageUrl;
   const hasOwnPage = config.authPageUrl === undefined;
@@ -103,7 +103,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const rest = createRestAdapter(services.procedures, environment, logger);
   const adapters: HttpAdapter[] = [
     createRpcAdapter(services, environment, logger),
-    createOperationsAdapter(tokens.publicJwks, isReady),
+    createOpenEndpoints(tokens.publicJwks, isReady),
   ];
   if (hasOwnPage) {
     const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
@@ -137,7 +137,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
 
   listener.serve(
     createHandler(rest, adapters),
-    createGrpcLane(services.procedures, environment, logger),
+    createGrpcFastPath(services.procedures, environment, logger),
     (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   );
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');

@@ -67,13 +67,13 @@ describe('a setting is taken', () => {
     [{ AUTH_PAGE_URL: 'https://login.test/start?a=1' }, { authPageUrl: 'https://login.test/start?a=1' }],
     [{ DATA_DIR: '/var/lib/usher' }, { dataDir: '/var/lib/usher' }],
     [{ ADMIN_KEY }, { secrets: { adminKey: ADMIN_KEY } }],
-    [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { signingKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
+    [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
     [{ ENCRYPTION_KEY_FILE: 'encryption-key' }, { secrets: { encryptionKeys: [encryptionKey] } }],
     [
       complete,
       {
         databaseUrl: complete.DATABASE_URL,
-        secrets: { adminKey: ADMIN_KEY, signingKeys: [{ ...jwk, alg: 'EdDSA' }], encryptionKeys: [encryptionKey] },
+        secrets: { adminKey: ADMIN_KEY, authSigningKeys: [{ ...jwk, alg: 'EdDSA' }], encryptionKeys: [encryptionKey] },
       },
     ],
     [{ ...complete, DATABASE_URL: 'postgresql://db.test' }, { databaseUrl: 'postgresql://db.test' }],

@@ -26,8 +26,8 @@ const internal: Answer[] = [];
 
 beforeAll(async () => {
   service = await eavesdropper.start();
-  const { signingKeys, encryptionKeys } = service.config.secrets;
-  eavesdropper.remember(signingKeys?.[0]?.d, encryptionKeys?.[0]?.toString('base64'));
+  const { authSigningKeys, encryptionKeys } = service.config.secrets;
+  eavesdropper.remember(authSigningKeys?.[0]?.d, encryptionKeys?.[0]?.toString('base64'));
   eavesdropper.remember(new URL(service.config.databaseUrl ?? '').password);
   for (const caller of CALLERS) await tellStory(caller, eavesdropper);
   await breakTables(service);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { completeSecrets, parseEncryptionKeys, parseSigningKeys } from '../src/secrets.ts';
+import { completeSecrets, parseAuthSigningKeys, parseEncryptionKeys } from '../src/secrets.ts';
 
 const edwards = jwkOf(generateKeyPairSync('ed25519').privateKey, 'edwards');
 const curve = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'curve');
@@ -20,7 +20,7 @@ describe('signing keys', () => {
       { ...curve, kid: 'a' },
       { ...edwards, kid: 'b', use: 'sig' },
     ];
-    expect(parseSigningKeys(setOf(...keys))).toEqual([
+    expect(parseAuthSigningKeys(setOf(...keys))).toEqual([
       { ...curve, kid: 'a', alg: 'ES256' },
       { ...edwards, kid: 'b', use: 'sig', alg: 'EdDSA' },
     ]);
@@ -28,7 +28,7 @@ describe('signing keys', () => {
 
   test('may name their algorithm', () => {
     const key = { ...edwards, kid: 'a', alg: 'EdDSA' };
-    expect(parseSigningKeys(setOf(key))).toEqual([key]);
+    expect(parseAuthSigningKeys(setOf(key))).toEqual([key]);
   });
 
   test.each<[string, string, string]>([
@@ -50,7 +50,7 @@ describe('signing keys', () => {
     ['an Ed25519 key for another algorithm', setOf({ ...edwards, alg: 'ES256' }), OTHER_KIND],
     ['a P-256 key for another algorithm', setOf({ ...curve, alg: 'ES384' }), OTHER_KIND],
   ])('are not %s', (_, text, problem) => {
-    expect(() => parseSigningKeys(text)).toThrow(new Error(problem));
+    expect(() => parseAuthSigningKeys(text)).toThrow(new Error(problem));
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe('signing keys', () => {
     ['that are null', '{"keys":[null]}'],
     ['that are text', '{"keys":["x"]}'],
   ])('%s are refused, since tokens name them by it', (_, text) => {
-    expect(() => parseSigningKeys(text)).toThrow(/^must hold /);
+    expect(() => parseAuthSigningKeys(text)).toThrow(/^must hold /);
   });
 });
 
@@ -97,8 +97,8 @@ describe('secrets that are not given', () => {
     await using directory = await createDirectory();
     const secrets = await completeSecrets({}, directory.path);
     expect(secrets.adminKey).toMatch(/^[\w-]{43}$/);
-    expect(secrets.signingKeys).toHaveLength(1);
-    expect(secrets.signingKeys[0]).toMatchObject({ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' });
+    expect(secrets.authSigningKeys).toHaveLength(1);
+    expect(secrets.authSigningKeys[0]).toMatchObject({ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' });
     expect(secrets.encryptionKeys.map((key) => key.length)).toEqual([32]);
     expect((await readdir(directory.path)).sort()).toEqual(['admin-key', 'auth-signing-keys.json', 'encryption-key']);
     for (const name of await readdir(directory.path)) {
@@ -116,7 +116,7 @@ describe('secrets that are not given', () => {
     await using other = await createDirectory();
     const [first, second] = [await completeSecrets({}, one.path), await completeSecrets({}, other.path)];
     expect(first.adminKey).not.toBe(second.adminKey);
-    expect(first.signingKeys[0]?.d).not.toBe(second.signingKeys[0]?.d);
+    expect(first.authSigningKeys[0]?.d).not.toBe(second.authSigningKeys[0]?.d);
     expect(first.encryptionKeys).not.toEqual(second.encryptionKeys);
   });
 
@@ -139,9 +139,9 @@ describe('secrets that are not given', () => {
 describe('a secret that is given', () => {
   test('is taken, and the others are generated', async () => {
     await using directory = await createDirectory();
-    const signingKeys = [{ ...edwards, kid: 'given', alg: 'EdDSA' }];
-    const secrets = await completeSecrets({ adminKey: 'given', signingKeys }, directory.path);
-    expect(secrets).toMatchObject({ adminKey: 'given', signingKeys });
+    const authSigningKeys = [{ ...edwards, kid: 'given', alg: 'EdDSA' }];
+    const secrets = await completeSecrets({ adminKey: 'given', authSigningKeys }, directory.path);
+    expect(secrets).toMatchObject({ adminKey: 'given', authSigningKeys });
     expect(await readdir(directory.path)).toEqual(['encryption-key']);
   });
 

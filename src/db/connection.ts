@@ -10,11 +10,14 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 
+/** What Drizzle builds statements with. */
+export type Db = PostgresJsDatabase;
+
 /** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
-export type Statement<Row> = (db: PostgresJsDatabase) => { execute(parameters: Parameters): Promise<Row> };
+export type Statement<Rows> = (db: Db) => { execute(parameters: PlaceholderValues): Promise<Rows> };
 
 /** Values for a statement's placeholders, by name. */
-export type Parameters = Record<string, unknown>;
+export type PlaceholderValues = Record<string, unknown>;
 
 /** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
 export type Deadline = number;
@@ -50,8 +53,8 @@ export class Connection {
   /** How many statements have been answered. */
   answered = 0;
   readonly #client: postgres.Sql;
-  readonly #db: PostgresJsDatabase;
-  readonly #prepared = new Map<Statement<unknown>, { execute(parameters: Parameters): Promise<unknown> }>();
+  readonly #db: Db;
+  readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
   #socket: Socket | undefined;
   #cancelled: Sent | undefined;
   #isGivenUp = false;
@@ -76,7 +79,7 @@ export class Connection {
   }
 
   /** Rejects with DeadlinePassedError by way of `abandonLate`, or with the error of postgres.js. */
-  run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+  run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
     const rows = this.#prepare(statement).execute(parameters);
     return new Promise((resolve, reject) => {
       const sent = { statement, deadline, reject, isAbandoned: false };
@@ -131,9 +134,9 @@ export class Connection {
     for (const sent of this.sent) sent.reject(new ConnectionFailedError('The connection has been given up'));
   }
 
-  #prepare<Row>(statement: Statement<Row>): ReturnType<Statement<Row>> {
+  #prepare<Rows>(statement: Statement<Rows>): ReturnType<Statement<Rows>> {
     // A map from a function to what that function returned: the types of the two ends agree.
-    const known = this.#prepared.get(statement) as ReturnType<Statement<Row>> | undefined;
+    const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
     if (known) return known;
     const prepared = statement(this.#db);
     this.#prepared.set(statement, prepared);

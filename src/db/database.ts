@@ -1,12 +1,12 @@
-import { type Deadline, DeadlinePassedError, type Parameters, type Statement } from './connection.ts';
+import { type Deadline, DeadlinePassedError, type PlaceholderValues, type Statement } from './connection.ts';
 import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING, Recovery, TICK_MS } from './lane.ts';
 import { Sidings } from './sidings.ts';
 
-export { type Deadline, DeadlinePassedError, type Parameters, type Statement } from './connection.ts';
+export { type Db, type Deadline, DeadlinePassedError, type PlaceholderValues, type Statement } from './connection.ts';
 export { DatabaseUnavailableError } from './lane.ts';
 
 /** Runs a statement and resolves to its rows. */
-export type Run = <Row>(statement: Statement<Row>, parameters: Parameters) => Promise<Row>;
+export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
 
 /** Postgres, as a few single-connection lanes that pipeline; the least busy one is next. */
 export class Database {
@@ -24,7 +24,7 @@ export class Database {
   }
 
   /** Rejects with DatabaseUnavailableError when there is no answer by the deadline. */
-  async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
     // Nobody waits for it: it must not take effect.
     if (performance.now() >= deadline)
       throw new DatabaseUnavailableError(new DeadlinePassedError('There is no time left'));

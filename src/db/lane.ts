@@ -12,7 +12,7 @@ import {
   ConnectionFailedError,
   type Deadline,
   DeadlinePassedError,
-  type Parameters,
+  type PlaceholderValues,
   type Statement,
 } from './connection.ts';
 
@@ -119,7 +119,7 @@ export class Lane {
   }
 
   /** Throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
-  async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
     if (this.isResting) throw new DatabaseUnavailableError('The connection has just failed');
     // Lost while it was idle. Where statements wait on it, they are about to fail, and the lane to rest.
     if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);

@@ -7,7 +7,7 @@
  * another kind wait for, or nobody does, is cancelled, and so has no effect.
  */
 import { sql } from 'drizzle-orm';
-import type { Deadline, Parameters, Statement } from './connection.ts';
+import type { Deadline, PlaceholderValues, Statement } from './connection.ts';
 import { DatabaseUnavailableError, Lane, type LaneOptions, MAX_PENDING } from './lane.ts';
 
 /** How many lanes may be on sidings at once; as many as there are lanes, where those are more. */
@@ -40,7 +40,7 @@ export class Sidings {
     return this.#held.has(statement);
   }
 
-  async run<Row>(statement: Statement<Row>, parameters: Parameters, deadline: Deadline): Promise<Row> {
+  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
     const lane = this.#held.get(statement);
     if (!lane || lane.waiting >= MAX_WAITING || lane.pending >= MAX_PENDING)
       throw new DatabaseUnavailableError('Too many wait for a lock');

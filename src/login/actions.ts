@@ -1,15 +1,15 @@
 /** What a browser can do on the login page, a row each, and the forms it is shown. */
 import type { Logger } from 'pino';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
-import { cancelLogin } from '../core/auth/cancel-login.ts';
-import { createLoginCode } from '../core/auth/create-login-code.ts';
-import { createWalletChallenge } from '../core/auth/create-wallet-challenge.ts';
-import { findLoginState } from '../core/auth/find-login-state.ts';
-import type { LoginCodeKeys } from '../core/auth/login-code.ts';
-import { redeemLoginCode } from '../core/auth/redeem-login-code.ts';
-import { redeemWalletSignature } from '../core/auth/redeem-wallet-signature.ts';
 import type { Call } from '../core/call.ts';
 import type { ServiceError } from '../core/errors.ts';
+import { cancelLogin } from '../core/login/cancel-login.ts';
+import { createLoginCode } from '../core/login/create-login-code.ts';
+import { createWalletChallenge } from '../core/login/create-wallet-challenge.ts';
+import { findLoginState } from '../core/login/find-login-state.ts';
+import type { LoginCodeKeys } from '../core/login/login-code.ts';
+import { redeemLoginCode } from '../core/login/redeem-login-code.ts';
+import { redeemWalletSignature } from '../core/login/redeem-wallet-signature.ts';
 import { UUID } from '../core/validation.ts';
 import type { Database } from '../db/database.ts';
 import type { HttpExchange } from '../net/exchange.ts';

@@ -1,6 +1,6 @@
 /** The cookie that ties a login to one browser, and the token in its forms that ties them to the cookie. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Browser } from '../core/auth/browser.ts';
+import type { Browser } from '../core/login/browser.ts';
 import { type HttpExchange, headerOf } from '../net/exchange.ts';
 
 export interface KnownBrowser extends Browser {

@@ -1,4 +1,4 @@
-import type { LoginCode } from '../core/auth/create-login-code.ts';
+import type { LoginCode } from '../core/login/create-login-code.ts';
 
 /** Gets a code to its user. Rejects when it could not be handed on. */
 export type DeliverCode = (code: LoginCode) => Promise<void>;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { LoginCode } from '../core/auth/create-login-code.ts';
+import type { LoginCode } from '../core/login/create-login-code.ts';
 import { pause } from '../core/pause.ts';
 import type { DeliverCode } from './mailer.ts';
 

@@ -1,6 +1,6 @@
 /** What the login page answers with, and the headers that keep it to itself. */
 import { randomBytes } from 'node:crypto';
-import type { LoginState } from '../core/auth/find-login-state.ts';
+import type { LoginState } from '../core/login/find-login-state.ts';
 import type { HttpExchange } from '../net/exchange.ts';
 import { send, sendJson } from '../net/reply.ts';
 import { renderDeadEnd } from './pages.ts';

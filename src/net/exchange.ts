@@ -8,8 +8,8 @@ import { clientAddressOf } from './client-address.ts';
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** Where a request came from, and what it carries. */
-export interface Origin {
+/** What is known of a request before its body. */
+export interface RequestContext {
   readonly headers: IncomingHttpHeaders;
   /** On the reply as `x-request-id`, and in every log line of the request. */
   readonly requestId: string;
@@ -18,7 +18,7 @@ export interface Origin {
   readonly receivedAt: number;
 }
 
-export interface HttpExchange extends Origin {
+export interface HttpExchange extends RequestContext {
   readonly request: NodeRequest;
   readonly response: NodeResponse;
   /** The target's path as it was sent, without the query. */
@@ -28,7 +28,7 @@ export interface HttpExchange extends Origin {
 }
 
 /** A request over HTTP/2 that has not become a Node request yet. */
-export interface StreamExchange extends Origin {
+export interface StreamExchange extends RequestContext {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
   /** Makes it one after all: nothing of the stream may have been used up. */
@@ -49,16 +49,16 @@ export function createExchange(
   response: NodeResponse,
   { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
 ): HttpExchange {
-  const origin = originOf(request.headers, request.socket.remoteAddress, { trustedProxies, receivedAt });
+  const context = createRequestContext(request.headers, request.socket.remoteAddress, { trustedProxies, receivedAt });
   const { path, query } = splitTarget(request.url ?? '');
-  return { request, response, path, query, ...origin };
+  return { request, response, path, query, ...context };
 }
 
-export function originOf(
+export function createRequestContext(
   headers: IncomingHttpHeaders,
   remoteAddress: string | undefined,
   { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
-): Origin {
+): RequestContext {
   const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
   return { headers, requestId: requestIdOf(headers), clientAddress, receivedAt };
 }
@@ -92,7 +92,7 @@ export function headerBytesOf(rawHeaders: readonly string[]): number {
 }
 
 /** By its name in lower case; undefined where it is missing or a list. */
-export function headerOf({ headers }: Pick<Origin, 'headers'>, name: string): string | undefined {
+export function headerOf({ headers }: Pick<RequestContext, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }

@@ -10,7 +10,13 @@ import {
 } from 'node:http2';
 import type { BlockList, Socket } from 'node:net';
 import { type Connection, MAX_REQUESTS, PATIENCE_MS, SWEEP_MS } from './connections.ts';
-import { hasValidAuthority, headerBytesOf, MAX_HEADER_BYTES, originOf, type StreamHandler } from './exchange.ts';
+import {
+  createRequestContext,
+  hasValidAuthority,
+  headerBytesOf,
+  MAX_HEADER_BYTES,
+  type StreamHandler,
+} from './exchange.ts';
 import { replaceStreamMap } from './stream-map.ts';
 import type { Turns } from './turns.ts';
 
@@ -128,8 +134,8 @@ export function offerStreams(
       for (const listener of becomeRequest) listener.call(server, stream, headers, flags, rawHeaders);
     };
     const isSound = headerBytesOf(rawHeaders) <= MAX_HEADER_BYTES && hasValidAuthority(headers, rawHeaders);
-    const origin = originOf(headers, stream.session?.socket.remoteAddress, { trustedProxies, receivedAt });
-    if (!isSound || !handleStream({ stream, path: headers[':path'] ?? '', passOn, ...origin })) passOn();
+    const context = createRequestContext(headers, stream.session?.socket.remoteAddress, { trustedProxies, receivedAt });
+    if (!isSound || !handleStream({ stream, path: headers[':path'] ?? '', passOn, ...context })) passOn();
   };
 }
 

@@ -15,7 +15,7 @@ import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.t
 import { mustClose, send, sendJson, setCommonHeaders } from '../net/reply.ts';
 import { type CallEnvironment, callKey, RpcCall, type RpcProtocol } from './call.ts';
 import { logWhenDone } from './call-log.ts';
-import { createConnectLane } from './connect-lane.ts';
+import { createConnectFastPath } from './connect-fast-path.ts';
 import { connectOptions } from './connect-options.ts';
 import { deadlineErrorOf, LATE, withinDeadline } from './deadline.ts';
 import { toDecodingError, toHttpStatus } from './errors.ts';
@@ -27,13 +27,13 @@ export function createRpcAdapter(
   environment: CallEnvironment,
   logger: Logger,
 ): HttpAdapter {
-  const takeShortWay = createConnectLane(procedures, environment, logger);
+  const tryFastPath = createConnectFastPath(procedures, environment, logger);
   const router = createConnectRouter(connectOptions);
   register(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return async (exchange) => {
-    if (await takeShortWay(exchange)) return true;
+    if (await tryFastPath(exchange)) return true;
     const handler = handlers.get(exchange.path);
     if (handler) await serve(handler, exchange, environment, logger);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(exchange.path)) refuseUnknown(exchange);

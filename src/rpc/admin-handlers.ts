@@ -5,9 +5,9 @@ import { createUser } from '../core/admin/create-user.ts';
 import { deleteApplication } from '../core/admin/delete-application.ts';
 import { deleteUser } from '../core/admin/delete-user.ts';
 import { revokeApiKey } from '../core/admin/revoke-api-key.ts';
+import type { ApiKeys } from '../core/api-keys/api-keys.ts';
 import type { AuthTokens } from '../core/auth/auth-tokens.ts';
-import type { ApiKeys } from '../core/auth/authenticate-application.ts';
-import { completeLogin } from '../core/auth/complete-login.ts';
+import { completeLogin } from '../core/login/complete-login.ts';
 import type { Handlers } from './procedures.ts';
 
 export function createAdminHandlers(tokens: AuthTokens, apiKeys: ApiKeys): Handlers<typeof AdminService> {

@@ -3,7 +3,7 @@ import { type Code, type ConnectError, createContextKey, type HandlerContext } f
 import type { Peer } from '../core/auth/exchange-token.ts';
 import type { Application, ApplicationCall, Call } from '../core/call.ts';
 import type { Database, Deadline } from '../db/database.ts';
-import { headerOf, type Origin } from '../net/exchange.ts';
+import { headerOf, type RequestContext } from '../net/exchange.ts';
 
 /** The largest message a caller may send, in bytes, decompressed. */
 export const MAX_MESSAGE_BYTES = 65_536;
@@ -40,7 +40,7 @@ export class RpcCall implements Call {
   #now: Date | undefined;
 
   constructor(
-    origin: Origin,
+    context: RequestContext,
     {
       procedure,
       protocol,
@@ -48,17 +48,17 @@ export class RpcCall implements Call {
     }: { procedure: string; protocol: RpcCall['protocol']; timeoutMs?: number | undefined },
     { database, clock, requestTimeoutMs }: CallEnvironment,
   ) {
-    this.requestId = origin.requestId;
+    this.requestId = context.requestId;
     this.procedure = procedure;
     this.protocol = protocol;
-    this.startedAt = origin.receivedAt;
+    this.startedAt = context.receivedAt;
     this.isDeadlineOfCaller = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
     this.deadline = this.startedAt + Math.min(timeoutMs ?? requestTimeoutMs, requestTimeoutMs);
     this.run = database.within(this.deadline);
     this.#clock = clock;
-    this.peer = { ipAddress: origin.clientAddress, userAgent: headerOf(origin, 'user-agent') ?? '' };
-    this.apiKey = headerOf(origin, 'x-api-key');
-    this.adminKey = headerOf(origin, 'x-admin-key');
+    this.peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
+    this.apiKey = headerOf(context, 'x-api-key');
+    this.adminKey = headerOf(context, 'x-admin-key');
   }
 
   /** When the implementation first asked for the time: the body may have been long in coming. */

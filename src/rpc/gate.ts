@@ -2,7 +2,7 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { authenticateAdmin } from '../core/admin/authenticate-admin.ts';
-import type { ApiKeys } from '../core/auth/authenticate-application.ts';
+import type { ApiKeys } from '../core/api-keys/api-keys.ts';
 import type { RpcCall } from './call.ts';
 
 /** Throws where the call is not to be let in. */

@@ -1,4 +1,4 @@
-/** The course of a unary call, over REST and on the short ways; Connect takes the same one by itself. */
+/** The course of a unary call, over REST and on the fast paths; Connect takes the same one by itself. */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
 import type { Logger } from 'pino';
@@ -11,8 +11,6 @@ import type { Fields, Procedure } from './procedures.ts';
 /** Resolves to the fields of the request, or to undefined to leave the request to somebody else. */
 export type ReadFields = () => Promise<Fields<DescMessage> | undefined>;
 
-export type Response = MessageInitShape<DescMessage>;
-
 /**
  * Takes the call through its gate, reads its request and has it handled, all before its deadline.
  * Throws the error to answer with, its code noted in the call: a ConnectError, or the HttpError that
@@ -23,7 +21,7 @@ export async function perform(
   call: RpcCall,
   read: ReadFields,
   logger: Logger,
-): Promise<Response | undefined> {
+): Promise<MessageInitShape<DescMessage> | undefined> {
   try {
     const response = await withinDeadline(() => run(procedure, call, read), call);
     if (response === LATE) throw deadlineErrorOf(call);

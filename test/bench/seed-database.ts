@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { digestOf } from '../../src/core/auth/api-key.ts';
+import { digestOf } from '../../src/core/api-keys/api-key.ts';
 import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 

@@ -61,10 +61,10 @@ export async function makeDirectory(stack: AsyncDisposableStack): Promise<string
 
 /** The settings of Usher, which the rivals read as well. */
 export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
-  const signingKeys = join(directory, 'signing-keys.json');
+  const authSigningKeys = join(directory, 'signing-keys.json');
   const encryptionKeys = join(directory, 'encryption-key');
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };
-  await writeFile(signingKeys, JSON.stringify({ keys: [jwk] }), { mode: 0o600 });
+  await writeFile(authSigningKeys, JSON.stringify({ keys: [jwk] }), { mode: 0o600 });
   await writeFile(encryptionKeys, encryptionKey.toString('base64'), { mode: 0o600 });
   return {
     PATH: process.env.PATH ?? '',
@@ -74,7 +74,7 @@ export async function writeEnvironment(directory: string, databaseUrl: string, {
     AUTH_PAGE_URL,
     DATABASE_URL: databaseUrl,
     ADMIN_KEY: randomBytes(32).toString('hex'),
-    AUTH_SIGNING_KEYS_FILE: signingKeys,
+    AUTH_SIGNING_KEYS_FILE: authSigningKeys,
     ENCRYPTION_KEY_FILE: encryptionKeys,
   };
 }

@@ -59,7 +59,7 @@ const HEADER = { typ: 'login+jwt', kid: 'test-key' };
 
 /** Signed with Usher's own key, whatever it says. */
 async function forge(payload: JsonObject, header: JsonObject = HEADER): Promise<string> {
-  const [jwk] = service.config.secrets.signingKeys ?? [];
+  const [jwk] = service.config.secrets.authSigningKeys ?? [];
   if (!jwk) throw new Error('No signing key');
   return new SignJWT(payload).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(await importJWK(jwk, 'EdDSA'));
 }

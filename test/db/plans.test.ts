@@ -10,20 +10,20 @@ import { createUser } from '../../src/core/admin/create-user.ts';
 import { deleteApplication } from '../../src/core/admin/delete-application.ts';
 import { deleteUser } from '../../src/core/admin/delete-user.ts';
 import { revokeApiKey } from '../../src/core/admin/revoke-api-key.ts';
+import { ApiKeys } from '../../src/core/api-keys/api-keys.ts';
 import { AuthTokens } from '../../src/core/auth/auth-tokens.ts';
-import { ApiKeys } from '../../src/core/auth/authenticate-application.ts';
-import { completeLogin } from '../../src/core/auth/complete-login.ts';
-import { createLoginCode } from '../../src/core/auth/create-login-code.ts';
-import { createWalletChallenge } from '../../src/core/auth/create-wallet-challenge.ts';
 import { exchangeToken } from '../../src/core/auth/exchange-token.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../src/core/auth/generate-auth-url.ts';
-import { deriveLoginCodeKeys } from '../../src/core/auth/login-code.ts';
-import { redeemLoginCode } from '../../src/core/auth/redeem-login-code.ts';
-import { redeemWalletSignature } from '../../src/core/auth/redeem-wallet-signature.ts';
 import { checkIn } from '../../src/core/events/check-in.ts';
 import { createEvent } from '../../src/core/events/create-event.ts';
 import { deleteEvent } from '../../src/core/events/delete-event.ts';
 import { sweep } from '../../src/core/housekeeping.ts';
+import { completeLogin } from '../../src/core/login/complete-login.ts';
+import { createLoginCode } from '../../src/core/login/create-login-code.ts';
+import { createWalletChallenge } from '../../src/core/login/create-wallet-challenge.ts';
+import { deriveLoginCodeKeys } from '../../src/core/login/login-code.ts';
+import { redeemLoginCode } from '../../src/core/login/redeem-login-code.ts';
+import { redeemWalletSignature } from '../../src/core/login/redeem-wallet-signature.ts';
 import { createWebhook } from '../../src/core/webhooks/create-webhook.ts';
 import { readUsedKeyIds, retireKeys } from '../../src/core/webhooks/encryption-keys.ts';
 import { getWebhook } from '../../src/core/webhooks/get-webhook.ts';
@@ -153,8 +153,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
 
 /** Each statement once, as its verb sends it. */
 async function explainAllStatements(url: string): Promise<readonly ExplainedStatement[]> {
-  const { signingKeys = [], encryptionKeys = [] } = testConfig(url).secrets;
-  const tokens = await AuthTokens.create('https://usher.test', signingKeys);
+  const { authSigningKeys = [], encryptionKeys = [] } = testConfig(url).secrets;
+  const tokens = await AuthTokens.create('https://usher.test', authSigningKeys);
   const cipher = new SigningKeyCipher(encryptionKeys);
   await using recording = new ExplainingDatabase(url);
   const call = { run: recording.within(0), now: new Date() };

@@ -159,7 +159,7 @@ it('the same browser gets a token of the same claims again where the algorithm s
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const secrets = {
     ...service.config.secrets,
-    signingKeys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'ec' }],
+    authSigningKeys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', kid: 'ec' }],
   };
   await using other = await stage.startReplica({ secrets });
   const ready = await stage.readyByEmail({ at: other });

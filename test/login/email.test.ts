@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { deriveLoginCodeKeys, digestLoginCode } from '../../src/core/auth/login-code.ts';
+import { deriveLoginCodeKeys, digestLoginCode } from '../../src/core/login/login-code.ts';
 import { migrateDatabase } from '../../src/db/migrate.ts';
 import { createLogger } from '../../src/log.ts';
 import { HOUR, MINUTE, type TestClock } from '../support/clock.ts';

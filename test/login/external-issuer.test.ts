@@ -194,7 +194,7 @@ describe('a token is refused with 401', () => {
   }
 
   const ourKey = (): IssuerKey => {
-    const [jwk] = service.config.secrets.signingKeys ?? [];
+    const [jwk] = service.config.secrets.authSigningKeys ?? [];
     if (!jwk) throw new Error('No signing key');
     const privateKey = createPrivateKey({ key: { ...jwk }, format: 'jwk' });
     return { kid: String(jwk.kid), alg: 'EdDSA', privateKey, publicJwk: {} };

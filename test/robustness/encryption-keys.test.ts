@@ -52,7 +52,7 @@ describe('at the start', () => {
       ADMIN_KEY: randomBytes(32).toString('hex'),
       AUTH_SIGNING_KEYS_FILE: await file(
         'jwks',
-        JSON.stringify({ keys: testConfig(database.url).secrets.signingKeys }),
+        JSON.stringify({ keys: testConfig(database.url).secrets.authSigningKeys }),
       ),
       ENCRYPTION_KEY_FILE: await file('key', OTHER.toString('base64')),
     };

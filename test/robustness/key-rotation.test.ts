@@ -22,7 +22,7 @@ import {
 } from '../support/service.ts';
 import { countByKey } from '../support/webhook-rows.ts';
 
-type Keys = Pick<Secrets, 'encryptionKeys' | 'signingKeys'>;
+type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
 
 const ROUNDS = quickOrLong(1, 10);
 
@@ -193,13 +193,13 @@ function makeKeys(): Keys {
     alg: 'EdDSA',
     kid: randomBytes(8).toString('hex'),
   };
-  return { encryptionKeys: [randomBytes(32)], signingKeys: [signingKey] };
+  return { encryptionKeys: [randomBytes(32)], authSigningKeys: [signingKey] };
 }
 
 function merge(first: Keys, second: Keys): Keys {
   return {
     encryptionKeys: [...first.encryptionKeys, ...second.encryptionKeys],
-    signingKeys: [...first.signingKeys, ...second.signingKeys],
+    authSigningKeys: [...first.authSigningKeys, ...second.authSigningKeys],
   };
 }
 

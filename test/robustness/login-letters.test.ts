@@ -88,12 +88,6 @@ describe('an address with', () => {
     ['NUL', 'ada\0@example.com'],
     ['a space', 'ada lovelace@example.com'],
     ['another behind a comma', 'ada@example.com,evil@evil.test'],
-  ])('%s is no user’s', async (_name, email) => {
-    await expect(createTestUser(service, { email })).rejects.toThrow('Validation failed');
-  });
-
-  /** Of the shape of an address all the same. */
-  it.each([
     ['a comma', 'evil,ada@example.com'],
     ['a semicolon', 'evil;ada@example.com'],
     ['a comma in its host', 'ada@example.com,evil'],
@@ -103,7 +97,15 @@ describe('an address with', () => {
     ['a quotation mark', '"evil,ada@example.com'],
     ['a comment', 'ada(evil)@example.com'],
     ['a parameter of SMTP', 'ada@example.com>BODY=8BITMIME'],
-    ['an encoded word', '=?utf-8?Q?evil=40evil.test,ada?=@example.com'],
+  ])('%s is no user’s', async (_name, email) => {
+    await expect(createTestUser(service, { email })).rejects.toThrow('Validation failed');
+  });
+
+  /** Of the shape of an address all the same. */
+  it.each([
+    ['an encoded word', '=?utf-8?Q?evil=40evil.test?=@example.com'],
+    ['a percent sign', 'evil%evil.test@example.com'],
+    ['an exclamation mark', 'evil.test!evil@example.com'],
     ['letters beyond ASCII', 'ädä@exämple.com'],
   ])('%s gets a letter for itself or none, and the service goes on', async (_name, email) => {
     await createTestUser(service, { email });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../src/core/auth/api-key.ts';
+import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
 import { Neighbours } from '../support/neighbours.ts';

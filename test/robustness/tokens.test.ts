@@ -62,7 +62,7 @@ beforeAll(async () => {
   database = await cloneDatabase();
   jwks = await JwksServer.start(...Object.values(theirs));
   const config = testConfig(database.url, { AUTH_ISSUER: ISSUER, AUTH_JWKS_URL: jwks.url });
-  const secrets = { ...config.secrets, signingKeys: Object.values(ours).map(toPrivateJwk) };
+  const secrets = { ...config.secrets, authSigningKeys: Object.values(ours).map(toPrivateJwk) };
   service = await startTestService({ database, like: { ...config, secrets }, clock: () => NOW });
   tenant = await createTenant(service);
   user = await createTestUser(service);

@@ -1,5 +1,5 @@
 /** How Postgres runs statements: which rows it reads, and by what. */
-import type { Parameters, Statement } from '../../src/db/database.ts';
+import type { PlaceholderValues, Statement } from '../../src/db/database.ts';
 import { RecordingDatabase, type SentStatement } from './recording-database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
@@ -25,7 +25,7 @@ export class ExplainingDatabase extends RecordingDatabase {
   /** By its text. */
   readonly explained = new Map<string, ExplainedStatement>();
 
-  override async run<Row>(statement: Statement<Row>, parameters: Parameters): Promise<Row> {
+  override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
     await this.client`begin`;
     await super.run(statement, parameters).finally(() => this.client`rollback`);
     const sent = this.sent.at(-1);

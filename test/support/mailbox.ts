@@ -1,4 +1,4 @@
-import type { LoginCode } from '../../src/core/auth/create-login-code.ts';
+import type { LoginCode } from '../../src/core/login/create-login-code.ts';
 import type { DeliverCode } from '../../src/login/mailer.ts';
 
 /** Where the codes of a service arrive: `startTestService({ deliver: mailbox.deliver })`. */

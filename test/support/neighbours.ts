@@ -79,7 +79,7 @@ export class Neighbours {
 
   /** A good token for an application, be there one or not. */
   async tokenFor(clientId: string): Promise<string> {
-    const tokens = await AuthTokens.create(PUBLIC_URL, this.#service.config.secrets.signingKeys ?? []);
+    const tokens = await AuthTokens.create(PUBLIC_URL, this.#service.config.secrets.authSigningKeys ?? []);
     return tokens.mint({ userId: randomUUID(), loginIntentId: randomUUID(), clientId }, this.#now);
   }
 }

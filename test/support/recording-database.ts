@@ -1,6 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { Database, type Parameters, type Statement } from '../../src/db/database.ts';
+import { Database, type PlaceholderValues, type Statement } from '../../src/db/database.ts';
 
 export interface SentStatement {
   readonly sql: string;
@@ -20,7 +20,7 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
     this.#db = drizzle(this.client, { logger: { logQuery } });
   }
 
-  override async run<Row>(statement: Statement<Row>, parameters: Parameters): Promise<Row> {
+  override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
     return statement(this.#db).execute(parameters);
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { instantPlaceholder } from '../../db/schema.ts';
-import { digestOf, generateApiKey } from '../auth/api-key.ts';
+import { digestOf, generateApiKey } from '../api-keys/api-key.ts';
 
 /** A new key, which is shown once, with what is stored of it. */
 export function newApiKey(): { apiKey: string; apiKeyId: string; digest: Buffer } {

@@ -1,4 +1,4 @@
-import { digestOf, isApiKey } from '../../../src/core/auth/api-key.ts';
+import { digestOf, isApiKey } from '../../../src/core/api-keys/api-key.ts';
 import type { Application } from '../../../src/core/call.ts';
 import { ServiceError } from '../../../src/core/errors.ts';
 import type { Statements } from './statements.ts';

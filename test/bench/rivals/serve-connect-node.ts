@@ -19,8 +19,8 @@ import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { readConfig } from '../../../src/config.ts';
+import { ApiKeys } from '../../../src/core/api-keys/api-keys.ts';
 import { AuthTokens } from '../../../src/core/auth/auth-tokens.ts';
-import { ApiKeys } from '../../../src/core/auth/authenticate-application.ts';
 import { exchangeToken } from '../../../src/core/auth/exchange-token.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../../src/core/auth/generate-auth-url.ts';
 import type { ApplicationCall } from '../../../src/core/call.ts';
@@ -52,7 +52,7 @@ const apiKeys = new ApiKeys((statement, parameters) =>
   database.run(statement, parameters, performance.now() + config.requestTimeoutMs),
 );
 const cipher = new SigningKeyCipher(config.secrets.encryptionKeys ?? []);
-const tokens = await AuthTokens.create(config.publicUrl ?? '', config.secrets.signingKeys ?? []);
+const tokens = await AuthTokens.create(config.publicUrl ?? '', config.secrets.authSigningKeys ?? []);
 const linkTo = createAuthPageLink(config.authPageUrl ?? '');
 const callKey = createContextKey<ApplicationCall | undefined>(undefined);
 

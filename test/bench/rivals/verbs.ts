@@ -31,7 +31,7 @@ export type Verbs = ReturnType<typeof createVerbs>;
 export function createVerbs(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
   const owners = new ApiKeyOwners(statements);
   const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
-  const tokenKeys = createTokenKeys(publicUrl, secrets.signingKeys ?? []);
+  const tokenKeys = createTokenKeys(publicUrl, secrets.authSigningKeys ?? []);
 
   return {
     authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),

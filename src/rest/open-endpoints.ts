@@ -1,10 +1,10 @@
-/** What operators and verifiers of tokens ask for: health, readiness and the public signing keys. */
+/** What anyone may ask without a key: liveness, readiness, and the public keys that verify auth tokens. */
 import type { JWK } from 'jose';
 import { sendFailure } from '../net/envelope.ts';
 import type { HttpAdapter, HttpExchange } from '../net/exchange.ts';
 import { sendJson } from '../net/reply.ts';
 
-export function createOperationsAdapter(publicJwks: { keys: JWK[] }, isReady: () => Promise<boolean>): HttpAdapter {
+export function createOpenEndpoints(publicJwks: { keys: JWK[] }, isReady: () => Promise<boolean>): HttpAdapter {
   const jwks = JSON.stringify(publicJwks);
   const answers: Record<string, (exchange: HttpExchange) => Promise<void> | void> = {
     '/healthz': (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),

@@ -1,7 +1,7 @@
+import { addToQuery } from '../auth/redirect-uri.ts';
 import type { Call } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import { addToQuery } from './redirect-uri.ts';
 
 const rules = { loginIntentId: uuid };
 

@@ -4,7 +4,7 @@ import { apiKeys, applications } from '../../db/schema.ts';
 import type { Application } from '../call.ts';
 
 /** The owner of a key: an application, or one that has been deleted since. */
-export interface Owner {
+export interface KeyOwner {
   readonly application: Application;
   readonly isDeleted: boolean;
 }
@@ -18,9 +18,9 @@ const MAX_KEYS = 1_000;
  * whatever flood of guesses follows costs Postgres some 200 short statements a second, and holds a
  * new key up by a few milliseconds. So nobody has to be turned away unheard.
  */
-export class OwnerLookUps {
+export class ApiKeyLookUps {
   readonly #run: Run;
-  #waiting = new Map<string, PromiseWithResolvers<Owner | undefined>>();
+  #waiting = new Map<string, PromiseWithResolvers<KeyOwner | undefined>>();
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,10 +29,10 @@ export class OwnerLookUps {
   }
 
   /** Takes the key's digest in hex. Resolves to undefined for a key that is nobody's any more, or never was. */
-  ownerOf(digest: string): Promise<Owner | undefined> {
+  ownerOf(digest: string): Promise<KeyOwner | undefined> {
     const waiting = this.#waiting.get(digest);
     if (waiting) return waiting.promise;
-    const lookUp = Promise.withResolvers<Owner | undefined>();
+    const lookUp = Promise.withResolvers<KeyOwner | undefined>();
     this.#waiting.set(digest, lookUp);
     const gatherMs = this.#sentAt + GATHER_MS - performance.now();
     if (gatherMs <= 0 || this.#waiting.size >= MAX_KEYS) this.#send();
@@ -47,7 +47,7 @@ export class OwnerLookUps {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     try {
-      const rows = await this.#run(selectOwners, { digests: `{${[...lookUps.keys()].join()}}` });
+      const rows = await this.#run(selectKeyOwners, { digests: `{${[...lookUps.keys()].join()}}` });
       for (const { digest, application, deletedAt } of rows) {
         lookUps.get(digest)?.resolve({ application, isDeleted: deletedAt !== null });
       }
@@ -58,7 +58,7 @@ export class OwnerLookUps {
   }
 }
 
-const selectOwners: Statement<{ digest: string; application: Application; deletedAt: Date | null }[]> = (db) => {
+const selectKeyOwners: Statement<{ digest: string; application: Application; deletedAt: Date | null }[]> = (db) => {
   const digests = sql`array(select decode(hex, 'hex') from unnest(${sql.placeholder('digests')}::text[]) as hex)`;
   return db
     .select({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { digestOf, generateApiKey, isApiKey } from '../../../src/core/auth/api-key.ts';
-import { ApiKeys } from '../../../src/core/auth/authenticate-application.ts';
+import { digestOf, generateApiKey, isApiKey } from '../../../src/core/api-keys/api-key.ts';
+import { ApiKeys } from '../../../src/core/api-keys/api-keys.ts';
 import { refusalOf } from '../../support/refusals.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

@@ -1,10 +1,10 @@
+import type { AuthTokens } from '../auth/auth-tokens.ts';
+import { TOKEN_LIFETIME_SECONDS, toSeconds } from '../auth/verify-token.ts';
 import type { Call } from '../call.ts';
 import { UUID } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { answerLogin } from './complete-login.ts';
 import { findLoginIntent, statusOf } from './login-intent.ts';
-import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 /** What to show a browser that comes with a login intent. */
 export type LoginState =

@@ -2,10 +2,10 @@ import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../db/database.ts';
 import { walletChallenges } from '../../db/login-schema.ts';
 import { instantPlaceholder, users } from '../../db/schema.ts';
+import type { AuthTokens } from '../auth/auth-tokens.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import { recoverSigner } from './ethereum.ts';
@@ -46,7 +46,7 @@ export async function redeemWalletSignature(
 /** The user whose wallet made the signature. */
 async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
   if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
-  const owners = await call.run(selectOwners, { address });
+  const owners = await call.run(selectWalletUsers, { address });
   const [owner] = owners;
   // A wallet that several users share does not tell which of them this is.
   if (!owner || owners.length > 1) throw new ServiceError('not-found', 'Unknown wallet');
@@ -85,7 +85,7 @@ const deleteChallenge: Statement<unknown> = (db) =>
     .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
     .prepare('delete_wallet_challenge');
 
-const selectOwners: Statement<{ id: string }[]> = (db) =>
+const selectWalletUsers: Statement<{ id: string }[]> = (db) =>
   db
     .select({ id: users.id })
     .from(users)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { networkOf } from '../../../src/core/auth/network.ts';
+import { networkOf } from '../../../src/core/login/network.ts';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

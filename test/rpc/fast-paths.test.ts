@@ -1,6 +1,6 @@
 /**
- * Plain unary calls take a short way past Connect, and nobody can tell: each call here is made twice,
- * once as the short way takes it, and once with its content type in capitals, which only Connect takes.
+ * Plain unary calls take a fast path past Connect, and nobody can tell: each call here is made twice,
+ * once as the fast path takes it, and once with its content type in capitals, which only Connect takes.
  */
 import { create, type DescMethodUnary, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

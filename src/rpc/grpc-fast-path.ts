@@ -1,5 +1,5 @@
 /**
- * A short way for the common call over gRPC: one whole, uncompressed message on an HTTP/2 stream.
+ * A fast path for the common call over gRPC: one whole, uncompressed message on an HTTP/2 stream.
  * Connect's own way, through Node's compatibility layer and streams of envelopes, costs several times
  * as much. Whatever else comes, in encoding or in framing, is left to Connect, untouched; the course of
  * the call, the errors and their trailers are the same.
@@ -18,7 +18,7 @@ import { perform } from './perform.ts';
 import type { Procedure } from './procedures.ts';
 import { parseGrpcTimeout } from './timeout.ts';
 
-export function createGrpcLane(
+export function createGrpcFastPath(
   procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,

@@ -1,5 +1,5 @@
 /**
- * A short way for the common call over Connect: one uncompressed message in the body of a POST.
+ * A fast path for the common call over Connect: one uncompressed message in the body of a POST.
  * Connect's own way, through web headers and streams, costs twice as much. Whatever else comes is
  * left to Connect, untouched; the course of the call, the messages and the errors are the same.
  */
@@ -19,28 +19,28 @@ import { perform } from './perform.ts';
 import type { Procedure } from './procedures.ts';
 import { parseConnectTimeout } from './timeout.ts';
 
-interface Lane {
+interface Endpoint {
   readonly procedure: Procedure;
   readonly serialization: ReturnType<typeof createMethodSerializationLookup>;
 }
 
 type ContentType = 'application/json' | 'application/proto';
 
-export function createConnectLane(
+export function createConnectFastPath(
   procedures: ReadonlyMap<string, Procedure>,
   environment: CallEnvironment,
   logger: Logger,
 ): HttpAdapter {
-  const lanes = new Map<string, Lane>();
+  const endpoints = new Map<string, Endpoint>();
   for (const [path, procedure] of procedures) {
     const { jsonOptions } = connectOptions;
     const serialization = createMethodSerializationLookup(procedure.method, undefined, jsonOptions, connectOptions);
-    lanes.set(path, { procedure, serialization });
+    endpoints.set(path, { procedure, serialization });
   }
 
   return async (exchange) => {
-    const lane = lanes.get(exchange.path);
-    if (!lane) return false;
+    const endpoint = endpoints.get(exchange.path);
+    if (!endpoint) return false;
     const contentType = contentTypeOf(exchange);
     const timeout = headerOf(exchange, 'connect-timeout-ms');
     const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
@@ -48,7 +48,7 @@ export function createConnectLane(
     const procedure = exchange.path.slice(1);
     const call = new RpcCall(exchange, { procedure, protocol: 'connect', timeoutMs }, environment);
     logWhenDone(logger, call, exchange);
-    await serve(lane, contentType, exchange, call, logger);
+    await serve(endpoint, contentType, exchange, call, logger);
     return true;
   };
 }
@@ -66,7 +66,7 @@ function contentTypeOf({ request, headers }: HttpExchange): ContentType | undefi
 }
 
 async function serve(
-  { procedure, serialization }: Lane,
+  { procedure, serialization }: Endpoint,
   contentType: ContentType,
   exchange: HttpExchange,
   call: RpcCall,

@@ -3,11 +3,11 @@ import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run 
 import type { Application } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { digestOf, isApiKey } from './api-key.ts';
-import { type Owner, OwnerLookUps } from './owner-look-ups.ts';
+import { ApiKeyLookUps, type KeyOwner } from './api-key-look-ups.ts';
 
 interface Entry {
   /** A promise while the look-up is under way. */
-  owner: Owner | Promise<Owner | undefined>;
+  owner: KeyOwner | Promise<KeyOwner | undefined>;
   /** When the look-up was asked for, in milliseconds of `performance.now()`. */
   readonly readAt: number;
   refreshing: boolean;
@@ -25,11 +25,11 @@ const REFRESH_MS = 1_500;
 export class ApiKeys {
   readonly #known = new LRUCache<string, Entry>({ max: 50_000 });
   readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
-  readonly #lookUps: OwnerLookUps;
+  readonly #lookUps: ApiKeyLookUps;
 
   /** Looks keys up with `run`, for as long as that takes: callers share the answer, not their deadlines. */
   constructor(run: Run) {
-    this.#lookUps = new OwnerLookUps(run);
+    this.#lookUps = new ApiKeyLookUps(run);
   }
 
   /**
@@ -52,7 +52,7 @@ export class ApiKeys {
     this.#known.clear();
   }
 
-  #ownerOf(digest: string, deadline: Deadline): Owner | undefined | Promise<Owner | undefined> {
+  #ownerOf(digest: string, deadline: Deadline): KeyOwner | undefined | Promise<KeyOwner | undefined> {
     if (this.#unknown.has(digest)) return undefined;
     const entry = this.#known.get(digest);
     const age = entry ? performance.now() - entry.readAt : Number.POSITIVE_INFINITY;
@@ -70,7 +70,7 @@ export class ApiKeys {
   }
 
   /** Callers who come while the look-up is under way share it; a failed one is not remembered. */
-  #lookUp(digest: string): Promise<Owner | undefined> {
+  #lookUp(digest: string): Promise<KeyOwner | undefined> {
     const owner = this.#lookUps.ownerOf(digest);
     const entry: Entry = { owner, readAt: performance.now(), refreshing: false };
     this.#known.set(digest, entry);

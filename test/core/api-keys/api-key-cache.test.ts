@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { generateApiKey } from '../../../src/core/auth/api-key.ts';
-import { ApiKeys } from '../../../src/core/auth/authenticate-application.ts';
+import { generateApiKey } from '../../../src/core/api-keys/api-key.ts';
+import { ApiKeys } from '../../../src/core/api-keys/api-keys.ts';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/db/database.ts';
 import { HttpPool } from '../../support/http-pool.ts';
 import { holdLock } from '../../support/lock.ts';

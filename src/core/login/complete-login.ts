@@ -1,12 +1,12 @@
 import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../db/database.ts';
+import type { Db, Statement } from '../../db/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../db/schema.ts';
+import type { AuthTokens } from '../auth/auth-tokens.ts';
+import { addToQuery } from '../auth/redirect-uri.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
 import { findLoginIntent, refusalOf } from './login-intent.ts';
-import { addToQuery } from './redirect-uri.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
 
@@ -62,7 +62,7 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
   updateIntent(db).prepare('complete_login_intent');
 
 /** Completes an open intent, under the condition, with the placeholders loginIntentId, userId, browserDigest and now. */
-export function updateIntent(db: Parameters<typeof completeIntent>[0], condition?: SQL) {
+export function updateIntent(db: Db, condition?: SQL) {
   const now = instantPlaceholder('now');
   const user = db
     .select({ id: users.id })
