@@ -45,11 +45,21 @@ describe('what the page says', () => {
 
   it('names it on the page for the code as well, with the address that was typed', async () => {
     const { browser, page } = await openPage();
-    const email = `"><script>alert(1)</script>&'@example.com`;
+    const email = `o'hara&amp@example.com`;
     const codePage = await browser.submit(page, '/login/email', { email });
     expect(codePage.status).toBe(200);
     expect(textOf(codePage.body)).toContain(`If ${email} belongs to an account`);
     expect(textOf(codePage.body)).toContain(HOSTILE_NAME);
+    expect(codePage.body.match(/<script/g)).toHaveLength(1);
+    expect(formOf(codePage, '/login/code').fields.email).toBe(email);
+  });
+
+  it('and escapes whatever address the cookie has', async () => {
+    const { browser, login } = await openPage();
+    const email = `"><script>alert(1)</script>&'@example.com`;
+    browser.cookie = `${browser.cookie}; usher-email=${encodeURIComponent(email)}`;
+    const codePage = await browser.open(`/login/code?intent=${login.loginIntentId}`);
+    expect(textOf(codePage.body)).toContain(`If ${email} belongs to an account`);
     expect(codePage.body).not.toContain('alert(1)</script>');
     expect(codePage.body.match(/<script/g)).toHaveLength(1);
     expect(formOf(codePage, '/login/code').fields.email).toBe(email);
