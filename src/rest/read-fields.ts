@@ -50,12 +50,14 @@ async function readJsonObject(request: NodeRequest, deadline: Deadline): Promise
   return value;
 }
 
-/** No Content-Type counts as JSON. */
+/** No Content-Type counts as JSON. Of its parameters only a charset that is not ours would mean something. */
 function requireJson(request: NodeRequest): void {
   const contentType = headerOf(request, 'content-type') || 'application/json';
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
-  const isJson = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(contentType);
-  if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError(415, 'Unsupported media type');
+  const isJson = /^application\/json\s*(?:;|$)/i.test(contentType);
+  const isOtherCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i.test(contentType);
+  if (!isJson || isOtherCharset || encoding.toLowerCase() !== 'identity')
+    throw new HttpError(415, 'Unsupported media type');
 }
 
 /** The values of a query parameter. URLSearchParams would mend what is not well-formed. */
