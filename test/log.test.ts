@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminService } from '../gen/usher/v1/admin_pb.ts';
@@ -10,6 +11,7 @@ import { type Answer, CALLERS, type Caller } from './support/callers.ts';
 import { anyRpc, Eavesdropper, spellingsOf } from './support/eavesdropper.ts';
 import { request } from './support/http.ts';
 import { HttpPool } from './support/http-pool.ts';
+import { openHttp2Session } from './support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from './support/lock.ts';
 import { refuseWrites } from './support/refuse-writes.ts';
 import { ADMIN_KEY, createTenant, type TestService } from './support/service.ts';
@@ -252,6 +254,32 @@ describe('the line of a call', () => {
     expect(quiet.eavesdropper.callLines[0]).toMatchObject({ requestId });
     expect(quiet.eavesdropper.callLines[0]?.code).not.toBe('ok');
   });
+});
+
+describe('the line of a call over HTTP/2', () => {
+  test.each([
+    ['/api/oauth/exchange', 'application/json'],
+    ['/usher.v1.AuthService/ExchangeToken', 'application/json'],
+    ['/usher.v1.AuthService/ExchangeToken', 'application/json; charset=utf-8'],
+    ['/usher.v1.AuthService/ExchangeToken', 'application/grpc'],
+  ])(
+    'says that it was canceled where its request is shorter than announced, and so reset: %s, %s',
+    async (path, type) => {
+      await using quiet = await startQuietService();
+      const { apiKey } = await createTenant(quiet.service);
+      using session = openHttp2Session(quiet.service.url);
+      const requestId = randomUUID();
+      const headers = { 'x-api-key': apiKey, 'content-type': type, 'content-length': '5', 'x-request-id': requestId };
+      const stream = session.open({ ':method': 'POST', ':path': path, ...headers });
+      stream.write('{');
+      // Long enough for the call to have begun.
+      await sleep(100);
+      stream.end();
+      const line = () => quiet.eavesdropper.callLines.find((line) => line.requestId === requestId);
+      await expect.poll(line).toBeDefined();
+      expect(line()).toMatchObject({ code: 'canceled' });
+    },
+  );
 });
 
 async function startQuietService() {

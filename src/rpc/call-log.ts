@@ -22,7 +22,7 @@ export function logCall(logger: Logger, call: RpcCall, { status, isSent }: { sta
 
 export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpExchange): void {
   response.once('close', () => {
-    logCall(logger, call, { status: response.statusCode, isSent: response.writableFinished });
+    logCall(logger, call, { status: response.statusCode, isSent: response.headersSent && response.writableFinished });
   });
 }
 

@@ -53,7 +53,7 @@ async function serve(procedure: Procedure, exchange: StreamExchange, call: RpcCa
   const { input, output } = procedure.method;
   let isPassedOn = false;
   stream.once('close', () => {
-    if (!isPassedOn) logCall(logger, call, { status: 200, isSent: stream.writableFinished });
+    if (!isPassedOn) logCall(logger, call, { status: 200, isSent: stream.headersSent && stream.writableFinished });
   });
   const read = async () => {
     const bytes = await readMessage(stream);
