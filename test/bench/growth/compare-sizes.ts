@@ -101,7 +101,7 @@ function scattered({ rows, stride }: Size, fixtures: Fixtures, name: string): Be
 async function backendsOf({ databaseUrl }: Size): Promise<number[]> {
   const sql = postgres(databaseUrl, { max: 1 });
   const rows = await sql`
-    select pid from pg_stat_activity where datname = current_database() and application_name = 'usher'`;
+    select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
   await sql.end();
   return rows.map(({ pid }) => pid);
 }
