@@ -27,6 +27,11 @@ function standardOutput(): DestinationStream {
   return destination;
 }
 
+/** The time since an instant of `performance.now()`, in milliseconds to the hundredth. */
+export function durationMsSince(instant: number): number {
+  return Math.round((performance.now() - instant) * 100) / 100;
+}
+
 /** Resolves to whether every line has been taken within the time. */
 export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {

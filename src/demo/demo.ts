@@ -1,6 +1,6 @@
 /** An application, user, webhook and two events to try Usher with, on its embedded Postgres only. */
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { createApplication } from '../core/admin/create-application.ts';
@@ -15,6 +15,7 @@ import { createWebhook } from '../core/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
 import type { Statement } from '../db/database.ts';
 import { applications, users } from '../db/schema.ts';
+import { keepFile } from '../keep-file.ts';
 
 /** What is kept of the demo between starts. */
 interface KeptDemo {
@@ -57,7 +58,10 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const found = await readDemo(file);
   const isNew = !found || (await call.run(selectParties, { ...found })).length === 0;
   const kept = isNew ? await createDemo(call, parts) : found;
-  if (isNew) await writeWhole(file, JSON.stringify(kept, null, 2));
+  if (isNew) {
+    await rm(file, { force: true });
+    await keepFile(file, () => JSON.stringify(kept, null, 2));
+  }
 
   // Over http any port of the loopback address will do, so that the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
@@ -92,12 +96,6 @@ async function readDemo(file: string): Promise<KeptDemo | undefined> {
   } catch {
     return undefined;
   }
-}
-
-async function writeWhole(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, text, { mode: 0o600 });
-  await rename(draft, file);
 }
 
 /** Nothing where the application or its user has been deleted, or the database is a new one. */

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { ServiceError } from '../core/errors.ts';
 import { DatabaseUnavailableError, type Deadline } from '../db/database.ts';
+import { durationMsSince } from '../log.ts';
 import { type HttpAdapter, type HttpExchange, headerOf } from '../net/exchange.ts';
 import { HttpError, readBody } from '../net/read-body.ts';
 import { ACTIONS, type Action, answerProblem, type Fields, type LoginParts, type Visit } from './actions.ts';
@@ -109,7 +110,7 @@ async function readForm(action: Action, { request, query }: HttpExchange, deadli
 /** A line per request; it names no field of the form. */
 function logWhenDone(logger: Logger, { request, response, path, requestId, receivedAt }: HttpExchange): void {
   response.once('close', () => {
-    const durationMs = Math.round((performance.now() - receivedAt) * 100) / 100;
+    const durationMs = durationMsSince(receivedAt);
     logger.info(
       { requestId, protocol: 'login', method: `${request.method} ${path}`, status: response.statusCode, durationMs },
       'call',

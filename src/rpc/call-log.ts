@@ -1,5 +1,6 @@
 import { codeToString } from '@connectrpc/connect/protocol-connect';
 import type { Logger } from 'pino';
+import { durationMsSince } from '../log.ts';
 import type { HttpExchange } from '../net/exchange.ts';
 import type { RpcCall } from './call.ts';
 
@@ -12,7 +13,7 @@ export function logCall(logger: Logger, call: RpcCall, { status, isSent }: { sta
       method: call.procedure,
       code: codeOf(call, isSent),
       status,
-      durationMs: Math.round((performance.now() - call.startedAt) * 100) / 100,
+      durationMs: durationMsSince(call.startedAt),
       application: call.application?.id,
       reason: call.reason,
     },

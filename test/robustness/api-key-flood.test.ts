@@ -5,7 +5,8 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
 import { ApiKeys } from '../../src/core/api-keys/api-keys.ts';
-import { Database, type Run } from '../../src/db/database.ts';
+import { Database } from '../../src/db/database.ts';
+import { countStatements } from '../support/count-statements.ts';
 import { quickOrLong, report } from '../support/endurance.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
@@ -37,7 +38,7 @@ describe('of a flood of keys', () => {
   test('those mistyped, cut off or made up cost no query, and no memory', async (context) => {
     const { apiKey } = await createTenant(service);
     const makers = [() => mistype(apiKey), () => apiKey.slice(0, randomBytes(1).readUInt8() % 53), makeUp];
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database, { patienceMs: 30_000 });
     const { grownBytes } = await flood(new ApiKeys(run), (at) => makers[at % makers.length]?.() ?? '');
     report(context, {
       tried: `${KEYS} malformed API keys`,
@@ -49,7 +50,7 @@ describe('of a flood of keys', () => {
   });
 
   test('those well-formed share few queries, and bounded memory', async (context) => {
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database, { patienceMs: 30_000 });
     const { tookMs, grownBytes } = await flood(new ApiKeys(run), () => generateApiKey());
     const figures = `${count()} queries in ${Math.round(tookMs)} ms, ${toMiB(grownBytes)}`;
     report(context, { tried: `${KEYS} unknown, well-formed API keys`, lost: 'nothing', figures });
@@ -124,17 +125,6 @@ function countOutcomes(answers: readonly { outcome: string }[]): Record<string, 
   const counts: Record<string, number> = {};
   for (const { outcome } of answers) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
-}
-
-function countStatements(): { run: Run; count: () => number } {
-  let count = 0;
-  return {
-    run: (statement, parameters) => {
-      count++;
-      return database.run(statement, parameters, performance.now() + 30_000);
-    },
-    count: () => count,
-  };
 }
 
 /** Once the garbage is gone. */

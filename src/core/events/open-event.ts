@@ -1,6 +1,9 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { events } from '../../db/schema.ts';
 
+/** Two events that happen to have the same only queue together. */
+const lockKey = sql`hashtextextended(${events.applicationId}::text || ${events.id}, 0)`;
+
 /**
  * Conditions, always true, for which those who admit somebody to an event queue with who deletes it, until
  * they commit. Row locks alone keep no order: each newcomer shares what others share, and who wants the
@@ -8,8 +11,8 @@ import { events } from '../../db/schema.ts';
  */
 export const eventLock = {
   /** For as many as come before somebody who queues for the exclusive one. */
-  shared: sql`pg_advisory_xact_lock_shared(${keyOf(events)}) is not null`,
-  exclusive: sql`pg_advisory_xact_lock(${keyOf(events)}) is not null`,
+  shared: sql`pg_advisory_xact_lock_shared(${lockKey}) is not null`,
+  exclusive: sql`pg_advisory_xact_lock(${lockKey}) is not null`,
 };
 
 /** The application's event, not deleted, once the lock is held; with the placeholders applicationId and eventId. */
@@ -20,9 +23,4 @@ export function isOpenEvent(lock: SQL): SQL | undefined {
     isNull(events.deletedAt),
     lock,
   );
-}
-
-/** Two events that happen to have the same only queue together. */
-function keyOf({ applicationId, id }: typeof events): SQL {
-  return sql`hashtextextended(${applicationId}::text || ${id}, 0)`;
 }

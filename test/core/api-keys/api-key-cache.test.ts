@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../../src/core/api-keys/api-key.ts';
 import { ApiKeys } from '../../../src/core/api-keys/api-keys.ts';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/db/database.ts';
+import { countStatements } from '../../support/count-statements.ts';
 import { HttpPool } from '../../support/http-pool.ts';
 import { holdLock } from '../../support/lock.ts';
 import { refusalOf } from '../../support/refusals.ts';
@@ -26,7 +27,7 @@ afterAll(async () => {
 describe('a known key', () => {
   test('is looked up once, however often it is used', async () => {
     const tenant = await createTenant(service);
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
     for (let call = 0; call < 1_000; call++) {
       expect((await apiKeys.authenticate(tenant.apiKey, patiently())).clientId).toBe(tenant.clientId);
@@ -36,7 +37,7 @@ describe('a known key', () => {
 
   test('is looked up once by callers who come at the same time', async () => {
     const tenant = await createTenant(service);
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
     const callers = Array.from({ length: 200 }, () => apiKeys.authenticate(tenant.apiKey, patiently()));
     expect(new Set((await Promise.all(callers)).map(({ id }) => id))).toEqual(new Set([tenant.id]));
@@ -45,7 +46,7 @@ describe('a known key', () => {
 
   test("is its own application's, whatever other keys are used", async () => {
     const tenants = await Promise.all(Array.from({ length: 5 }, () => createTenant(service)));
-    const apiKeys = new ApiKeys(countStatements().run);
+    const apiKeys = new ApiKeys(countStatements(database).run);
     const owners = Array.from({ length: 100 }, (_, call) =>
       apiKeys.authenticate(tenants[call % 5]?.apiKey, patiently()),
     );
@@ -56,7 +57,7 @@ describe('a known key', () => {
 
   test('is not pushed out by a flood of guesses', async () => {
     const tenant = await createTenant(service);
-    const { run } = countStatements();
+    const { run } = countStatements(database);
     let isGone = false;
     const apiKeys = new ApiKeys((statement, parameters) =>
       isGone ? new Promise(() => {}) : run(statement, parameters),
@@ -71,7 +72,7 @@ describe('a known key', () => {
 
 describe('an unknown key', () => {
   test('is looked up once and remembered', async () => {
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
     const unknown = generateApiKey();
     for (let call = 0; call < 100; call++) {
@@ -81,7 +82,7 @@ describe('an unknown key', () => {
   });
 
   test('is looked up once by callers who come at the same time', async () => {
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
     const unknown = generateApiKey();
     const refusals = Array.from({ length: 50 }, () => refusalOf(apiKeys.authenticate(unknown, patiently())));
@@ -93,7 +94,7 @@ describe('an unknown key', () => {
 describe('a look-up that fails', () => {
   /** Fails once. */
   function unavailableAtFirst() {
-    const { run, count } = countStatements();
+    const { run, count } = countStatements(database);
     let isFirst = true;
     const fail: Run = async (statement, parameters) => {
       if (!isFirst) return run(statement, parameters);
@@ -123,7 +124,7 @@ describe('a look-up that fails', () => {
 
   test('for want of time in one call does not fail another call that has more', async () => {
     const tenant = await createTenant(service);
-    const apiKeys = new ApiKeys(countStatements().run);
+    const apiKeys = new ApiKeys(countStatements(database).run);
     await using lock = await holdLock(service.database, 'lock table api_keys in access exclusive mode');
     const hurried = outcomeOf(apiKeys.authenticate(tenant.apiKey, { deadline: performance.now() + 100 }));
     const patient = outcomeOf(apiKeys.authenticate(tenant.apiKey, patiently()));
@@ -213,16 +214,4 @@ function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
 
 function patiently() {
   return { deadline: performance.now() + 5_000 };
-}
-
-/** Runs statements on the database and counts them. */
-function countStatements(): { run: Run; count: () => number } {
-  let count = 0;
-  return {
-    run: (statement, parameters) => {
-      count++;
-      return database.run(statement, parameters, performance.now() + 5_000);
-    },
-    count: () => count,
-  };
 }

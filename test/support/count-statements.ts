@@ -1,0 +1,13 @@
+import type { Database, Run } from '../../src/db/database.ts';
+
+/** Runs statements on the database and counts them. */
+export function countStatements(database: Database, { patienceMs = 5_000 } = {}): { run: Run; count: () => number } {
+  let count = 0;
+  return {
+    run: (statement, parameters) => {
+      count++;
+      return database.run(statement, parameters, performance.now() + patienceMs);
+    },
+    count: () => count,
+  };
+}
