@@ -24,15 +24,15 @@ try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const service = await start(config, logger);
+  const close = createShutdown(service, logger, config.shutdownTimeoutMs);
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
+  if (process.env.npm_lifecycle_event) closeWithParent(close);
+
   if (service.demo) {
     // Whoever reads what we print may have gone.
     process.stdout.on('error', () => {});
     process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
   }
-
-  const close = createShutdown(service, logger, config.shutdownTimeoutMs);
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
-  if (process.env.npm_lifecycle_event) closeWithParent(close);
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
