@@ -1,22 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import { loadSwiftly } from './load-swiftly.ts';
-import type { Service } from './service.ts';
+import { loadSwiftly } from './cluster/load-modules.ts';
+import type { Config } from './config/config.ts';
+import type { Service } from './server.ts';
 
 const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
-const [{ readConfig }, { describeDemo }, { createLogger }, { startService }, { createShutdown }] = await loadSwiftly(
+const [{ readConfig }, { describeDemo }, { createLogger }, { startServer }, { createShutdown }] = await loadSwiftly(
   () =>
     Promise.all([
-      import('./config.ts'),
+      import('./config/config.ts'),
       import('./demo/demo.ts'),
       import('./log.ts'),
-      import('./service.ts'),
-      import('./shutdown.ts'),
+      import('./server.ts'),
+      import('./cluster/shutdown.ts'),
     ]),
 );
 
@@ -39,9 +39,9 @@ try {
 }
 
 async function start(config: Config, logger: Logger): Promise<Service> {
-  if (config.workers === 1) return startService(config, { logger });
+  if (config.workers === 1) return startServer(config, { logger });
   // Who needs one process only is spared what several take.
-  const { startWorkers } = await import('./workers/primary.ts');
+  const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, logger);
 }
 

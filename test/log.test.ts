@@ -8,11 +8,11 @@ import { EventService } from '../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../gen/usher/v1/webhook_pb.ts';
 import { createLogger } from '../src/log.ts';
 import { type Answer, CALLERS, type Caller } from './support/callers.ts';
-import { anyRpc, Eavesdropper, spellingsOf } from './support/eavesdropper.ts';
 import { request } from './support/http.ts';
 import { HttpPool } from './support/http-pool.ts';
 import { openHttp2Session } from './support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from './support/lock.ts';
+import { anyRpc, LogLeakProbe, spellingsOf } from './support/log-leak-probe.ts';
 import { refuseWrites } from './support/refuse-writes.ts';
 import { ADMIN_KEY, createTenant, type TestService } from './support/service.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
@@ -22,18 +22,18 @@ const AUTH = AuthService.method;
 const WEBHOOKS = WebhookService.method;
 const EVENTS = EventService.method;
 
-const eavesdropper = new Eavesdropper();
+const probe = new LogLeakProbe();
 let service: TestService;
 const internal: Answer[] = [];
 
 beforeAll(async () => {
-  service = await eavesdropper.start();
+  service = await probe.start();
   const { authSigningKeys, encryptionKeys } = service.config.secrets;
-  eavesdropper.remember(authSigningKeys?.[0]?.d, encryptionKeys?.[0]?.toString('base64'));
-  eavesdropper.remember(new URL(service.config.databaseUrl ?? '').password);
-  for (const caller of CALLERS) await tellStory(caller, eavesdropper);
+  probe.remember(authSigningKeys?.[0]?.d, encryptionKeys?.[0]?.toString('base64'));
+  probe.remember(new URL(service.config.databaseUrl ?? '').password);
+  for (const caller of CALLERS) await runScenario(caller, probe);
   await breakTables(service);
-  for (const caller of CALLERS) internal.push(...(await tellBrokenStory(caller, eavesdropper)));
+  for (const caller of CALLERS) internal.push(...(await runFailingScenario(caller, probe)));
 }, 60_000);
 
 afterAll(async () => {
@@ -42,8 +42,8 @@ afterAll(async () => {
 
 describe('every call, over every protocol,', () => {
   test('has one line that says what it was and how it ended', async () => {
-    await expect.poll(() => eavesdropper.callLines.length).toBe(eavesdropper.expected.length);
-    const told = eavesdropper.callLines.map(({ requestId, protocol, method, code, application }) => ({
+    await expect.poll(() => probe.callLines.length).toBe(probe.expected.length);
+    const told = probe.callLines.map(({ requestId, protocol, method, code, application }) => ({
       requestId,
       protocol,
       method,
@@ -52,11 +52,11 @@ describe('every call, over every protocol,', () => {
     }));
     const byId = (a: { requestId: unknown }, b: { requestId: unknown }) =>
       String(a.requestId) < String(b.requestId) ? -1 : 1;
-    expect(told.sort(byId)).toEqual(eavesdropper.expected.toSorted(byId));
+    expect(told.sort(byId)).toEqual(probe.expected.toSorted(byId));
   });
 
   test('has a line with its time and duration, and nothing that is not known here', () => {
-    for (const line of eavesdropper.callLines) {
+    for (const line of probe.callLines) {
       expect(line).toMatchObject({
         level: 30,
         time: expect.any(Number),
@@ -82,9 +82,9 @@ describe('every call, over every protocol,', () => {
 
   test('succeeded, failed in all documented ways and failed unexpectedly somewhere in these tests', () => {
     const methods = [ADMIN, AUTH, WEBHOOKS, EVENTS].flatMap((methods) => Object.values(methods));
-    const succeeded = new Set(eavesdropper.expected.filter(({ code }) => code === 'ok').map(({ method }) => method));
+    const succeeded = new Set(probe.expected.filter(({ code }) => code === 'ok').map(({ method }) => method));
     expect(succeeded.size).toBe(methods.length);
-    expect(new Set(eavesdropper.expected.map(({ code }) => code))).toEqual(
+    expect(new Set(probe.expected.map(({ code }) => code))).toEqual(
       new Set([
         'ok',
         'invalid_argument',
@@ -100,12 +100,12 @@ describe('every call, over every protocol,', () => {
 
 describe('the log', () => {
   test('holds no secret and nothing personal, in whatever spelling', () => {
-    expect(eavesdropper.planted.size).toBeGreaterThan(100);
-    expect(eavesdropper.leaks).toEqual([]);
+    expect(probe.planted.size).toBeGreaterThan(100);
+    expect(probe.leaks).toEqual([]);
   });
 
   test('holds nothing of a request that cannot be read', async () => {
-    const other = new Eavesdropper();
+    const other = new LogLeakProbe();
     await using strict = await other.start();
     const planted = () => encodeURIComponent(other.plant('planted'));
     const { apiKey } = await createTenant(strict);
@@ -145,7 +145,7 @@ describe('the log', () => {
 
   test('would show what these tests look for', () => {
     for (const spell of Object.values(spellingsOf('a planted value, long enough: ü?&/'))) {
-      const other = new Eavesdropper();
+      const other = new LogLeakProbe();
       other.planted.add('a planted value, long enough: ü?&/');
       createLogger('trace', { write: (line) => void other.lines.push(line) }).info({ x: `<<${spell}>>` }, 'leak');
       expect(other.leaks.length).toBeGreaterThan(0);
@@ -167,8 +167,8 @@ describe('an unexpected error', () => {
   });
 
   test('is logged once, with its stack and the request it belongs to', () => {
-    const errors = eavesdropper.parsed.filter(({ msg }) => msg === 'unexpected error');
-    const failed = eavesdropper.expected.filter(({ code }) => code === 'internal');
+    const errors = probe.parsed.filter(({ msg }) => msg === 'unexpected error');
+    const failed = probe.expected.filter(({ code }) => code === 'internal');
     expect(errors.map(({ requestId }) => requestId).sort()).toEqual(failed.map(({ requestId }) => requestId).sort());
     for (const { level, err, method } of errors) {
       expect({ level, err, method }).toEqual({
@@ -180,7 +180,7 @@ describe('an unexpected error', () => {
   });
 
   test('of Postgres is told by its code', () => {
-    const codes = eavesdropper.parsed
+    const codes = probe.parsed
       .filter(({ msg }) => msg === 'unexpected error')
       .map(({ err }) => (err as { code?: string }).code);
     expect(codes).toContain('P0001');
@@ -201,7 +201,7 @@ describe('an unexpected error', () => {
 
 describe('the line of a call', () => {
   test('says why where the database is unavailable, and shows no password', async () => {
-    const other = new Eavesdropper();
+    const other = new LogLeakProbe();
     await using proxy = await TcpProxy.open(service.database.url);
     const url = new URL(proxy.through(service.database.url));
     other.remember(url.password, decodeURIComponent(url.password));
@@ -236,7 +236,7 @@ describe('the line of a call', () => {
       body: '{}',
     });
     expect([405, 415]).toContain(reply.status);
-    const codes = () => eavesdropper.callLines.filter((line) => line.requestId === requestId).map(({ code }) => code);
+    const codes = () => probe.callLines.filter((line) => line.requestId === requestId).map(({ code }) => code);
     await expect.poll(codes).toHaveLength(1);
     expect(codes()).not.toContain('ok');
   });
@@ -250,9 +250,9 @@ describe('the line of a call', () => {
     await waitForLockWaiters(quiet.service.database);
     admin[Symbol.dispose]();
     expect(await gone).toBe('gone');
-    await expect.poll(() => quiet.eavesdropper.callLines.length).toBe(1);
-    expect(quiet.eavesdropper.callLines[0]).toMatchObject({ requestId });
-    expect(quiet.eavesdropper.callLines[0]?.code).not.toBe('ok');
+    await expect.poll(() => quiet.probe.callLines.length).toBe(1);
+    expect(quiet.probe.callLines[0]).toMatchObject({ requestId });
+    expect(quiet.probe.callLines[0]?.code).not.toBe('ok');
   });
 });
 
@@ -275,7 +275,7 @@ describe('the line of a call over HTTP/2', () => {
       // Long enough for the call to have begun.
       await sleep(100);
       stream.end();
-      const line = () => quiet.eavesdropper.callLines.find((line) => line.requestId === requestId);
+      const line = () => quiet.probe.callLines.find((line) => line.requestId === requestId);
       await expect.poll(line).toBeDefined();
       expect(line()).toMatchObject({ code: 'canceled' });
     },
@@ -283,13 +283,13 @@ describe('the line of a call over HTTP/2', () => {
 });
 
 async function startQuietService() {
-  const own = new Eavesdropper();
+  const own = new LogLeakProbe();
   const started = await own.start();
-  return { eavesdropper: own, service: started, [Symbol.asyncDispose]: () => started.close() };
+  return { probe: own, service: started, [Symbol.asyncDispose]: () => started.close() };
 }
 
 /** Every RPC with success and most of its documented failures, by one caller. */
-async function tellStory(caller: Caller, spy: Eavesdropper): Promise<void> {
+async function runScenario(caller: Caller, spy: LogLeakProbe): Promise<void> {
   const admin = { headers: { 'x-admin-key': ADMIN_KEY } };
   const redirectUri = `https://app.test/${encodeURIComponent(spy.plant('redirect'))}`;
   spy.remember(redirectUri);
@@ -394,7 +394,7 @@ const survivor = {
 const SURVIVING_REDIRECT_URI = 'https://app.test/callback';
 
 async function breakTables({ database: { sql } }: TestService): Promise<void> {
-  const spy = eavesdropper;
+  const spy = probe;
   const admin = { headers: { 'x-admin-key': ADMIN_KEY } };
   const caller = anyRpc ?? CALLERS[0];
   if (!caller) throw new Error('There is no caller');
@@ -448,7 +448,7 @@ async function breakTables({ database: { sql } }: TestService): Promise<void> {
 }
 
 /** Every RPC once, with a request that is right; each fails for no fault of the caller. */
-async function tellBrokenStory(caller: Caller, spy: Eavesdropper): Promise<Answer[]> {
+async function runFailingScenario(caller: Caller, spy: LogLeakProbe): Promise<Answer[]> {
   const admin = { headers: { 'x-admin-key': ADMIN_KEY } };
   const { applicationId, apiKey, clientId, userId, webhookId, intentId, authToken } = survivor;
   const tenant = { headers: { 'x-api-key': apiKey }, application: applicationId };

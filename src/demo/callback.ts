@@ -1,8 +1,9 @@
 /** The demo application's redirect URI: what an application does when the user comes back. */
-import { html } from '../login/html.ts';
-import { renderDocument } from '../login/pages.ts';
-import { sendPage } from '../login/replies.ts';
-import type { HttpAdapter, HttpExchange } from '../net/exchange.ts';
+
+import type { HttpAdapter, HttpContext } from '../http/http-context.ts';
+import { html } from '../login-page/html.ts';
+import { renderDocument } from '../login-page/pages.ts';
+import { sendPage } from '../login-page/responses.ts';
 import type { Demo } from './demo.ts';
 
 /** `url` is where the demo application finds Usher. */
@@ -22,7 +23,7 @@ export function createDemoAdapter({ apiKey, state }: Pick<Demo, 'apiKey' | 'stat
   };
 }
 
-async function showExchange(exchange: HttpExchange, apiKey: string, url: string, authToken: string | null) {
+async function showExchange(exchange: HttpContext, apiKey: string, url: string, authToken: string | null) {
   const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
   try {
     const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ authToken }) });
@@ -35,7 +36,7 @@ async function showExchange(exchange: HttpExchange, apiKey: string, url: string,
   }
 }
 
-function showResult(exchange: HttpExchange, title: string, deed: string, result: unknown): void {
+function showResult(exchange: HttpContext, title: string, deed: string, result: unknown): void {
   const body = html`<h1>${title}</h1>
 <p>This is the demo application, which ${deed} this:</p>
 <pre>${JSON.stringify(result, null, 2)}</pre>`;

@@ -3,19 +3,19 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import { createApplication } from '../core/admin/create-application.ts';
-import { createUser } from '../core/admin/create-user.ts';
-import type { AuthTokens } from '../core/auth/auth-tokens.ts';
-import { createAuthPageLink, generateAuthUrl } from '../core/auth/generate-auth-url.ts';
-import { isRegistered, isRegistrable } from '../core/auth/redirect-uri.ts';
-import type { Call } from '../core/call.ts';
-import { createEvent } from '../core/events/create-event.ts';
-import { completeLogin } from '../core/login/complete-login.ts';
-import { createWebhook } from '../core/webhooks/create-webhook.ts';
-import type { SigningKeyCipher } from '../core/webhooks/signing-key-cipher.ts';
-import type { Statement } from '../db/database.ts';
-import { applications, users } from '../db/schema.ts';
-import { keepFile } from '../keep-file.ts';
+import { readOrCreateFile } from '../config/read-or-create-file.ts';
+import type { Statement } from '../database/database.ts';
+import { applications, users } from '../database/schema.ts';
+import { createApplication } from '../domain/applications/create-application.ts';
+import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
+import type { Call } from '../domain/call.ts';
+import { createEvent } from '../domain/events/create-event.ts';
+import type { AuthTokens } from '../domain/login/auth-tokens.ts';
+import { completeLogin } from '../domain/login/complete-login.ts';
+import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
+import { createUser } from '../domain/users/create-user.ts';
+import { createWebhook } from '../domain/webhooks/create-webhook.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 
 /** What is kept of the demo between starts. */
 interface KeptDemo {
@@ -60,7 +60,7 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const kept = isNew ? await createDemo(call, parts) : found;
   if (isNew) {
     await rm(file, { force: true });
-    await keepFile(file, () => JSON.stringify(kept, null, 2));
+    await readOrCreateFile(file, () => JSON.stringify(kept, null, 2));
   }
 
   // Over http any port of the loopback address will do, so that the demo survives a change of port.

@@ -4,7 +4,7 @@ import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf'
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { UUID } from '../../src/core/validation.ts';
+import { UUID } from '../../src/domain/validation.ts';
 import {
   AUTH_PAGE_URL,
   eventIdAt,
@@ -24,10 +24,10 @@ export interface BenchCall {
   readonly method: DescMethodUnary;
   /** How many different orders there are, where the same may be placed again; undefined: none may. */
   readonly variety?: number;
-  orderAt(number: number): Order;
+  orderAt(number: number): WorkerInit;
 }
 
-export interface Order {
+export interface WorkerInit {
   /** Of the request message. */
   readonly fields: JsonObject;
   /** Whether this is the answer: the response message as JSON, whatever protocol it came over. */
@@ -63,7 +63,7 @@ export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {
 }
 
 function orderWebhook({ application: { redirectUris: _, ...application }, createdAt }: Fixtures) {
-  return (number: number): Order => {
+  return (number: number): WorkerInit => {
     const { id, signingKey, url, owner } = webhookAt(number);
     const webhook = {
       webhookId: id,
@@ -79,7 +79,7 @@ function orderWebhook({ application: { redirectUris: _, ...application }, create
   };
 }
 
-function orderFirstExchange(fixtures: Fixtures, number: number): Order {
+function orderFirstExchange(fixtures: Fixtures, number: number): WorkerInit {
   const { id: userId, ...user } = userAt(number);
   return {
     fields: { authToken: signToken(fixtures, userId) },
@@ -91,7 +91,7 @@ function orderFirstExchange(fixtures: Fixtures, number: number): Order {
   };
 }
 
-function orderRepeatedExchange(fixtures: Fixtures, number: number): Order {
+function orderRepeatedExchange(fixtures: Fixtures, number: number): WorkerInit {
   const { id: userId, ...user } = userAt(number);
   const session = { id: sessionIdAt(number), createdAt: fixtures.createdAt.toISOString() };
   return {
@@ -101,19 +101,19 @@ function orderRepeatedExchange(fixtures: Fixtures, number: number): Order {
 }
 
 function orderAuthUrl({ application: { clientId, redirectUris } }: Fixtures) {
-  return (number: number): Order => ({
+  return (number: number): WorkerInit => ({
     fields: { clientId, redirectUri: redirectUris[1] ?? '', state: `state-of-a-request-${number}` },
     accepts: ({ authUrl, loginIntentId }) =>
       isUuid(loginIntentId) && authUrl === `${AUTH_PAGE_URL}?intent=${loginIntentId}`,
   });
 }
 
-function orderDeletion(number: number): Order {
+function orderDeletion(number: number): WorkerInit {
   return { fields: { eventId: eventIdAt(number) }, accepts: (answer) => isDeepStrictEqual(answer, {}) };
 }
 
 function orderCheckIn(openEvents: number) {
-  return (number: number): Order => {
+  return (number: number): WorkerInit => {
     const attendeeId = `attendee-${number}`;
     return {
       fields: { eventId: openEventIdAt(number % openEvents), attendeeId },

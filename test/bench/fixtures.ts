@@ -1,7 +1,7 @@
 /** The rows every server works on. Each has a number, from which all that is known of it follows. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
-import type { Application } from '../../src/core/call.ts';
+import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
+import type { Application } from '../../src/domain/call.ts';
 
 /** How many webhooks, and open events, are asked for in turn. */
 export const WEBHOOKS = 250;

@@ -28,11 +28,11 @@ export const USHER: ServerSpec = {
 };
 
 const LINEUP: readonly (ServerSpec & { readonly protocols: readonly Protocol[] })[] = [
-  rival('floor', 'node:http by hand', [rest]),
-  rival('fastify-drizzle', 'Fastify, Drizzle', [rest]),
-  rival('fastify-pg', 'Fastify, pg', [rest]),
-  rival('grpc-js', '@grpc/grpc-js', [grpc]),
-  rival('connect-node', 'connect-node', [connectJson, connectBinary, grpc]),
+  baseline('floor', 'node:http by hand', [rest]),
+  baseline('fastify-drizzle', 'Fastify, Drizzle', [rest]),
+  baseline('fastify-pg', 'Fastify, pg', [rest]),
+  baseline('grpc-js', '@grpc/grpc-js', [grpc]),
+  baseline('connect-node', 'connect-node', [connectJson, connectBinary, grpc]),
   { ...USHER, protocols: [rest, connectJson, connectBinary, grpc] },
 ];
 
@@ -52,6 +52,6 @@ export function isServed({ server, protocol }: Row, call: string): boolean {
   return !(server.name === 'usher' && protocol === rest && call === 'CheckIn');
 }
 
-function rival(name: ServerName, title: string, protocols: readonly Protocol[]) {
-  return { name, title, file: new URL(`rivals/serve-${name}.ts`, import.meta.url), protocols };
+function baseline(name: ServerName, title: string, protocols: readonly Protocol[]) {
+  return { name, title, file: new URL(`baselines/serve-${name}.ts`, import.meta.url), protocols };
 }

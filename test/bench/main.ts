@@ -6,14 +6,14 @@ import { measureAll } from './measure.ts';
 import { readOptions } from './options.ts';
 import { reportFigures } from './report/report-figures.ts';
 import { runBench } from './run-bench.ts';
-import { startStage } from './start-stage.ts';
+import { startFixture } from './start-fixture.ts';
 
-await runBench(async (stage, progress) => {
+await runBench(async (fixture, progress) => {
   const options = readOptions(process.argv.slice(2));
   const rows = chooseRows(options);
   const [load = 0] = loadavg();
   if (load > 0.5) progress(`This machine is busy (load ${load.toFixed(1)}): the figures will be too high and uneven`);
-  const { fixtures, servers } = await startStage(stage, rows, options, progress);
+  const { fixtures, servers } = await startFixture(fixture, rows, options, progress);
   const calls = createCalls(fixtures).filter(({ name }) => options.isWanted(name));
   progress(`${rows.length} rows, ${calls.length} calls, ${options.rounds} rounds on ${availableParallelism()} cores`);
   const cells = await measureAll({ servers, rows, calls, apiKey: fixtures.apiKey, options, progress });

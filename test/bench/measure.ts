@@ -57,7 +57,7 @@ export async function measureAll(measuring: Measuring): Promise<Cell[]> {
     for (const call of calls) {
       progress(`round ${round} of ${options.rounds}, ${call.name} (${Math.round(performance.now() / 1000)} s)`);
       const inTurn = cells.filter((cell) => cell.call === call);
-      // There and back, so that nobody always comes after the same neighbour.
+      // There and back, so that nobody always comes after the same tenant.
       if (round % 2 === 0) inTurn.reverse();
       for (const cell of inTurn) await bench.measure(cell, options.requests, secondsFor(left--));
     }

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import { digestOf } from '../../src/core/api-keys/api-key.ts';
-import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
+import { digestOf } from '../../src/domain/api-keys/api-key.ts';
+import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 
 /** Longer than any bench takes. */

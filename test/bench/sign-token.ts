@@ -1,5 +1,5 @@
 import { randomUUID, sign } from 'node:crypto';
-import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/core/auth/verify-token.ts';
+import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/domain/login/verify-token.ts';
 import { type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
 
 /** The auth token of a login that has just been completed. Made by hand: the bench needs very many. */

@@ -1,7 +1,7 @@
 import type { Fixtures } from './fixtures.ts';
 import { USHER } from './lineup.ts';
+import { writeEnvironment } from './start-fixture.ts';
 import { type RunningServer, startServer } from './start-server.ts';
-import { writeEnvironment } from './start-stage.ts';
 
 /** Usher on the database, as the comparison with others starts it. */
 export async function startUsher(

@@ -15,8 +15,8 @@ import { USHER } from './lineup.ts';
 import { applyPipelinedLoad, openPipelines, type PipelinedRequest } from './load/pipelined-load.ts';
 import { readUsage } from './read-usage.ts';
 import { layOutTable } from './report/lay-out-table.ts';
+import { prepareDatabase } from './start-fixture.ts';
 import { type RunningServer, startServer } from './start-server.ts';
-import { prepareDatabase } from './start-stage.ts';
 
 interface Round {
   readonly perSecond: number;

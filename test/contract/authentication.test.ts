@@ -5,7 +5,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
+import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import { refusal } from '../support/answers.ts';
 import { type Answer, CALLERS } from '../support/callers.ts';
 import { frame } from '../support/rpc-wire.ts';

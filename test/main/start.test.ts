@@ -292,7 +292,7 @@ describe('a start that cannot succeed says why in one line and leaves nothing be
       AUTH_SIGNING_KEYS_FILE: '/nowhere/keys.json',
       ENCRYPTION_KEY_FILE: '/nowhere/key',
       TRUSTED_PROXIES: '127.0.0.1, everyone',
-      DATABASE_LANES: '0',
+      DATABASE_CONNECTIONS: '0',
       LOG_LEVEL: 'loud',
       REQUEST_TIMEOUT_MS: '-1',
       SHUTDOWN_TIMEOUT_MS: 'soon',

@@ -3,15 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
-import { ApiKeys } from '../../src/core/api-keys/api-keys.ts';
-import { Database } from '../../src/db/database.ts';
+import { Database } from '../../src/database/database.ts';
+import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
+import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
 import { countStatements } from '../support/count-statements.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
 import { refusalOf } from '../support/refusals.ts';
 import { adminClient, createTenant, startTestService, type TestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 const KEYS = quickOrLong(20_000, 1_000_000);
 /** How many come at the same time. */

@@ -1,11 +1,10 @@
 /** Lifetimes follow the clock of the Usher process, wherever that of Postgres is. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sweep } from '../../src/core/housekeeping.ts';
-import { Database } from '../../src/db/database.ts';
+import { Database } from '../../src/database/database.ts';
+import { sweep } from '../../src/jobs/expiry.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { beginLogin } from '../support/login-browser.ts';
 import {
   adminClient,
@@ -19,6 +18,7 @@ import {
   type TestUser,
   testConfig,
 } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 const INTENT_LIFETIME = 30 * MINUTE;
 const TOKEN_LIFETIME = 15 * MINUTE;
@@ -32,13 +32,13 @@ const skews = quickOrLong([-OFF, OFF], [-DAY, -OFF, -15 * MINUTE, -SECOND, SECON
 const wholeSecondFromNow = (skew: number) =>
   new Date(Math.floor(Date.now() / SECOND) * SECOND + Math.round(skew / SECOND) * SECOND);
 
-interface Stage {
+interface Fixture {
   readonly service: TestService;
   readonly tenant: Tenant;
   readonly user: TestUser;
 }
 
-async function startAt(clock: TestClock): Promise<Stage> {
+async function startAt(clock: TestClock): Promise<Fixture> {
   const service = await startTestService({ clock: clock.read });
   return { service, tenant: await createTenant(service), user: await createTestUser(service) };
 }
@@ -49,35 +49,35 @@ const outcomeOf = (call: Promise<unknown>) =>
     (error) => `${Code[ConnectError.from(error).code]}: ${ConnectError.from(error).rawMessage}`,
   );
 
-const complete = ({ service, user }: Stage, loginIntentId: string) =>
+const complete = ({ service, user }: Fixture, loginIntentId: string) =>
   adminClient(service).completeLogin({ loginIntentId, userId: user.id });
 
-const exchange = ({ service, tenant }: Stage, authToken: string) =>
+const exchange = ({ service, tenant }: Fixture, authToken: string) =>
   clientsOf(service, tenant).auth.exchangeToken({ authToken });
 
 describe.each(skews)('with a clock that is %i ms off that of Postgres', (skew) => {
   let clock: TestClock;
-  let stage: Stage;
+  let fixture: Fixture;
 
   beforeAll(async () => {
     clock = new TestClock(wholeSecondFromNow(skew));
-    stage = await startAt(clock);
+    fixture = await startAt(clock);
   });
-  afterAll(() => stage.service.close());
+  afterAll(() => fixture.service.close());
 
   const advanceToWholeSecond = () => clock.advance(SECOND - (clock.read().getTime() % SECOND));
-  const logInAgain = () => logIn(stage.service, stage.tenant, stage.user);
-  const enter = async () => (await exchange(stage, await logInAgain())).session;
+  const logInAgain = () => logIn(fixture.service, fixture.tenant, fixture.user);
+  const enter = async () => (await exchange(fixture, await logInAgain())).session;
 
   it('a login intent expires after 30 minutes, to the millisecond', async (context) => {
     const [first, second] = [
-      await beginLogin(stage.service, stage.tenant),
-      await beginLogin(stage.service, stage.tenant),
+      await beginLogin(fixture.service, fixture.tenant),
+      await beginLogin(fixture.service, fixture.tenant),
     ];
     clock.advance(INTENT_LIFETIME - 1);
-    expect(await outcomeOf(complete(stage, first.loginIntentId))).toBe('ok');
+    expect(await outcomeOf(complete(fixture, first.loginIntentId))).toBe('ok');
     clock.advance(1);
-    expect(await outcomeOf(complete(stage, second.loginIntentId))).toBe('FailedPrecondition: Login intent expired');
+    expect(await outcomeOf(complete(fixture, second.loginIntentId))).toBe('FailedPrecondition: Login intent expired');
     report(context, { tried: `lifetimes with a clock ${skew / SECOND} s off that of Postgres`, lost: 'nothing' });
   });
 
@@ -86,9 +86,9 @@ describe.each(skews)('with a clock that is %i ms off that of Postgres', (skew) =
     clock.advance(into);
     const authToken = await logInAgain();
     clock.advance(TOKEN_LIFETIME - into - 1);
-    expect(await outcomeOf(exchange(stage, authToken))).toBe('ok');
+    expect(await outcomeOf(exchange(fixture, authToken))).toBe('ok');
     clock.advance(1);
-    expect(await outcomeOf(exchange(stage, authToken))).toBe('Unauthenticated: Invalid or expired token');
+    expect(await outcomeOf(exchange(fixture, authToken))).toBe('Unauthenticated: Invalid or expired token');
   });
 
   it('a session ends after 15 minutes, to the millisecond, and another begins', async () => {
@@ -107,18 +107,18 @@ describe.each(skews)('with a clock that is %i ms off that of Postgres', (skew) =
   it('what lives by that clock survives housekeeping, and what does not is removed', async () => {
     clock.advance(SESSION_LIFETIME);
     advanceToWholeSecond();
-    const { database } = stage.service;
-    const login = await beginLogin(stage.service, stage.tenant);
+    const { database } = fixture.service;
+    const login = await beginLogin(fixture.service, fixture.tenant);
     const authToken = await logInAgain();
-    const { session } = await exchange(stage, authToken);
+    const { session } = await exchange(fixture, authToken);
     const sweepAt = async (instant: Date) => {
       const swept = new Database(database.url, { lanes: 1, statementTimeoutMs: 5_000 });
       await sweep(swept, instant).finally(() => swept.close());
     };
     clock.advance(SESSION_LIFETIME - 1);
     await sweepAt(clock.read());
-    expect((await exchange(stage, authToken)).session).toEqual(session);
-    expect(await outcomeOf(complete(stage, login.loginIntentId))).toBe('ok');
+    expect((await exchange(fixture, authToken)).session).toEqual(session);
+    expect(await outcomeOf(complete(fixture, login.loginIntentId))).toBe('ok');
     clock.advance(2);
     await sweepAt(clock.read());
     expect(await database.sql`select 1 from sessions`).toEqual([]);
@@ -139,7 +139,7 @@ describe('two instances whose clocks are 16 minutes apart', () => {
       slow: { service: slowService, tenant, user },
       fast: { service: fastService, tenant, user },
       pass: (ms: number) => [slowClock, fastClock].forEach((clock) => void clock.advance(ms)),
-      logInAt: ({ service }: Stage) => logIn(service, tenant, user),
+      logInAt: ({ service }: Fixture) => logIn(service, tenant, user),
       async [Symbol.asyncDispose]() {
         await Promise.all([slowService.close(), fastService.close()]);
         await database[Symbol.asyncDispose]();
@@ -149,8 +149,8 @@ describe('two instances whose clocks are 16 minutes apart', () => {
 
   it('each serve a whole login of their own', async () => {
     await using apart = await startApart();
-    for (const stage of [apart.slow, apart.fast]) {
-      expect(await outcomeOf(exchange(stage, await apart.logInAt(stage)))).toBe('ok');
+    for (const fixture of [apart.slow, apart.fast]) {
+      expect(await outcomeOf(exchange(fixture, await apart.logInAt(fixture)))).toBe('ok');
     }
   });
 
@@ -173,7 +173,7 @@ describe('two instances whose clocks are 16 minutes apart', () => {
 
   it('take a login intent of the other for 16 minutes shorter, or longer, to the millisecond', async () => {
     await using apart = await startApart();
-    const begin = ({ service, tenant }: Stage) => beginLogin(service, tenant);
+    const begin = ({ service, tenant }: Fixture) => beginLogin(service, tenant);
     const [early, late] = [await begin(apart.slow), await begin(apart.slow)];
     apart.pass(INTENT_LIFETIME - OFF - 1);
     expect(await outcomeOf(complete(apart.fast, early.loginIntentId))).toBe('ok');
@@ -191,7 +191,7 @@ describe('two instances whose clocks are 16 minutes apart', () => {
 
   it('never have two sessions at once: the fast one’s takes the place of the slow one’s, for both', async (context) => {
     await using apart = await startApart();
-    const sessionAt = async (stage: Stage) => (await exchange(stage, await apart.logInAt(stage))).session;
+    const sessionAt = async (fixture: Fixture) => (await exchange(fixture, await apart.logInAt(fixture))).session;
     const first = await sessionAt(apart.slow);
     const second = await sessionAt(apart.fast);
     expect(second?.id).not.toBe(first?.id);

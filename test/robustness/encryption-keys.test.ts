@@ -4,18 +4,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Config } from '../../src/config.ts';
-import { createApplication } from '../../src/core/admin/create-application.ts';
-import { readUsedKeyIds, retireKeys } from '../../src/core/webhooks/encryption-keys.ts';
-import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
+import type { Config } from '../../src/config/config.ts';
+import { createApplication } from '../../src/domain/applications/create-application.ts';
+import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { Eavesdropper } from '../support/eavesdropper.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
+import { LogLeakProbe } from '../support/log-leak-probe.ts';
 import { runMain } from '../support/process.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 import { startTestService, type TestService, testConfig } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { countByKey, createKeyedDatabase, type KeyedDatabase, type PlantedWebhook } from '../support/webhook-rows.ts';
 
 const [OLD, NEW, OTHER] = [randomBytes(32), randomBytes(32), randomBytes(32)];
@@ -112,7 +112,7 @@ describe('a key that is not the first', () => {
   test('is retired by two instances at once, under load: no read fails, and both tell when it is done', async (context) => {
     const count = quickOrLong(1_200, 40_000);
     await using database = await createKeyedDatabase(OLD, count);
-    const logs = [new Eavesdropper(), new Eavesdropper()];
+    const logs = [new LogLeakProbe(), new LogLeakProbe()];
     const both = await Promise.all(logs.map((log) => log.start({ database, config: withKeys(database, [NEW, OLD]) })));
     const pools = both.map((each) => new HttpPool(each, { 'x-api-key': database.apiKey }));
     let next = 0;
@@ -147,7 +147,7 @@ describe('a key that is not the first', () => {
     await using database = await createKeyedDatabase(NEW, 5);
     await using recording = new RecordingDatabase(database.url);
     const told: string[] = [];
-    await retireKeys(recording, new SigningKeyCipher([OLD, NEW]), new Set(), {
+    await runKeyRotation(recording, new SigningKeyCipher([OLD, NEW]), new Set(), {
       signal: AbortSignal.timeout(5_000),
       tell: (keyId, state) => told.push(`${keyId} ${state}`),
       onError: (error) => told.push(String(error)),
@@ -158,7 +158,7 @@ describe('a key that is not the first', () => {
 
   test('and is in no use at the start is told to be so', async () => {
     await using database = await createKeyedDatabase(OLD, 0);
-    const log = new Eavesdropper();
+    const log = new LogLeakProbe();
     await using _ = await log.start({ database, config: withKeys(database, [OLD, NEW]) });
     const told = () => log.parsed.filter(({ keyId }) => keyId === idOf(NEW)).map(({ msg }) => msg);
     await expect.poll(told).toEqual(['encryption key is not in use']);
@@ -169,7 +169,7 @@ describe('a key that is not the first', () => {
     const damaged = database.webhooks.slice(0, 2).map(({ id }) => id);
     await database.sql`
       update webhooks set signing_key = signing_key || '\\x00'::bytea where id in ${database.sql(damaged)}`;
-    const log = new Eavesdropper();
+    const log = new LogLeakProbe();
     await using _ = await log.start({ database, config: withKeys(database, [NEW, OLD]) });
     await expect.poll(() => log.parsed.map(({ msg }) => msg)).toContain('encrypting anew failed');
     expect(log.parsed.find(({ msg }) => msg === 'encrypting anew failed')).toMatchObject({

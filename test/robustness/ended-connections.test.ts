@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
 import { ADMIN_KEY } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 const KILLS = quickOrLong(40, 500);

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
 import { type Answer, startLoad } from '../support/load.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 /** How long the service may keep a connection that is of no use. */

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts';
 import { createHttp1Sender, createHttp2Sender, type HostileSender } from '../support/hostile-sender.ts';
 import { request } from '../support/http.ts';
 import { learn } from '../support/known.ts';
 import { startMain } from '../support/process.ts';
 import { ADMIN_KEY, startTestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 const REQUESTS = quickOrLong(20_000, 200_000);
 /** To see the same requests again, set it to the one that a failure names. */

@@ -3,12 +3,11 @@ import { generateKeyPairSync, hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JWK } from 'jose';
 import { expect, test } from 'vitest';
-import type { Secrets } from '../../src/secrets.ts';
+import type { Secrets } from '../../src/config/secrets.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { Eavesdropper } from '../support/eavesdropper.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { type Load, startLoad } from '../support/load.ts';
+import { LogLeakProbe } from '../support/log-leak-probe.ts';
 import {
   adminClient,
   clientsOf,
@@ -20,6 +19,7 @@ import {
   type TestUser,
   testConfig,
 } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { countByKey } from '../support/webhook-rows.ts';
 
 type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
@@ -69,7 +69,7 @@ class Fleet implements AsyncDisposable {
   readonly clock = new TestClock();
   readonly #webhooks: { id: string; signingKey: string }[] = [];
   readonly #database;
-  #logs: Eavesdropper[] = [];
+  #logs: LogLeakProbe[] = [];
   #instances: TestService[] = [];
   #turn = 0;
   #tenant: Tenant | undefined;
@@ -90,7 +90,7 @@ class Fleet implements AsyncDisposable {
 
   async startOne(keys: Keys): Promise<TestService> {
     const config = testConfig(this.#database.url);
-    const log = new Eavesdropper();
+    const log = new LogLeakProbe();
     const started = await log.start({
       database: this.#database,
       clock: this.clock.read,

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
 import { createTenant, createTestUser, logIn } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 const ROUNDS = quickOrLong(2, 20);

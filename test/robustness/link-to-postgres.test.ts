@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
+import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, longestOf, startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
-import { watchOwnLag } from '../support/own-lag.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
@@ -65,7 +65,7 @@ test.for<{ mode: ProxyMode; is: string }>([
   async ({ mode }, context) => {
     const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
     await sleep(NORMAL_MS);
-    using lag = watchOwnLag();
+    using lag = watchEventLoopLag();
     const changedAt = performance.now();
     const acceptedBefore = proxy.accepted;
     let longestWaitMs = 0;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
+import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, type Load, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls } from '../support/mixed-calls.ts';
-import { watchOwnLag } from '../support/own-lag.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 const LOCK_MS = quickOrLong(1_200, 10_000);
@@ -16,7 +16,7 @@ const CALLERS_PER_CALL = quickOrLong(2, 6);
 const SETTLE_MS = quickOrLong(600, 0);
 /** How much later than its deadline a call may be answered. */
 const SLACK_MS = 250;
-const LANES = 4;
+const CONNECTIONS = 4;
 const MAX_SIDINGS = 8;
 /** While the tables of the API keys are locked, keys are known for that long at least. */
 const TRUST_MS = 2_000;
@@ -50,7 +50,7 @@ beforeAll(async () => {
   database = await cloneDatabase();
   usher = await UsherProcess.start(database.url, {
     REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
-    DATABASE_LANES: String(LANES),
+    DATABASE_CONNECTIONS: String(CONNECTIONS),
   });
   calls = new MixedCalls(usher, await createSubjects(usher));
   await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));
@@ -73,7 +73,7 @@ test.for(TABLES)(
       startLoad({ [name]: call }, { callers: CALLERS_PER_CALL, pauseMs: 5 }),
     );
     await sleep(BEFORE_MS);
-    using lag = watchOwnLag();
+    using lag = watchEventLoopLag();
     const lockedAt = performance.now();
     let connections = 0;
     {
@@ -109,12 +109,12 @@ test.for(TABLES)(
     // They get more of the machine's time, while the calls that need the table make no use of it.
     expect(percentile(settled, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
     expect(percentile(settled, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
-    expect(connections).toBeLessThanOrEqual(LANES + MAX_SIDINGS + 1);
+    expect(connections).toBeLessThanOrEqual(CONNECTIONS + MAX_SIDINGS + 1);
   },
 );
 
 test('once all locks are gone, there are as many connections as before, and one that looks out for locks', async () => {
-  await expect.poll(() => countConnections(database)).toBeLessThanOrEqual(LANES + 1);
+  await expect.poll(() => countConnections(database)).toBeLessThanOrEqual(CONNECTIONS + 1);
   expect(usher.complaints).toBe('');
 });
 

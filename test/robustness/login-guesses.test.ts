@@ -1,30 +1,30 @@
 /** What somebody gets who guesses codes, from many browsers and at two replicas at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MINUTE } from '../support/clock.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { LoginStage } from '../support/login-stage.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mailbox.ts';
 import { createTestUser, type TestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const TRIES_PER_CODE = 5;
 const CODES_PER_HOUR = 5;
 const MESSAGES_PER_LOGIN = 20;
 
-let stage: LoginStage;
+let fixture: LoginFixture;
 let replica: TestService;
 
 beforeAll(async () => {
-  stage = await LoginStage.open();
-  replica = await stage.startReplica();
+  fixture = await LoginFixture.open();
+  replica = await fixture.startReplica();
 });
 afterAll(async () => {
   await replica.close();
-  await stage.close();
+  await fixture.close();
 });
 
-const either = (index: number) => (index % 2 === 0 ? stage.service : replica);
+const either = (index: number) => (index % 2 === 0 ? fixture.service : replica);
 
 /** The guesses are different ones, and wrong. */
 const guess = (browser: LoginBrowser, codePage: LoginPage, code: string, count: number) =>
@@ -35,7 +35,7 @@ const guess = (browser: LoginBrowser, codePage: LoginPage, code: string, count: 
   );
 
 async function countTries(loginIntentId: string): Promise<number[]> {
-  const rows = await stage.service.database.sql`
+  const rows = await fixture.service.database.sql`
     select attempts from login_codes where login_intent_id = ${loginIntentId} order by created_at`;
   return rows.map(({ attempts }) => attempts);
 }
@@ -43,7 +43,7 @@ async function countTries(loginIntentId: string): Promise<number[]> {
 it('a code is looked at five times, however many guesses come at once, and then not even the right one', async (context) => {
   const { rounds, guesses } = quickOrLong({ rounds: 2, guesses: 40 }, { rounds: 25, guesses: 200 });
   for (let round = 0; round < rounds; round++) {
-    const { browser, codePage, code, login } = await stage.askForCode();
+    const { browser, codePage, code, login } = await fixture.askForCode();
     const replies = await guess(browser, codePage, code, guesses);
     const alerts = replies.map(({ alert }) => alert);
     expect(alerts.filter((alert) => alert.startsWith('That is not the code'))).toHaveLength(TRIES_PER_CODE - 1);
@@ -52,7 +52,7 @@ it('a code is looked at five times, however many guesses come at once, and then 
     );
     expect(await countTries(login.loginIntentId)).toEqual([TRIES_PER_CODE]);
     expect((await browser.submit(codePage, '/login/code', { code })).location).toBeUndefined();
-    expect(await stage.isCompleted(login.loginIntentId)).toBe(false);
+    expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
   }
   report(context, {
     tried: `${rounds} codes, ${guesses} guesses each at once over two instances`,
@@ -63,23 +63,23 @@ it('a code is looked at five times, however many guesses come at once, and then 
 
 it('an address is guessed at 25 times an hour at most, from any number of browsers and logins', async (context) => {
   const { hours, askers } = quickOrLong({ hours: 2, askers: 12 }, { hours: 12, askers: 36 });
-  const { email } = await createTestUser(stage.service);
+  const { email } = await createTestUser(fixture.service);
   const granted: number[] = [];
   for (let sixth = 0; sixth < hours * 6; sixth++) {
-    const before = stage.mailbox.letters.length;
+    const before = fixture.mailbox.letters.length;
     const arrivals = await Promise.all(
-      Array.from({ length: Math.ceil(askers / 6) }, (_, index) => stage.arrive({ at: either(index) })),
+      Array.from({ length: Math.ceil(askers / 6) }, (_, index) => fixture.arrive({ at: either(index) })),
     );
     await Promise.all(
       arrivals.map(async ({ browser, page, login }) => {
         const codePage = await browser.submit(page, '/login/email', { email });
         if (codePage.alert !== '') return;
-        await guess(browser, codePage, stage.mailbox.codeFor(email), 8);
+        await guess(browser, codePage, fixture.mailbox.codeFor(email), 8);
         expect(await countTries(login.loginIntentId)).toEqual([TRIES_PER_CODE]);
       }),
     );
-    granted.push(stage.mailbox.letters.length - before);
-    stage.clock.advance(10 * MINUTE);
+    granted.push(fixture.mailbox.letters.length - before);
+    fixture.clock.advance(10 * MINUTE);
   }
   const perHour = granted.slice(5).map((_, at) => granted.slice(at, at + 6).reduce((sum, count) => sum + count));
   report(context, {
@@ -91,7 +91,7 @@ it('an address is guessed at 25 times an hour at most, from any number of browse
 });
 
 it('a login asks a wallet to sign twenty times at most, and says so to the script of the page', async () => {
-  const { login, browser } = await stage.arrive();
+  const { login, browser } = await fixture.arrive();
   const pages = await Promise.all(
     Array.from({ length: 40 }, async (_, index) => {
       const other = new LoginBrowser(either(index));
@@ -110,11 +110,11 @@ it('a login asks a wallet to sign twenty times at most, and says so to the scrip
   expect(JSON.parse(refused[0]?.body ?? '')).toEqual({
     error: 'Your wallet has been asked too often. Go back to the application and sign in again.',
   });
-  const { sql } = stage.service.database;
+  const { sql } = fixture.service.database;
   expect(await sql`select 1 from wallet_challenges where login_intent_id = ${login.loginIntentId}`).toHaveLength(
     MESSAGES_PER_LOGIN,
   );
   // Another way to sign in is still open.
-  const ready = await stage.readyByEmail({ browser, login });
+  const ready = await fixture.readyByEmail({ browser, login });
   expect((await ready.submit()).status).toBe(303);
 });

@@ -2,11 +2,11 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { type HttpRequest, request } from '../support/http.ts';
 import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress, textOf } from '../support/login-browser.ts';
 import { Mailbox } from '../support/mailbox.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const ROUNDS = quickOrLong(1, 10);

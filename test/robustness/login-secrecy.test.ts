@@ -1,12 +1,12 @@
 /** Whether an e-mail address is known cannot be told from how long an answer takes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, randomAddress } from '../support/login-browser.ts';
-import { type Arrived, LoginStage } from '../support/login-stage.ts';
+import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { areaUnderCurve, type Kind, tellApart, timeInPairs } from '../support/tell-apart.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { areaUnderCurve, compareTimings, type Kind, timeInPairs } from '../support/timing-comparison.ts';
 
 /** No less than a mail server takes. */
 const DELIVERY_MS = 10;
@@ -16,29 +16,29 @@ const BAND = quickOrLong(0.05, 0.02);
 /** Enough for all attempts. */
 const LONG = { timeout: quickOrLong(120_000, 900_000) };
 
-let stage: LoginStage;
+let fixture: LoginFixture;
 let service: TestService;
 
 beforeAll(async () => {
-  stage = await LoginStage.open();
-  const { database, config } = stage.service;
+  fixture = await LoginFixture.open();
+  const { database, config } = fixture.service;
   await database.sql`
     insert into users (id, email, wallet_address, created_at)
     select gen_random_uuid(), 'known-' || n || '@example.com', 'wallet ' || n, now() from generate_series(0, ${USERS}) n`;
   service = await startTestService({
     database,
     like: config,
-    clock: stage.clock.read,
+    clock: fixture.clock.read,
     config: LOGIN_CONFIG,
     deliver: async (letter) => {
       await sleep(DELIVERY_MS);
-      await stage.mailbox.deliver(letter);
+      await fixture.mailbox.deliver(letter);
     },
   });
 });
 afterAll(async () => {
   await service.close();
-  await stage.close();
+  await fixture.close();
 });
 
 /** So many users that no address is used twice. */
@@ -77,7 +77,7 @@ function guesser({ browser, page }: Arrived, nextEmail: () => string): Kind {
   const { fields } = formOf(page, '/login/email');
   let guesses = 0;
   return async () => {
-    stage.clock.advance(1);
+    fixture.clock.advance(1);
     if (guesses++ % 4 === 0) await post(browser, '/login/email', { ...fields, email: nextEmail() });
     return async () =>
       expect(await post(browser, '/login/code', { ...fields, code: '000000x' })).toContain('Wrong+code');
@@ -100,10 +100,10 @@ describe('an address that is known and one that is not', () => {
     { what: 'wrong codes typed', kind: guesser },
   ])('are not, by the time of $what', LONG, async ({ what, kind }, context) => {
     const kinds = [
-      kind(await stage.arrive({ at: service }), nextKnown),
-      kind(await stage.arrive({ at: service }), nextUnknown),
+      kind(await fixture.arrive({ at: service }), nextKnown),
+      kind(await fixture.arrive({ at: service }), nextUnknown),
     ] as const;
-    const area = await tellApart(kinds, { count: SAMPLES, band: BAND });
+    const area = await compareTimings(kinds, { count: SAMPLES, band: BAND });
     report(context, {
       tried: `${what}, ${SAMPLES} for known addresses and ${SAMPLES} for unknown ones, timed in pairs`,
       lost: 'nothing',

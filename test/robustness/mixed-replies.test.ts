@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../src/core/api-keys/api-key.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
+import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
-import { Neighbours } from '../support/neighbours.ts';
 import { REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { Tenants } from '../support/tenants.ts';
 import {
   carries,
   failureOf,
@@ -30,14 +30,14 @@ const STREAMS_PER_SESSION = 200;
 const PATIENCE_MS = 60_000;
 
 let service: TestService;
-let street: Neighbours;
+let street: Tenants;
 let eventId: string;
 /** Cannot be decrypted. */
 let brokenWebhookId: string;
 
 beforeAll(async () => {
   service = await startTestService({ config: { requestTimeoutMs: PATIENCE_MS } });
-  street = await Neighbours.settle(service, new Date());
+  street = await Tenants.settle(service, new Date());
   eventId = await street.eventOf(street.tenant);
   brokenWebhookId = await street.webhookOf(street.tenant);
   await service.database.sql`

@@ -8,13 +8,13 @@ import { openHttp2Client } from '../bench/load/http2-client.ts';
 import { grpc } from '../bench/protocols/grpc.ts';
 import type { Protocol, WireReply } from '../bench/protocols/protocol.ts';
 import { rest } from '../bench/protocols/rest.ts';
-import { startArrivals } from '../support/arrivals.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { request } from '../support/http.ts';
 import { type Http2Reply, openHttp2Session } from '../support/http2-session.ts';
 import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
+import { startOpenLoopLoad } from '../support/open-loop-load.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 /** The longest a call may take, and how soon after an overload all is well again. */
@@ -31,7 +31,7 @@ let service: UsherProcess;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  service = await UsherProcess.start(database.url, { DATABASE_LANES: '2' });
+  service = await UsherProcess.start(database.url, { DATABASE_CONNECTIONS: '2' });
 });
 
 afterAll(async () => {
@@ -44,7 +44,7 @@ describe.each([rest, grpc])('over $name', (protocol) => {
     await using caller = await openCaller(protocol, 200);
     await using slow = await slowDown(database);
     const bystander = startBystander();
-    const arrivals = startArrivals(caller.call, 2 * CAPACITY);
+    const arrivals = startOpenLoopLoad(caller.call, 2 * CAPACITY);
     await sleep(quickOrLong(1_500, 40_000));
     expectRefusal(await caller.refusal());
     const answers = await arrivals.stop();
@@ -140,7 +140,7 @@ async function slowDown({ sql }: TestDatabase): Promise<AsyncDisposable & { stat
     create sequence slow_statements;
     create function take_time() returns trigger language plpgsql as $$
       begin
-        perform nextval('slow_statements'), pg_sleep(${STATEMENT_SECONDS});
+        runUnary nextval('slow_statements'), pg_sleep(${STATEMENT_SECONDS});
         return new;
       end $$;
     create trigger slow before insert on login_intents for each row execute function take_time()`);

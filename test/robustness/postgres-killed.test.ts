@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { quickOrLong, report } from '../support/endurance.ts';
+import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { endOf, longestOf, startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
-import { watchOwnLag } from '../support/own-lag.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 const KILLS = quickOrLong(1, 3);
@@ -29,7 +29,7 @@ test('kill -9 of Postgres under load: every call is answered in time, and full s
   await sleep(quickOrLong(500, 3_000));
   const slowMs = Math.max(SLOW_MS, 3 * longestOf(load.answers));
 
-  using lag = watchOwnLag();
+  using lag = watchEventLoopLag();
   const firstSuccesses: number[] = [];
   const settled: { from: number; until: number }[] = [];
   for (let kill = 0; kill < KILLS; kill++) {

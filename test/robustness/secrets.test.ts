@@ -1,45 +1,45 @@
 /** Secrets, and what people tell of themselves, through every path and fault at the most talkative log level. */
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { request } from '../support/http.ts';
 import { runMain } from '../support/process.ts';
 import { createSurroundings } from '../support/secret-process.ts';
-import { tellStory } from '../support/secret-story.ts';
-import { Witness } from '../support/witness.ts';
+import { SecretScanner } from '../support/secret-scanner.ts';
+import { runScenario } from '../support/secret-scenario.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 test('no secret is in a reply, in the log or in the database that should not be there, whatever happens', {
   timeout: 300_000,
   // The port may be taken by another test in between.
   retry: 1,
 }, async (context) => {
-  const witness = new Witness();
+  const scanner = new SecretScanner();
   let dumped = 0;
   for (let round = 0; round < quickOrLong(1, 5); round++) {
-    await using around = await createSurroundings(witness);
+    await using around = await createSurroundings(scanner);
     const { exitCode, stdout, stderr } = await runMain({
       env: around.env,
       patienceMs: 60_000,
       whileRunning: async (kill) => {
         await expect.poll(() => isReady(around.url), { timeout: 30_000 }).toBe(true);
-        await tellStory(around, witness).finally(() => kill('SIGTERM'));
+        await runScenario(around, scanner).finally(() => kill('SIGTERM'));
       },
     });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout.split('\n').length).toBeGreaterThan(100);
-    witness.look('the log', stdout);
+    scanner.look('the log', stdout);
     const dump = await dumpDatabase(around.database);
     dumped += dump.length;
-    witness.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state']);
+    scanner.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state']);
     expect(dump).toContain('planted-name');
   }
   report(context, {
-    tried: `${witness.size} kinds of secrets looked for in ${witness.texts} texts, ${Math.round(dumped / 1024)} KiB of dumps among them`,
-    lost: witness.leaks.join(', ') || 'nothing',
+    tried: `${scanner.size} kinds of secrets looked for in ${scanner.texts} texts, ${Math.round(dumped / 1024)} KiB of dumps among them`,
+    lost: scanner.leaks.join(', ') || 'nothing',
   });
-  expect(witness.leaks).toEqual([]);
+  expect(scanner.leaks).toEqual([]);
 });
 
 test.each([
@@ -68,18 +68,18 @@ test.each([
   }
 });
 
-test('a witness sees a secret, however it is spelled', () => {
+test('a scanner sees a secret, however it is spelled', () => {
   for (const spell of [
     (s: string) => s,
     encodeURIComponent,
     (s: string) => Buffer.from(s).toString('base64'),
     (s: string) => Buffer.from(s).toString('hex'),
   ]) {
-    const witness = new Witness();
-    witness.keep('secret', 'a planted value, long enough: ü?&/');
-    witness.look('a text', `<<${spell('a planted value, long enough: ü?&/')}>>`);
-    witness.look('another', 'nothing');
-    expect(witness.leaks).toEqual(['secret in a text']);
+    const scanner = new SecretScanner();
+    scanner.keep('secret', 'a planted value, long enough: ü?&/');
+    scanner.look('a text', `<<${spell('a planted value, long enough: ü?&/')}>>`);
+    scanner.look('another', 'nothing');
+    expect(scanner.leaks).toEqual(['secret in a text']);
   }
 });
 

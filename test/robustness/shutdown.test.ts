@@ -4,11 +4,11 @@ import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
 import { createTenant } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 
 const ROUNDS = quickOrLong(2, 20);

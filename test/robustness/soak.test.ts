@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { createRandom, pick } from '../support/random.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 import { UsherProcess } from '../support/usher-process.ts';
 

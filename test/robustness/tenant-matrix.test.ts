@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { report } from '../support/endurance.ts';
 import { sendRaw } from '../support/http.ts';
-import { Neighbours, unknownWebhookId } from '../support/neighbours.ts';
 import { createTestUser, REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
+import { report } from '../support/soak.ts';
+import { Tenants, unknownWebhookId } from '../support/tenants.ts';
 import {
   carries,
   comparable,
@@ -41,12 +41,12 @@ interface Row {
 }
 
 let service: TestService;
-let street: Neighbours;
+let street: Tenants;
 let calls = 0;
 
 beforeAll(async () => {
   service = await startTestService({ clock: () => NOW });
-  street = await Neighbours.settle(service, NOW);
+  street = await Tenants.settle(service, NOW);
 });
 
 afterAll(() => service.close());

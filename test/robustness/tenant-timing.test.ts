@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
-import { Neighbours, unknownWebhookId } from '../support/neighbours.ts';
 import { openWireClient } from '../support/rpc-wire.ts';
 import { REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
-import { areaUnderCurve } from '../support/tell-apart.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { Tenants, unknownWebhookId } from '../support/tenants.ts';
+import { areaUnderCurve } from '../support/timing-comparison.ts';
 import { carries, toRequest, WIRES, type Wire } from '../support/wire.ts';
 
 const { getWebhook } = WebhookService.method;
@@ -27,11 +27,11 @@ const TARGETS = 40;
 const BAND = Math.max(0.02, quickOrLong(4, 0) * Math.sqrt((2 * SAMPLES + 1) / (12 * SAMPLES ** 2)));
 
 let service: TestService;
-let street: Neighbours;
+let street: Tenants;
 
 beforeAll(async () => {
   service = await startTestService();
-  street = await Neighbours.settle(service, new Date());
+  street = await Tenants.settle(service, new Date());
 });
 
 afterAll(() => service.close());

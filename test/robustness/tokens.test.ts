@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExchangeTokenRequestSchema } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
 import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer } from '../support/issuer.ts';
 import { frame, openWireClient, type WireClient, type WireReply } from '../support/rpc-wire.ts';
 import {
@@ -18,6 +17,7 @@ import {
   type TestUser,
   testConfig,
 } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 import { attacksOn } from '../support/token-attacks.ts';
 import { TokenForge } from '../support/token-forge.ts';
 

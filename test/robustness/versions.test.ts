@@ -3,10 +3,8 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { migrateDatabase } from '../../src/db/migrate.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { quickOrLong, report } from '../support/endurance.ts';
-import { makeJourney } from '../support/journey.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin } from '../support/login-browser.ts';
 import { REPOSITORY } from '../support/process.ts';
@@ -20,6 +18,8 @@ import {
   type TestService,
   testConfig,
 } from '../support/service.ts';
+import { runSmokeTest } from '../support/smoke-test.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
 const MIGRATIONS = join(REPOSITORY, 'drizzle');
 const OLDEST = '0000_init';
@@ -72,7 +72,7 @@ it('instances started at once on an empty database all serve', async (context) =
   for (let round = 0; round < rounds; round++) {
     await using database = await createEmptyDatabase();
     await using started = await startTogether(instances, database);
-    await Promise.all(started.services.map(makeJourney));
+    await Promise.all(started.services.map(runSmokeTest));
   }
   report(context, { tried: `${rounds} times ${instances} instances at once on an empty database`, lost: 'nothing' });
 });
@@ -109,7 +109,7 @@ describe('beside a newer version', () => {
           return 'ok';
         },
         journey: async () => {
-          await makeJourney(service);
+          await runSmokeTest(service);
           return 'ok';
         },
       },
@@ -155,7 +155,7 @@ describe('beside a newer version', () => {
     await migrateBeyond(database, 1);
     const before = await describeColumns(database);
     await using started = await startTogether(2, database);
-    await Promise.all(started.services.map(makeJourney));
+    await Promise.all(started.services.map(runSmokeTest));
     expect(await describeColumns(database)).toEqual(before);
   });
 });
@@ -189,7 +189,7 @@ describe('after an older version', () => {
       const { auth, webhooks } = clientsOf(service, tenant);
       expect((await auth.exchangeToken({ authToken })).session).toEqual(session);
       expect((await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' })).webhook).toEqual(webhook);
-      await makeJourney(service);
+      await runSmokeTest(service);
     }
     const [first] = started.services;
     if (first) await adminClient(first).completeLogin({ loginIntentId, userId: user.id });

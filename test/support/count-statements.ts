@@ -1,4 +1,4 @@
-import type { Database, Run } from '../../src/db/database.ts';
+import type { Database, Run } from '../../src/database/database.ts';
 
 /** Runs statements on the database and counts them. */
 export function countStatements(database: Database, { patienceMs = 5_000 } = {}): { run: Run; count: () => number } {

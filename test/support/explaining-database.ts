@@ -1,5 +1,5 @@
 /** How Postgres runs statements: which rows it reads, and by what. */
-import type { PlaceholderValues, Statement } from '../../src/db/database.ts';
+import type { PlaceholderValues, Statement } from '../../src/database/database.ts';
 import { RecordingDatabase, type SentStatement } from './recording-database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */

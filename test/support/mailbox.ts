@@ -1,5 +1,5 @@
-import type { LoginCode } from '../../src/core/login/create-login-code.ts';
-import type { DeliverCode } from '../../src/login/mailer.ts';
+import type { LoginCode } from '../../src/domain/login/create-login-code.ts';
+import type { DeliverCode } from '../../src/login-page/mailer.ts';
 
 /** Where the codes of a service arrive: `startTestService({ deliver: mailbox.deliver })`. */
 export class Mailbox {

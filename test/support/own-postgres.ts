@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 
 const PATIENCE_MS = 20_000;
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
-import { migrateDatabase } from '../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,6 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { Database, type PlaceholderValues, type Statement } from '../../src/db/database.ts';
+import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
 
 export interface SentStatement {
   readonly sql: string;

@@ -1,4 +1,4 @@
-import { type ErrorKind, ServiceError, type Violation } from '../../src/core/errors.ts';
+import { type ErrorKind, ServiceError, type Violation } from '../../src/domain/errors.ts';
 
 /** All that a ServiceError tells. */
 export interface Refusal {

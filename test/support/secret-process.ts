@@ -9,9 +9,9 @@ import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 import { findFreePort } from './free-port.ts';
+import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import type { Witness } from './witness.ts';
 
 export interface Surroundings extends AsyncDisposable {
   readonly env: Record<string, string>;
@@ -28,11 +28,11 @@ export interface Mail {
   refuse(): void;
 }
 
-export async function createSurroundings(witness: Witness): Promise<Surroundings> {
+export async function createSurroundings(scanner: SecretScanner): Promise<Surroundings> {
   const database = await cloneDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
   const role = `usher_${randomBytes(4).toString('hex')}`;
-  const databasePassword = plantPassword(witness, 'database password');
+  const databasePassword = plantPassword(scanner, 'database password');
   await database.sql.unsafe(`create role ${role} superuser login password '${databasePassword}'`);
   const url = new URL(database.url);
   url.username = role;
@@ -42,10 +42,10 @@ export async function createSurroundings(witness: Witness): Promise<Surroundings
 
   const { privateKey } = generateKeyPairSync('ed25519');
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'EdDSA', kid: 'key' };
-  witness.keep('private JWK', jwk.d ?? '', { bytes: Buffer.from(jwk.d ?? '', 'base64url') });
+  scanner.keep('private JWK', jwk.d ?? '', { bytes: Buffer.from(jwk.d ?? '', 'base64url') });
   const encryptionKey = randomBytes(32);
-  witness.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
-  witness.keep('admin key', ADMIN_KEY);
+  scanner.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
+  scanner.keep('admin key', ADMIN_KEY);
   await writeFile(join(directory, 'jwks'), JSON.stringify({ keys: [jwk] }));
   await writeFile(join(directory, 'key'), encryptionKey.toString('base64'));
 
@@ -57,7 +57,7 @@ export async function createSurroundings(witness: Witness): Promise<Surroundings
     ADMIN_KEY,
     AUTH_SIGNING_KEYS_FILE: join(directory, 'jwks'),
     ENCRYPTION_KEY_FILE: join(directory, 'key'),
-    SMTP_URL: `smtp://usher:${plantPassword(witness, 'SMTP password')}@127.0.0.1:${smtpPort}`,
+    SMTP_URL: `smtp://usher:${plantPassword(scanner, 'SMTP password')}@127.0.0.1:${smtpPort}`,
     MAIL_FROM: 'login@usher.test',
     TRUSTED_PROXIES: '127.0.0.1',
     LOG_LEVEL: 'trace',
@@ -74,8 +74,8 @@ export async function createSurroundings(witness: Witness): Promise<Surroundings
   return { env, url: `http://127.0.0.1:${port}`, database, proxy, mail, [Symbol.asyncDispose]: dispose };
 }
 
-function plantPassword(witness: Witness, name: string): string {
-  return witness.keep(name, `${name.replace(' ', '-')}-${randomBytes(8).toString('hex')}`);
+function plantPassword(scanner: SecretScanner, name: string): string {
+  return scanner.keep(name, `${name.replace(' ', '-')}-${randomBytes(8).toString('hex')}`);
 }
 
 async function startMail() {

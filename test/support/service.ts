@@ -6,9 +6,9 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { type Config, readConfig } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/log.ts';
-import { type Overrides, startService } from '../../src/service.ts';
+import { type Overrides, startServer } from '../../src/server.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 
 export const ADMIN_KEY = 'an-admin-key-for-tests-of-sufficient-length';
@@ -24,7 +24,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface TestServiceOptions extends Overrides {
-  /** Share a database between two instances. */
+  /** ConnectionQuota a database between two instances. */
   readonly database?: TestDatabase;
   /** The configuration of another instance, so that both have the same secrets. */
   readonly like?: Config;
@@ -40,7 +40,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     databaseUrl: database.url,
     ...options.config,
   };
-  const service = await startService(config, { logger: silent, ...options });
+  const service = await startServer(config, { logger: silent, ...options });
   const close = async () => {
     await service.close();
     if (!options.database) await database[Symbol.asyncDispose]();
@@ -70,7 +70,7 @@ export function testConfig(databaseUrl: string, env: Record<string, string> = {}
       ADMIN_KEY,
       AUTH_SIGNING_KEYS_FILE: 'signing-keys',
       ENCRYPTION_KEY_FILE: 'encryption-key',
-      DATABASE_LANES: '2',
+      DATABASE_CONNECTIONS: '2',
       ...env,
     },
     (path) => files[path] ?? '',

@@ -1,5 +1,5 @@
 import type { Reporter, TestModule } from 'vitest/node';
-import type { Finding } from './endurance.ts';
+import type { Finding } from './soak.ts';
 
 /** Prints what the tests of the run have reported, a row each. */
 export default class SoakReporter implements Reporter {

@@ -1,10 +1,10 @@
 /** Webhooks in bulk, past the service, as it would have stored them. */
 import { randomBytes } from 'node:crypto';
-import { createApplication } from '../../src/core/admin/create-application.ts';
-import { createUser } from '../../src/core/admin/create-user.ts';
-import type { Call } from '../../src/core/call.ts';
-import { SigningKeyCipher } from '../../src/core/webhooks/signing-key-cipher.ts';
-import { Database } from '../../src/db/database.ts';
+import { Database } from '../../src/database/database.ts';
+import { createApplication } from '../../src/domain/applications/create-application.ts';
+import type { Call } from '../../src/domain/call.ts';
+import { createUser } from '../../src/domain/users/create-user.ts';
+import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 
 export interface PlantedWebhook {

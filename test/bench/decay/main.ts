@@ -14,8 +14,8 @@ import { openHttp2Client } from '../load/http2-client.ts';
 import { medianOf } from '../median.ts';
 import { readUsage } from '../read-usage.ts';
 import { runBench } from '../run-bench.ts';
+import { makeDirectory } from '../start-fixture.ts';
 import type { RunningServer } from '../start-server.ts';
-import { makeDirectory } from '../start-stage.ts';
 import { startUsher } from '../start-usher.ts';
 import { prepareMixed } from './prepare-mixed.ts';
 

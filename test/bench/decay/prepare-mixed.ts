@@ -1,7 +1,7 @@
 /** What callers do in a day: most calls are good ones, over both protocols, and some are refused. */
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../../src/core/api-keys/api-key.ts';
+import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import { createCalls } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { type PreparedRequest, prepareRequests } from '../load/prepare-requests.ts';

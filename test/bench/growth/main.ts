@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { createFixtures } from '../fixtures.ts';
 import { runBench } from '../run-bench.ts';
-import { makeDirectory } from '../start-stage.ts';
+import { makeDirectory } from '../start-fixture.ts';
 import { startUsher } from '../start-usher.ts';
 import { compareSizes } from './compare-sizes.ts';
 import { seedBulk } from './seed-bulk.ts';

@@ -1,6 +1,6 @@
 /** Rows by the million, all of one application: the worst case, where its ID narrows nothing down. */
 import postgres from 'postgres';
-import { SigningKeyCipher } from '../../../src/core/webhooks/signing-key-cipher.ts';
+import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
 const BATCH = 5_000;

@@ -1,8 +1,8 @@
 /** A Postgres with several databases in it, each of them filled in its own way. */
 import { totalmem } from 'node:os';
 import postgres from 'postgres';
-import { startEmbeddedPostgres } from '../../../src/db/embedded.ts';
-import { migrateDatabase } from '../../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
+import { migrateDatabase } from '../../../src/database/migrate.ts';
 import type { Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';

@@ -1,5 +1,5 @@
 /** Requests made before the clock runs, each with the check of its reply. */
-import type { BenchCall, Order } from '../calls.ts';
+import type { BenchCall, WorkerInit } from '../calls.ts';
 import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
 
 export interface PreparedRequest {
@@ -23,7 +23,7 @@ export function prepareRequests(
 function prepareRequest(
   protocol: Protocol,
   { method }: BenchCall,
-  { fields, accepts }: Order,
+  { fields, accepts }: WorkerInit,
   headers: Record<string, string>,
 ): PreparedRequest {
   const wire = protocol.encode(method, fields);

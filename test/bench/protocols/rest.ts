@@ -49,7 +49,7 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
     },
   ],
   [
-    // Not documented: a route of the rivals, to have something to hold Usher's RPC against.
+    // Not documented: a route of the baselines, to have something to hold Usher's RPC against.
     EventService.method.checkIn,
     {
       message: 'Attendee checked in successfully',

@@ -2,7 +2,7 @@
 import { medianOf } from '../median.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
-import { makeDirectory } from '../start-stage.ts';
+import { makeDirectory } from '../start-fixture.ts';
 import { measureBareStart, measureStart } from './measure-start.ts';
 
 const STARTS = 10;

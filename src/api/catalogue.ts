@@ -1,0 +1,31 @@
+/** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
+import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { type Route, routes } from './rest/routes.ts';
+
+/** `apiKey`: the key of an application, in `X-API-Key`. `adminKey`: the operator's key, in `X-Admin-Key`. */
+export type Credential = 'apiKey' | 'adminKey';
+
+export interface Operation {
+  readonly method: DescMethodUnary;
+  readonly credential: Credential;
+  readonly route: Route | undefined;
+}
+
+/** Each service takes one credential. */
+export const SERVICES: readonly { readonly service: DescService; readonly credential: Credential }[] = [
+  { service: AuthService, credential: 'apiKey' },
+  { service: WebhookService, credential: 'apiKey' },
+  { service: EventService, credential: 'apiKey' },
+  { service: AdminService, credential: 'adminKey' },
+];
+
+export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, credential }) =>
+  service.methods.map((method) => {
+    if (method.methodKind !== 'unary') throw new Error(`${method.name} is not a unary RPC`);
+    return { method, credential, route: routes.find(({ rpc }) => rpc === method) };
+  }),
+);

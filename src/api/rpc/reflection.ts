@@ -1,0 +1,104 @@
+/** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
+import { create, createRegistry, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { Code, type ServiceImpl } from '@connectrpc/connect';
+import {
+  type ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+
+type Answer = ServerReflectionResponse['messageResponse'];
+
+/** Describes the services, their files, and the further files given, such as those of error details. */
+export function createReflectionHandlers(
+  services: readonly DescService[],
+  furtherFiles: readonly DescFile[],
+): ServiceImpl<typeof ServerReflection> {
+  const files = withDependencies([...services.map((service) => service.file), ...furtherFiles]);
+  const registry = createRegistry(...files.values());
+
+  function fileOfSymbol(symbol: string): DescFile | undefined {
+    const found = registry.get(symbol);
+    if (found) return found.file;
+    // A method or field, named below the service or message it belongs to.
+    const parent = registry.get(symbol.slice(0, symbol.lastIndexOf('.')));
+    const name = symbol.slice(symbol.lastIndexOf('.') + 1);
+    const members = parent?.kind === 'service' ? parent.methods : parent?.kind === 'message' ? parent.fields : [];
+    return members.some((member) => member.name === name) ? parent?.file : undefined;
+  }
+
+  function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
+    switch (request.case) {
+      case 'listServices':
+        return toServiceList(services);
+      case 'fileByFilename':
+        return toFiles(files.get(request.value));
+      case 'fileContainingSymbol':
+        return toFiles(fileOfSymbol(request.value));
+      case 'fileContainingExtension':
+      case 'allExtensionNumbersOfType':
+        return toError(Code.NotFound, 'There are no extensions');
+      default:
+        return toError(Code.InvalidArgument, 'The request asks for nothing');
+    }
+  }
+
+  return {
+    async *serverReflectionInfo(requests) {
+      for await (const request of requests) {
+        yield create(ServerReflectionResponseSchema, {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answer(request),
+        });
+      }
+    },
+  };
+}
+
+function toServiceList(services: readonly DescService[]): Answer {
+  const response = create(ServerReflectionResponseSchema, {
+    messageResponse: {
+      case: 'listServicesResponse',
+      value: { service: services.map((service) => ({ name: service.typeName })) },
+    },
+  });
+  return response.messageResponse;
+}
+
+/** The file and all that it imports, since not every client asks for those. */
+function toFiles(file: DescFile | undefined): Answer {
+  if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
+  const response = create(ServerReflectionResponseSchema, {
+    messageResponse: {
+      case: 'fileDescriptorResponse',
+      value: {
+        fileDescriptorProto: [...withDependencies([file]).values()].map((each) =>
+          toBinary(FileDescriptorProtoSchema, each.proto),
+        ),
+      },
+    },
+  });
+  return response.messageResponse;
+}
+
+function toError(errorCode: Code, errorMessage: string): Answer {
+  const response = create(ServerReflectionResponseSchema, {
+    messageResponse: { case: 'errorResponse', value: { errorCode, errorMessage } },
+  });
+  return response.messageResponse;
+}
+
+/** By file name, the given files first. */
+function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
+  const files = new Map<string, DescFile>();
+  const add = (file: DescFile) => {
+    if (files.has(file.proto.name)) return;
+    files.set(file.proto.name, file);
+    file.dependencies.forEach(add);
+  };
+  given.forEach(add);
+  return files;
+}

@@ -1,0 +1,23 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { apiKeys, instantPlaceholder } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const rules = { apiKeyId: uuid };
+
+/** Revokes an API key. Throws `API key not found`, also when it has been revoked before. */
+export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { apiKeyId } = check(request, rules);
+  const [revoked] = await run(markRevoked, { apiKeyId, now });
+  if (!revoked) throw new ServiceError('not-found', 'API key not found');
+}
+
+const markRevoked: Statement<{ id: string }[]> = (db) =>
+  db
+    .update(apiKeys)
+    .set({ revokedAt: instantPlaceholder('now') })
+    .where(and(eq(apiKeys.id, sql.placeholder('apiKeyId')), isNull(apiKeys.revokedAt)))
+    .returning({ id: apiKeys.id })
+    .prepare('mark_api_key_revoked');

@@ -1,0 +1,23 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { applications, instantPlaceholder } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const rules = { applicationId: uuid };
+
+/** Marks an application as deleted; its keys stop working. Throws `Application not found`. */
+export async function deleteApplication({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { applicationId } = check(request, rules);
+  const [deleted] = await run(markDeleted, { applicationId, now });
+  if (!deleted) throw new ServiceError('not-found', 'Application not found');
+}
+
+const markDeleted: Statement<{ id: string }[]> = (db) =>
+  db
+    .update(applications)
+    .set({ deletedAt: instantPlaceholder('now') })
+    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+    .returning({ id: applications.id })
+    .prepare('mark_application_deleted');

@@ -1,0 +1,13 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { ServiceError } from './errors.ts';
+
+/** Throws `Invalid admin key`. Takes the same time however much of the key is right. */
+export function authenticateAdmin(given: string | undefined, adminKey: string): void {
+  if (given === undefined || !timingSafeEqual(digest(given), digest(adminKey))) {
+    throw new ServiceError('unauthenticated', 'Invalid admin key');
+  }
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

@@ -1,0 +1,67 @@
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { checkIns, events, instantPlaceholder } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, type Unchecked } from '../validation.ts';
+import { eventLock, isOpenEvent } from './open-event.ts';
+
+const rules = { eventId: identifier, attendeeId: identifier };
+
+export interface CheckIn {
+  readonly attendeeId: string;
+  /** The first time, however often the attendee checks in. */
+  readonly checkedInAt: Date;
+  readonly alreadyCheckedIn: boolean;
+}
+
+/** Admits an attendee to an event. Throws `Event not found`, also when it has been deleted. */
+export async function checkIn(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<CheckIn> {
+  const { eventId, attendeeId } = check(request, rules);
+  const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
+  if (!row) throw new ServiceError('not-found', 'Event not found');
+  return { attendeeId, ...row };
+}
+
+/**
+ * The share lock on the event makes a delete wait for check-ins under way, and a check-in that
+ * waited for a delete look again: none commits after the delete has answered.
+ */
+const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
+  const open = db
+    .$with('open_event')
+    .as(
+      db
+        .select({ applicationId: events.applicationId, eventId: events.id })
+        .from(events)
+        .where(isOpenEvent(eventLock.shared))
+        .for('share'),
+    );
+  return db
+    .with(open)
+    .insert(checkIns)
+    .select(
+      db
+        .select({
+          applicationId: open.applicationId,
+          eventId: open.eventId,
+          attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
+          checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
+        })
+        .from(open),
+    )
+    .onConflictDoUpdate({
+      target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
+      // Changes nothing; it makes the existing row part of the result.
+      set: { attendeeId: sql`${checkIns.attendeeId}` },
+    })
+    .returning({
+      checkedInAt: checkIns.checkedInAt,
+      // A row that was there before has been locked by this transaction.
+      alreadyCheckedIn: sql<boolean>`xmax <> 0`,
+    })
+    .prepare('insert_check_in');
+};

@@ -1,0 +1,38 @@
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { events } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, optional, type Unchecked } from '../validation.ts';
+
+const rules = { eventId: identifier, name: optional(identifier) };
+
+export interface Event {
+  readonly eventId: string;
+  readonly name: string | null;
+  readonly createdAt: Date;
+}
+
+/** Throws `Event already exists` when the application has, or has ever had, an event of that ID. */
+export async function createEvent(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Event> {
+  const { eventId, name } = check(request, rules);
+  const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
+  if (!created) throw new ServiceError('already-exists', 'Event already exists');
+  return { eventId, name, createdAt: now };
+}
+
+const insertEvent: Statement<{ id: string }[]> = (db) =>
+  db
+    .insert(events)
+    .values({
+      applicationId: sql.placeholder('applicationId'),
+      id: sql.placeholder('eventId'),
+      name: sql.placeholder('name'),
+      createdAt: sql.placeholder('createdAt'),
+    })
+    .onConflictDoNothing()
+    .returning({ id: events.id })
+    .prepare('insert_event');

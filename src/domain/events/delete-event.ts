@@ -1,0 +1,29 @@
+import type { Statement } from '../../database/database.ts';
+import { events, instantPlaceholder } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, type Unchecked } from '../validation.ts';
+import { eventLock, isOpenEvent } from './open-event.ts';
+
+const rules = { eventId: identifier };
+
+/**
+ * Marks an event as deleted; once this has resolved, no check-in to it commits any more. Throws
+ * `Event not found`, also when the event belongs to another application or is deleted already.
+ */
+export async function deleteEvent(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<void> {
+  const { eventId } = check(request, rules);
+  const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
+  if (!deleted) throw new ServiceError('not-found', 'Event not found');
+}
+
+const markDeleted: Statement<{ id: string }[]> = (db) =>
+  db
+    .update(events)
+    .set({ deletedAt: instantPlaceholder('now') })
+    .where(isOpenEvent(eventLock.exclusive))
+    .returning({ id: events.id })
+    .prepare('mark_event_deleted');

@@ -1,0 +1,95 @@
+import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Db, Statement } from '../../database/database.ts';
+import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
+import { addToQuery } from '../applications/redirect-uri.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import type { AuthTokens } from './auth-tokens.ts';
+import { findLoginIntent, refusalOf } from './login-intent.ts';
+
+const rules = { loginIntentId: uuid, userId: uuid };
+
+export interface Completion {
+  readonly authToken: string;
+  /** Where to send the browser. */
+  readonly redirectUrl: string;
+}
+
+/**
+ * Marks a login intent as completed by the user, once, and returns the auth token and where to send
+ * the browser. A browser that did it on the login page is remembered by its digest. Throws
+ * `Login intent not found`, `Login intent already completed`, `Login intent expired` or
+ * `User not found`.
+ */
+export async function completeLogin(
+  { run, now }: Call,
+  tokens: AuthTokens,
+  request: Unchecked<keyof typeof rules>,
+  browserDigest: Buffer | null = null,
+): Promise<Completion> {
+  const { loginIntentId, userId } = check(request, rules);
+  const [intent] = await run(completeIntent, { loginIntentId, userId, browserDigest, now });
+  if (!intent) throw await explainRefusal({ run, now }, loginIntentId);
+  return answerLogin(tokens, { ...intent, loginIntentId, userId, completedAt: now });
+}
+
+/** The answer to a completed login: the same every time, as far as the signature algorithm allows. */
+export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
+  const { clientId, redirectUri, state, loginIntentId, userId, completedAt } = login;
+  const authToken = await tokens.mint({ userId, loginIntentId, clientId }, completedAt);
+  // RFC 9207: the issuer tells the application whose answer this is.
+  const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
+  return { authToken, redirectUrl };
+}
+
+export interface CompletedLogin {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly loginIntentId: string;
+  readonly userId: string;
+  readonly completedAt: Date;
+}
+
+/** Why an intent could not be completed. */
+export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
+  const intent = await findLoginIntent(call, loginIntentId);
+  return refusalOf(intent, call.now) ?? new ServiceError('not-found', 'User not found');
+}
+
+const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>
+  updateIntent(db).prepare('complete_login_intent');
+
+/** Completes an open intent, under the condition, with the placeholders loginIntentId, userId, browserDigest and now. */
+export function updateIntent(db: Db, condition?: SQL) {
+  const now = instantPlaceholder('now');
+  const user = db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)));
+  return db
+    .update(loginIntents)
+    .set({
+      completedAt: sql`${now}`,
+      userId: sql`${sql.placeholder('userId')}`,
+      browserDigest: sql`${sql.placeholder('browserDigest')}`,
+    })
+    .from(applications)
+    .where(
+      and(
+        eq(loginIntents.id, sql.placeholder('loginIntentId')),
+        isNull(loginIntents.completedAt),
+        gt(loginIntents.expiresAt, now),
+        eq(applications.id, loginIntents.applicationId),
+        isNull(applications.deletedAt),
+        exists(user),
+        condition,
+      ),
+    )
+    .returning({
+      redirectUri: loginIntents.redirectUri,
+      state: loginIntents.state,
+      clientId: applications.clientId,
+    });
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { and, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { loginCodes } from '../../database/login-schema.ts';
+import { users } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
+import type { Browser } from './browser.ts';
+import { digestLoginCode, generateLoginCode, type LoginCodeKeys } from './login-code.ts';
+import { requireOpenIntent } from './login-intent.ts';
+import { networkOf } from './network.ts';
+import { isWithinLimit } from './rate-limit.ts';
+
+const LIFETIME_MS = 10 * 60_000;
+const CODES_PER_EMAIL = 5;
+const CODES_PER_NETWORK = 20;
+
+const rules = { loginIntentId: uuid, email: emailAddress };
+
+/** A code that is to be sent to a user. */
+export interface LoginCode {
+  readonly email: string;
+  readonly code: string;
+  readonly applicationName: string;
+}
+
+/**
+ * Makes a six-digit code for the user with the e-mail address, good for 10 minutes, for this intent
+ * and in this browser. For an address nobody has all is the same, except that there is nothing to
+ * send. Throws `Too many codes` and what requireOpenIntent throws.
+ */
+export async function createLoginCode(
+  call: Call,
+  keys: LoginCodeKeys,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<LoginCode | undefined> {
+  const { loginIntentId, email } = check(request, rules);
+  const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
+  const isAllowed =
+    (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
+    (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
+  if (!isAllowed) throw new ServiceError('too-many', 'Too many codes');
+
+  const id = randomUUID();
+  const code = generateLoginCode();
+  const [created] = await call.run(insertCode, {
+    applicationId,
+    loginIntentId,
+    id,
+    email,
+    browserDigest: browser.digest,
+    codeDigest: digestLoginCode(keys, id, code),
+    createdAt: call.now,
+    expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
+  });
+  return created?.email ? { email: created.email, code, applicationName } : undefined;
+}
+
+/** The same for all spellings that any Postgres may take for one address; a few more cannot hurt. */
+function foldEmail(email: string): string {
+  return email.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').toUpperCase();
+}
+
+/**
+ * Returns the user's address as the user has it, or null where there is no such user. Either way it does
+ * the same: how long it takes is not to tell whether there is one.
+ */
+const insertCode: Statement<{ email: string | null }[]> = (db) => {
+  const addressee = db.$with('addressee').as(
+    db
+      .select({ id: users.id, email: users.email })
+      .from(users)
+      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt))),
+  );
+  const created = db.$with('created').as(
+    db
+      .insert(loginCodes)
+      .values({
+        applicationId: sql.placeholder('applicationId'),
+        loginIntentId: sql.placeholder('loginIntentId'),
+        id: sql.placeholder('id'),
+        userId: sql`(select id from ${addressee})`,
+        browserDigest: sql.placeholder('browserDigest'),
+        codeDigest: sql.placeholder('codeDigest'),
+        createdAt: sql.placeholder('createdAt'),
+        expiresAt: sql.placeholder('expiresAt'),
+      })
+      .returning({ id: loginCodes.id }),
+  );
+  return db
+    .with(addressee, created)
+    .select({ email: sql<string | null>`(select email from ${addressee})` })
+    .from(created)
+    .prepare('insert_login_code');
+};

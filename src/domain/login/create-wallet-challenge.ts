@@ -1,0 +1,75 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { walletChallenges } from '../../database/login-schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, textThat, type Unchecked, uuid } from '../validation.ts';
+import type { Browser } from './browser.ts';
+import { formatSignInMessage } from './ethereum.ts';
+import { requireOpenIntent } from './login-intent.ts';
+import { isWithinLimit } from './rate-limit.ts';
+
+const LIFETIME_MS = 10 * 60_000;
+const CHALLENGES_PER_INTENT = 20;
+
+const rules = {
+  loginIntentId: uuid,
+  address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', { max: 42 }),
+};
+
+/**
+ * Writes the message (EIP-4361) that the wallet with the address must sign to complete the login in
+ * this browser, within 10 minutes. `pageUrl` is the login page's. Throws `Too many challenges` and what
+ * requireOpenIntent throws.
+ */
+export async function createWalletChallenge(
+  call: Call,
+  pageUrl: string,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<{ message: string }> {
+  const { loginIntentId, ...checked } = check(request, rules);
+  const address = checked.address.toLowerCase();
+  const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
+  if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
+    throw new ServiceError('too-many', 'Too many challenges');
+  }
+  const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
+  const message = formatSignInMessage({
+    domain: new URL(pageUrl).host,
+    address,
+    uri: pageUrl,
+    applicationName,
+    nonce: randomBytes(16).toString('hex'),
+    issuedAt: call.now,
+    expiresAt,
+    requestId: loginIntentId,
+  });
+  await call.run(insertChallenge, {
+    applicationId,
+    loginIntentId,
+    id: randomUUID(),
+    browserDigest: browser.digest,
+    address,
+    message,
+    createdAt: call.now,
+    expiresAt,
+  });
+  return { message };
+}
+
+const insertChallenge: Statement<unknown> = (db) =>
+  db
+    .insert(walletChallenges)
+    .values({
+      applicationId: sql.placeholder('applicationId'),
+      loginIntentId: sql.placeholder('loginIntentId'),
+      id: sql.placeholder('id'),
+      browserDigest: sql.placeholder('browserDigest'),
+      address: sql.placeholder('address'),
+      message: sql.placeholder('message'),
+      createdAt: sql.placeholder('createdAt'),
+      expiresAt: sql.placeholder('expiresAt'),
+    })
+    .prepare('insert_wallet_challenge');

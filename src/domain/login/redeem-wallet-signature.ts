@@ -1,0 +1,94 @@
+import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { walletChallenges } from '../../database/login-schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, text, type Unchecked, uuid } from '../validation.ts';
+import type { AuthTokens } from './auth-tokens.ts';
+import type { Browser } from './browser.ts';
+import { type Completion, completeLogin } from './complete-login.ts';
+import { recoverSigner } from './ethereum.ts';
+import { requireOpenIntent } from './login-intent.ts';
+
+const rules = { loginIntentId: uuid, signature: text({ max: 255 }) };
+
+/**
+ * Completes the login with the wallet's signature of the message written last for this intent in
+ * this browser; a message is good for one try. Throws `Invalid signature`, `Unknown wallet`, and what
+ * requireOpenIntent throws.
+ */
+export async function redeemWalletSignature(
+  call: Call,
+  tokens: AuthTokens,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Completion> {
+  const { loginIntentId, signature } = check(request, rules);
+  const { applicationId } = await requireOpenIntent(call, loginIntentId);
+  const [challenge] = await call.run(selectLatestChallenge, {
+    applicationId,
+    loginIntentId,
+    browserDigest: browser.digest,
+    now: call.now,
+  });
+  if (!challenge) throw new ServiceError('unauthenticated', 'Invalid signature');
+  try {
+    const userId = await findSigner(call, challenge, signature);
+    return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
+  } finally {
+    // Not before: the second request of a double click must find it for as long as the login is open.
+    // Should it stay, housekeeping will find it; the login is what it is.
+    await call.run(deleteChallenge, { applicationId, loginIntentId, id: challenge.id }).catch(() => {});
+  }
+}
+
+/** The user whose wallet made the signature. */
+async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
+  if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
+  const owners = await call.run(selectWalletUsers, { address });
+  const [owner] = owners;
+  // A wallet that several users share does not tell which of them this is.
+  if (!owner || owners.length > 1) throw new ServiceError('not-found', 'Unknown wallet');
+  return owner.id;
+}
+
+interface Challenge {
+  readonly id: string;
+  readonly address: string;
+  readonly message: string;
+}
+
+const ofIntent = and(
+  eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
+  eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
+);
+
+const selectLatestChallenge: Statement<Challenge[]> = (db) =>
+  db
+    .select({ id: walletChallenges.id, address: walletChallenges.address, message: walletChallenges.message })
+    .from(walletChallenges)
+    .where(
+      and(
+        ofIntent,
+        eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
+        gt(walletChallenges.expiresAt, instantPlaceholder('now')),
+      ),
+    )
+    .orderBy(desc(walletChallenges.createdAt))
+    .limit(1)
+    .prepare('select_latest_wallet_challenge');
+
+const deleteChallenge: Statement<unknown> = (db) =>
+  db
+    .delete(walletChallenges)
+    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
+    .prepare('delete_wallet_challenge');
+
+const selectWalletUsers: Statement<{ id: string }[]> = (db) =>
+  db
+    .select({ id: users.id })
+    .from(users)
+    .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isNull(users.deletedAt)))
+    .limit(2)
+    .prepare('select_wallet_owners');

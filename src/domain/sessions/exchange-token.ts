@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { and, eq, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
+import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
+import type { Statement } from '../../database/database.ts';
+import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { AuthTokens } from '../login/auth-tokens.ts';
+import { check, textOfBytes, type Unchecked } from '../validation.ts';
+
+/** Interface, "Limits": a session lives 15 minutes. */
+const SESSION_LIFETIME_MS = 15 * 60_000;
+
+const rules = { authToken: textOfBytes(8192) };
+
+/** Who is at the other end, as a session records it. */
+export interface Peer {
+  readonly ipAddress: string;
+  readonly userAgent: string;
+}
+
+/** A session, with the user's profile as it was when the session began. */
+export interface Session {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | null;
+  readonly profileImage: string | null;
+  readonly walletAddress: string;
+  readonly createdAt: Date;
+}
+
+/**
+ * Returns the user's live session, or begins one. Throws `Invalid or expired token` or
+ * `User not found`.
+ */
+export async function exchangeToken(
+  { application, run, now }: ApplicationCall,
+  tokens: AuthTokens,
+  peer: Peer,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Session> {
+  const { authToken } = check(request, rules);
+  const { userId } = await tokens.verify(authToken, application.clientId, now);
+  const [session] = await run(findOrCreateSession, {
+    applicationId: application.id,
+    userId,
+    id: randomUUID(),
+    ipAddress: peer.ipAddress,
+    userAgent: peer.userAgent,
+    now,
+    expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
+  });
+  if (!session) throw new ServiceError('not-found', 'User not found');
+  return session;
+}
+
+/**
+ * One statement. A live session is only read. Otherwise the row of the application and user is
+ * inserted or taken over, and of exchanges that race for it the first one wins: the others find,
+ * under the row's lock, a session that has not expired, and leave it as it is.
+ */
+const findOrCreateSession: Statement<Session[]> = (db) => {
+  const now = instantPlaceholder('now');
+  const shown = {
+    id: sessions.id,
+    email: sessions.email,
+    name: sessions.name,
+    profileImage: sessions.profileImage,
+    walletAddress: sessions.walletAddress,
+    createdAt: sessions.createdAt,
+  };
+  const live = db.$with('live').as(
+    db
+      .select(shown)
+      .from(sessions)
+      .innerJoin(users, and(eq(users.id, sessions.userId), isNull(users.deletedAt)))
+      .where(
+        and(
+          eq(sessions.applicationId, sql.placeholder('applicationId')),
+          eq(sessions.userId, sql.placeholder('userId')),
+          gt(sessions.expiresAt, now),
+        ),
+      ),
+  );
+  const created = db.$with('created').as(
+    db
+      .insert(sessions)
+      .select(
+        db
+          .select({
+            applicationId: sql`${sql.placeholder('applicationId')}::uuid`.as('application_id'),
+            userId: users.id,
+            id: sql`${sql.placeholder('id')}::uuid`.as('session_id'),
+            email: users.email,
+            name: users.name,
+            profileImage: users.profileImage,
+            walletAddress: users.walletAddress,
+            ipAddress: sql`${sql.placeholder('ipAddress')}::text`.as('ip_address'),
+            userAgent: sql`${sql.placeholder('userAgent')}::text`.as('user_agent'),
+            createdAt: sql`${now}::timestamptz`.as('created_at'),
+            expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
+          })
+          .from(users)
+          .where(
+            and(
+              eq(users.id, sql.placeholder('userId')),
+              isNull(users.deletedAt),
+              notExists(db.select({ one: sql`1` }).from(live)),
+            ),
+          ),
+      )
+      .onConflictDoUpdate({
+        target: [sessions.applicationId, sessions.userId],
+        set: {
+          id: unlessLive(sessions.id),
+          email: unlessLive(sessions.email),
+          name: unlessLive(sessions.name),
+          profileImage: unlessLive(sessions.profileImage),
+          walletAddress: unlessLive(sessions.walletAddress),
+          ipAddress: unlessLive(sessions.ipAddress),
+          userAgent: unlessLive(sessions.userAgent),
+          createdAt: unlessLive(sessions.createdAt),
+          expiresAt: unlessLive(sessions.expiresAt),
+        },
+      })
+      .returning(shown),
+  );
+  return db
+    .with(live, created)
+    .select()
+    .from(unionAll(db.select().from(live), db.select().from(created)).as('session'))
+    .prepare('find_or_create_session');
+};
+
+/** The new value where the old session has expired by the time the new one begins, the old value where it lives. */
+function unlessLive(column: PgColumn): SQL {
+  const isOver = sql`${sessions.expiresAt} <= excluded.${sql.identifier(sessions.createdAt.name)}`;
+  return sql`case when ${isOver} then excluded.${sql.identifier(column.name)} else ${column} end`;
+}

@@ -1,0 +1,35 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const rules = { userId: uuid };
+
+/**
+ * Deletes a user and ends the user's sessions. The row stays for the webhooks the user owns.
+ * Throws `User not found`.
+ */
+export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { userId } = check(request, rules);
+  const [deleted] = await run(markDeleted, { userId, now });
+  if (!deleted) throw new ServiceError('not-found', 'User not found');
+}
+
+const markDeleted: Statement<{ id: string }[]> = (db) => {
+  const deleted = db.$with('deleted').as(
+    db
+      .update(users)
+      .set({ deletedAt: instantPlaceholder('now') })
+      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .returning({ id: users.id }),
+  );
+  const ended = db.$with('ended').as(
+    db
+      .delete(sessions)
+      .where(inArray(sessions.userId, db.select({ id: deleted.id }).from(deleted)))
+      .returning({ id: sessions.id }),
+  );
+  return db.with(deleted, ended).select({ id: deleted.id }).from(deleted).prepare('mark_user_deleted');
+};

@@ -1,0 +1,185 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+
+interface SourceFile {
+  /** From the root of the project, as `src/core/errors.ts`. */
+  readonly path: string;
+  readonly text: string;
+  /** What it imports: a path from the root, or the name of a package. */
+  readonly imports: readonly string[];
+  /** Those of them that are there when it runs, types being erased. */
+  readonly loads: readonly string[];
+}
+
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => readSource(join('src', name)));
+
+/** From the top of the house to its foundation: an import leads down, or stays in its own folder. */
+const FLOORS = [
+  ['main'],
+  ['workers'],
+  ['load-swiftly', 'shutdown'],
+  ['service'],
+  ['demo', 'foundation'],
+  ['config'],
+  ['parse-setting'],
+  ['login', 'rest'],
+  ['rpc'],
+  ['net', 'core', 'secrets', 'log'],
+  ['db'],
+  ['keep-file'],
+];
+
+describe('the house', () => {
+  test('has only rooms whose floor is known', () => {
+    expect([...new Set(sources.map(({ path }) => roomOf(path)))].sort()).toEqual(FLOORS.flat().sort());
+  });
+
+  test('has imports that point down only', () => {
+    const upward = sources.flatMap(({ path, imports }) =>
+      imports
+        .filter((imported) => imported.startsWith('src/') && roomOf(imported) !== roomOf(path))
+        .filter((imported) => floorOf(roomOf(imported)) <= floorOf(roomOf(path)))
+        .map((imported) => `${path} -> ${imported}`),
+    );
+    expect(upward).toEqual([]);
+  });
+
+  test('has no file that loads itself by way of others', () => {
+    const circles = sources.map(({ path }) => pathBetween(path, path)).filter((circle) => circle !== undefined);
+    expect(circles).toEqual([]);
+  });
+
+  test('hides no import from these tests', () => {
+    for (const { path, text, imports } of sources) {
+      expect(imports.length, path).toBe(text.match(/\bfrom '[^']+';$|^import '/gm)?.length ?? 0);
+    }
+  });
+
+  test('has a core and a database that know no transport and no generated code', () => {
+    const transports = /^(@connectrpc\/|@bufbuild\/|@grpc\/|gen\/|node:(http|http2|https|tls)$)/;
+    const foreign = sources
+      .filter(({ path }) => /^src\/(core|db)\//.test(path))
+      .flatMap(({ path, imports }) =>
+        imports.filter((name) => transports.test(name)).map((name) => `${path} -> ${name}`),
+      );
+    expect(foreign).toEqual([]);
+  });
+
+  test('has a network that knows neither verbs nor tables nor RPCs', () => {
+    const foreign = sources
+      .filter(({ path }) => path.startsWith('src/net/'))
+      .flatMap(({ loads }) => loads.filter((loaded) => !/^(node:|src\/net\/)/.test(loaded)));
+    expect(foreign).toEqual([]);
+  });
+
+  test('talks to Postgres from the database folder only', () => {
+    const drivers = sources.filter(({ loads }) => loads.includes('postgres')).map(({ path }) => path);
+    expect(drivers).toContain('src/database/connection.ts');
+    // The log has to know the errors of Postgres, which quote what is not to be logged.
+    expect(drivers.filter((path) => !path.startsWith('src/db/'))).toEqual(['src/log.ts']);
+  });
+});
+
+describe('the code', () => {
+  test('reads the environment in main.ts only', () => {
+    const readers = sources.filter(({ text }) =>
+      /process\s*\.\s*env\b|process\s*\[|\{[^}]*\benv\b[^}]*\} = process/.test(text),
+    );
+    expect(readers.map(({ path }) => path)).toEqual(['src/main.ts']);
+  });
+
+  test('has files of at most 200 lines', () => {
+    const long = sources.map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }));
+    expect(long.filter(({ lines }) => lines > 200)).toEqual([]);
+  });
+
+  test('has no barrel files', () => {
+    const barrels = sources.filter(({ path, text }) => {
+      const statements = withoutComments(text)
+        .split(';')
+        .map((statement) => statement.trim());
+      const isBarrel = statements.every((statement) => statement === '' || /^export\b[\s\S]*\bfrom '/.test(statement));
+      return isBarrel || /(^|\/)index\.ts$/.test(path) || /^export \* from/m.test(text);
+    });
+    expect(barrels.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('has no files for odds and ends', () => {
+    const names = /(^|\/)(utils?|helpers?|common|misc|shared|types|constants)(\.ts$|\/)/;
+    expect(sources.filter(({ path }) => names.test(path))).toEqual([]);
+  });
+
+  test('has file names in kebab-case', () => {
+    const named = /^src(\/[a-z0-9]+(-[a-z0-9]+)*)+\.ts$/;
+    expect(sources.map(({ path }) => path).filter((path) => !named.test(path))).toEqual([]);
+  });
+
+  test('has no default exports, no any and no decorators', () => {
+    const odd = sources.filter(({ text }) =>
+      /^export default\b|[:<,(]\s*any\b|\bas any\b|^\s*@[A-Za-z]+\(/m.test(withoutComments(text)),
+    );
+    expect(odd.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('silences no checker', () => {
+    const silenced = sources.filter(({ text }) => /@ts-(ignore|expect-error|nocheck)|biome-ignore/.test(text));
+    expect(silenced.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('has no state of its own outside of what main starts', () => {
+    const stateful = sources.filter(({ text }) => /^(export )?(let|var) /m.test(text));
+    expect(stateful.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('imports no package that is not a dependency', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const packages = sources.flatMap(({ imports }) => imports.filter((name) => !/^(node:|src\/|gen\/)/.test(name)));
+    const names = new Set(packages.map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name));
+    expect([...names].filter((name) => !Object.hasOwn(dependencies, name))).toEqual([]);
+  });
+});
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const statements = [...text.matchAll(/^(import|export)( type)? (?:[^'";]*? from )?'([^']+)'/gm)];
+  const named = statements.map(([, , type, name = '']) => ({
+    isType: type !== undefined,
+    name: name.startsWith('.') ? normalize(join(dirname(path), name)) : name,
+  }));
+  return {
+    path,
+    text,
+    imports: named.map(({ name }) => name),
+    loads: named.filter(({ isType }) => !isType).map(({ name }) => name),
+  };
+}
+
+/** The folder below `src`, or the name of a file that stands alone. */
+function roomOf(path: string): string {
+  return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+function floorOf(room: string): number {
+  return FLOORS.findIndex((rooms) => rooms.includes(room));
+}
+
+/** The chain of files, each loading the next, that leads from one to another. */
+function pathBetween(from: string, to: string, seen = new Set<string>()): string[] | undefined {
+  for (const next of sources.find(({ path }) => path === from)?.loads ?? []) {
+    if (next === to) return [from, to];
+    if (seen.has(next)) continue;
+    seen.add(next);
+    const rest = pathBetween(next, to, seen);
+    if (rest) return [from, ...rest];
+  }
+  return undefined;
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+}

@@ -1,0 +1,134 @@
+/** The statements as SQL by hand. */
+import type { Application } from '../../../src/domain/call.ts';
+import type { CheckInRow, SessionRow, Statements, WebhookRow } from './statements.ts';
+
+/** Runs a statement, prepared once per connection, and resolves to its rows. */
+export type Query = <Row extends object>(
+  statement: SqlStatement,
+  values: readonly SqlValue[],
+) => Promise<readonly Row[]>;
+
+export interface SqlStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export type SqlValue = string | Date | Buffer;
+
+export function createSqlStatements(query: Query): Statements {
+  return {
+    async selectOwner(digest) {
+      const [owner] = await query<Application>(SELECT_OWNER, [digest]);
+      return owner;
+    },
+
+    async selectWebhook(applicationId, webhookId) {
+      const [webhook] = await query<WebhookRow>(SELECT_WEBHOOK, [applicationId, webhookId]);
+      return webhook;
+    },
+
+    async findOrCreateSession({ applicationId, userId, id, ipAddress, userAgent, now, expiresAt }) {
+      const values = [applicationId, userId, id, ipAddress, userAgent, now, expiresAt];
+      const [session] = await query<SessionRow>(FIND_OR_CREATE_SESSION, values);
+      return session;
+    },
+
+    async insertIntent({ applicationId, id, redirectUri, state, createdAt, expiresAt }) {
+      await query(INSERT_INTENT, [applicationId, id, redirectUri, state, createdAt, expiresAt]);
+    },
+
+    async markDeleted(applicationId, eventId, now) {
+      const deleted = await query(MARK_DELETED, [applicationId, eventId, now]);
+      return deleted.length > 0;
+    },
+
+    async insertCheckIn({ applicationId, eventId, attendeeId, now }) {
+      const [checkIn] = await query<CheckInRow>(INSERT_CHECK_IN, [applicationId, eventId, attendeeId, now]);
+      return checkIn;
+    },
+  };
+}
+
+/** The URIs as JSON: neither driver reads arrays without asking for the types first. */
+const SELECT_OWNER: SqlStatement = {
+  name: 'select_owner',
+  text: `
+    select a.id, a.name, a.client_id as "clientId", to_json(a.redirect_uris) as "redirectUris"
+    from api_keys k join applications a on a.id = k.application_id
+    where k.digest = $1 and k.revoked_at is null and a.deleted_at is null`,
+};
+
+const SELECT_WEBHOOK: SqlStatement = {
+  name: 'select_webhook',
+  text: `
+    select w.id, w.signing_key as "signingKey", w.url, w.is_active as "isActive",
+      u.id as "ownerId", u.name as "ownerName", u.email as "ownerEmail",
+      w.created_at as "createdAt", w.updated_at as "updatedAt"
+    from webhooks w join users u on u.id = w.owner_id
+    where w.application_id = $1 and w.id = $2`,
+};
+
+/** Reads the live session, or inserts one or takes an expired one over: of those that race, the first wins. */
+const FIND_OR_CREATE_SESSION: SqlStatement = {
+  name: 'find_or_create_session',
+  text: `
+    with live as (
+      select s.id, s.email, s.name, s.profile_image, s.wallet_address, s.created_at
+      from sessions s join users u on u.id = s.user_id and u.deleted_at is null
+      where s.application_id = $1 and s.user_id = $2 and s.expires_at > $6
+    ), created as (
+      insert into sessions as s (application_id, user_id, id, email, name, profile_image, wallet_address,
+        ip_address, user_agent, created_at, expires_at)
+      select $1, u.id, $3, u.email, u.name, u.profile_image, u.wallet_address, $4, $5, $6, $7
+      from users u
+      where u.id = $2 and u.deleted_at is null and not exists (select 1 from live)
+      on conflict (application_id, user_id) do update set
+        ${[
+          'id',
+          'email',
+          'name',
+          'profile_image',
+          'wallet_address',
+          'ip_address',
+          'user_agent',
+          'created_at',
+          'expires_at',
+        ]
+          .map((column) => `${column} = case when s.expires_at <= $6 then excluded.${column} else s.${column} end`)
+          .join(', ')}
+      returning id, email, name, profile_image, wallet_address, created_at
+    )
+    select id, email, name, profile_image as "profileImage", wallet_address as "walletAddress",
+      created_at as "createdAt"
+    from (select * from live union all select * from created) as session`,
+};
+
+const INSERT_INTENT: SqlStatement = {
+  name: 'insert_intent',
+  text: `
+    insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6)`,
+};
+
+const MARK_DELETED: SqlStatement = {
+  name: 'mark_deleted',
+  text: `
+    update events set deleted_at = $3
+    where application_id = $1 and id = $2 and deleted_at is null
+    returning id`,
+};
+
+/** The lock makes check-ins and a delete wait for each other. */
+const INSERT_CHECK_IN: SqlStatement = {
+  name: 'insert_check_in',
+  text: `
+    with open_event as (
+      select application_id, id from events
+      where application_id = $1 and id = $2 and deleted_at is null
+      for share
+    )
+    insert into check_ins as c (application_id, event_id, attendee_id, checked_in_at)
+    select application_id, id, $3, $4 from open_event
+    on conflict (application_id, event_id, attendee_id) do update set attendee_id = c.attendee_id
+    returning checked_in_at as "checkedInAt", xmax <> 0 as "alreadyCheckedIn"`,
+};

@@ -1,0 +1,106 @@
+/** What every server by hand does between its protocol and its statements: the checks of Usher, and the answers. */
+import { randomUUID } from 'node:crypto';
+import type { Config } from '../../../src/config/config.ts';
+import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
+import type { Application } from '../../../src/domain/call.ts';
+import { ServiceError } from '../../../src/domain/errors.ts';
+import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
+import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { ApiKeyOwners } from './api-key-owners.ts';
+import type { Statements } from './statements.ts';
+import { createTokenKeys, verifyToken } from './verify-token.ts';
+
+const INTENT_LIFETIME_MS = 30 * 60_000;
+const SESSION_LIFETIME_MS = 15 * 60_000;
+const WEBHOOK_ID = /^wh_[0-9a-f]{32}$/;
+
+const webhookRules = { webhookId: text({ max: 255 }) };
+const exchangeRules = { authToken: textOfBytes(8192) };
+const authUrlRules = { clientId: text({ max: 255 }), redirectUri: text({ max: 2048 }), state: text({ max: 500 }) };
+const eventRules = { eventId: identifier };
+const checkInRules = { eventId: identifier, attendeeId: identifier };
+
+export interface Peer {
+  readonly ipAddress: string;
+  readonly userAgent: string;
+}
+
+/** Each takes fields as the caller sent them and returns the documented data; throws a ServiceError. */
+export type Verbs = ReturnType<typeof createVerbs>;
+
+export function createVerbs(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
+  const owners = new ApiKeyOwners(statements);
+  const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
+  const tokenKeys = createTokenKeys(publicUrl, secrets.authSigningKeys ?? []);
+
+  return {
+    authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),
+
+    async getWebhook({ id: applicationId, name, clientId }: Application, fields: { webhookId?: unknown }) {
+      const webhookId = check(fields, webhookRules).webhookId.toLowerCase();
+      if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('invalid', 'Invalid webhook ID format');
+      const row = await statements.selectWebhook(applicationId, webhookId);
+      if (!row) throw new ServiceError('not-found', 'Webhook not found');
+      return {
+        webhookId,
+        signingKey: cipher.decrypt(row.signingKey, { applicationId, webhookId }),
+        url: row.url,
+        isActive: row.isActive,
+        application: { id: applicationId, name, clientId },
+        owner: { id: row.ownerId, name: row.ownerName ?? '', email: row.ownerEmail },
+        createdAt: row.createdAt,
+        updatedAt: row.updatedAt,
+      };
+    },
+
+    async exchangeToken({ id, clientId }: Application, peer: Peer, fields: { authToken?: unknown }) {
+      const { authToken } = check(fields, exchangeRules);
+      const now = new Date();
+      const userId = verifyToken(tokenKeys, authToken, clientId, now);
+      const session = await statements.findOrCreateSession({
+        applicationId: id,
+        userId,
+        id: randomUUID(),
+        ipAddress: peer.ipAddress,
+        userAgent: peer.userAgent,
+        now,
+        expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
+      });
+      if (!session) throw new ServiceError('not-found', 'User not found');
+      const { email, name, profileImage, walletAddress } = session;
+      return {
+        user: { email, ...(name !== null && { name }), profileImage, walletAddress },
+        session: { id: session.id, createdAt: session.createdAt },
+      };
+    },
+
+    async generateAuthUrl(application: Application, fields: { [Name in keyof typeof authUrlRules]?: unknown }) {
+      const { clientId, redirectUri, state } = check(fields, authUrlRules);
+      if (clientId !== application.clientId) throw new ServiceError('invalid', 'Client ID mismatch');
+      if (!isRegistered(redirectUri, application.redirectUris)) {
+        throw new ServiceError('invalid', 'Invalid redirect URI');
+      }
+      const id = randomUUID();
+      const createdAt = new Date();
+      const expiresAt = new Date(createdAt.getTime() + INTENT_LIFETIME_MS);
+      await statements.insertIntent({ applicationId: application.id, id, redirectUri, state, createdAt, expiresAt });
+      return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
+    },
+
+    async deleteEvent(application: Application, fields: { eventId?: unknown }): Promise<void> {
+      const { eventId } = check(fields, eventRules);
+      if (!(await statements.markDeleted(application.id, eventId, new Date()))) {
+        throw new ServiceError('not-found', 'Event not found');
+      }
+    },
+
+    async checkIn(application: Application, fields: { eventId?: unknown; attendeeId?: unknown }) {
+      const { eventId, attendeeId } = check(fields, checkInRules);
+      const now = new Date();
+      const row = await statements.insertCheckIn({ applicationId: application.id, eventId, attendeeId, now });
+      if (!row) throw new ServiceError('not-found', 'Event not found');
+      const { checkedInAt, alreadyCheckedIn } = row;
+      return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * `npm run bench:housekeeping`: what calls cost while Usher removes ten million expired login intents,
+ * beside what they cost when it is done; and how fast it removes them. `--rows 1000000` takes less time.
+ */
+import { parseArgs } from 'node:util';
+import postgres from 'postgres';
+import { createCalls } from '../calls.ts';
+import { createFixtures, type Fixtures } from '../fixtures.ts';
+import { prepareRequests } from '../load/prepare-requests.ts';
+import { type Measurement, measureLoad } from '../measure-load.ts';
+import { medianOf } from '../median.ts';
+import { rest } from '../protocols/rest.ts';
+import { layOutTable } from '../report/lay-out-table.ts';
+import { runBench } from '../run-bench.ts';
+import { makeDirectory } from '../start-fixture.ts';
+import type { RunningServer } from '../start-server.ts';
+import { startUsher } from '../start-usher.ts';
+import { seedExpiredIntents } from './seed-bulk.ts';
+import { seedDatabases } from './seed-databases.ts';
+
+const CALLS = ['GetWebhook', 'ExchangeToken again', 'GenerateAuthUrl'];
+const REQUESTS = 2_000;
+const LIMITS = { maxSeconds: 5, concurrency: 4 };
+const WARM_UP_ROUNDS = 2;
+const MOST_ROUNDS = 20;
+
+await runBench(async (stack, progress) => {
+  const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
+  const rows = Number(values.rows);
+  const directory = await makeDirectory(stack);
+  const fixtures = createFixtures();
+  const urls = await seedDatabases(
+    stack,
+    { directory, fixtures, progress },
+    {
+      expired: (url) => seedExpiredIntents(url, fixtures, rows),
+    },
+  );
+  const databaseUrl = urls.get('expired') ?? '';
+  const sql = postgres(databaseUrl, { max: 1 });
+  stack.defer(() => sql.end());
+  const countRemoved = async () => {
+    const [row] = await sql`select n_tup_del::int as count from pg_stat_user_tables where relname = 'login_intents'`;
+    return Number(row?.count);
+  };
+
+  const server = await startUsher(stack, { directory, databaseUrl, fixtures });
+  const startedAt = performance.now();
+  const beside: Round[] = [];
+  const without: Round[] = [];
+  let removed = 0;
+  for (let round = 0; removed < rows; round++) {
+    const measured = await measureRound(server, fixtures, round);
+    removed = await countRemoved();
+    if (round >= WARM_UP_ROUNDS && removed < rows) beside.push(measured);
+    progress(`${removed} removed (${Math.round((performance.now() - startedAt) / 1000)} s)`);
+  }
+  const perSecond = (removed / (performance.now() - startedAt)) * 1000;
+  for (let round = 0; round < Math.min(MOST_ROUNDS, beside.length); round++) {
+    without.push(await measureRound(server, fixtures, round));
+  }
+
+  const table = CALLS.map((name) => [name, ...describe(name, without, beside)]);
+  const header = ['', 'p50 ms, without', 'beside', 'p99 ms, without', 'beside', 'CPU us, without', 'beside'];
+  process.stdout.write(`${layOutTable(header, table)}\n${Math.round(perSecond)} intents removed per second\n`);
+  return true;
+});
+
+type Round = ReadonlyMap<string, Measurement>;
+
+async function measureRound(server: RunningServer, fixtures: Fixtures, round: number): Promise<Round> {
+  const measured = new Map<string, Measurement>();
+  const headers = { 'x-api-key': fixtures.apiKey };
+  for (const call of createCalls(fixtures).filter(({ name }) => CALLS.includes(name))) {
+    const requests = prepareRequests(rest, call, { count: REQUESTS, firstNumber: round * REQUESTS, headers });
+    const { load, measurement } = await measureLoad(server, rest, requests, LIMITS);
+    if (load.refusal) throw new Error(`${call.name}: ${load.refusal}`);
+    measured.set(call.name, measurement);
+  }
+  return measured;
+}
+
+function describe(name: string, without: readonly Round[], beside: readonly Round[]): string[] {
+  return (['p50Ms', 'p99Ms', 'cpuMicros'] as const).flatMap((what) =>
+    [without, beside].map((rounds) =>
+      medianOf(rounds.map((round) => round.get(name)?.[what] ?? Number.NaN)).toFixed(what === 'cpuMicros' ? 0 : 2),
+    ),
+  );
+}

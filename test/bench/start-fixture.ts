@@ -1,0 +1,80 @@
+/** Sets up everything that is measured: a database with rows in it, and every server in a process of its own. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
+import type { Row, ServerName } from './lineup.ts';
+import { WARM_UP_REQUESTS } from './measure.ts';
+import type { Options } from './options.ts';
+import { seedDatabase } from './seed-database.ts';
+import { type RunningServer, startServer } from './start-server.ts';
+
+export interface Fixture {
+  readonly fixtures: Fixtures;
+  readonly servers: ReadonlyMap<ServerName, RunningServer>;
+}
+
+/** What is started is put on `stack` at once, so that it ends whatever happens later. */
+export async function startFixture(
+  stack: AsyncDisposableStack,
+  rows: readonly Row[],
+  { rounds, requests, isProfiling }: Options,
+  progress: (line: string) => void,
+): Promise<Fixture> {
+  const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
+  const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
+  const servers = new Map<ServerName, RunningServer>();
+  for (const spec of new Set(rows.map(({ server }) => server))) {
+    progress(spec.title);
+    servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
+  }
+  return { fixtures, servers };
+}
+
+/** A database with so many rows of each kind that can be used but once, and the settings of who works on it. */
+export async function prepareDatabase(
+  stack: AsyncDisposableStack,
+  fresh: number,
+  progress: (line: string) => void,
+): Promise<{ fixtures: Fixtures; environment: Record<string, string>; directory: string }> {
+  const directory = await makeDirectory(stack);
+  const fixtures = createFixtures();
+
+  progress('Postgres');
+  const postgres = await startEmbeddedPostgres(directory);
+  stack.defer(() => postgres.close());
+  await migrateDatabase(postgres.url);
+
+  progress(`${fresh} rows of each kind`);
+  await seedDatabase(postgres.url, fixtures, fresh);
+  return { fixtures, environment: await writeEnvironment(directory, postgres.url, fixtures), directory };
+}
+
+export async function makeDirectory(stack: AsyncDisposableStack): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** The settings of Usher, which the baselines read as well. */
+export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
+  const authSigningKeys = join(directory, 'signing-keys.json');
+  const encryptionKeys = join(directory, 'encryption-key');
+  const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };
+  await writeFile(authSigningKeys, JSON.stringify({ keys: [jwk] }), { mode: 0o600 });
+  await writeFile(encryptionKeys, encryptionKey.toString('base64'), { mode: 0o600 });
+  return {
+    PATH: process.env.PATH ?? '',
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'info',
+    PUBLIC_URL: ISSUER,
+    AUTH_PAGE_URL,
+    DATABASE_URL: databaseUrl,
+    ADMIN_KEY: randomBytes(32).toString('hex'),
+    AUTH_SIGNING_KEYS_FILE: authSigningKeys,
+    ENCRYPTION_KEY_FILE: encryptionKeys,
+  };
+}

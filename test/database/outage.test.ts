@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { CALLERS, type Caller } from '../support/callers.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { request } from '../support/http.ts';
+import { HttpPool } from '../support/http-pool.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  logIn,
+  startTestService,
+  type Tenant,
+  type TestService,
+} from '../support/service.ts';
+import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
+
+const REQUEST_TIMEOUT_MS = 300;
+/** How much later than its deadline a call may be answered. */
+const SLACK_MS = 1_000;
+/** How soon after Postgres has come back all calls succeed. */
+const RECOVERY_MS = 3_000;
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let service: TestService;
+let tenant: Tenant;
+let webhookId: string;
+let authToken: string;
+let unusedApiKey: string;
+let pool: HttpPool;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  proxy = await TcpProxy.open(database.url);
+  await using patient = await startTestService({ database });
+  tenant = await createTenant(patient);
+  const user = await createTestUser(patient);
+  ({ apiKey: unusedApiKey } = await adminClient(patient).createApiKey({ applicationId: tenant.id }));
+  authToken = await logIn(patient, tenant, user);
+  const { webhook } = await clientsOf(patient, tenant).webhooks.createWebhook({
+    url: 'https://example.com',
+    ownerId: user.id,
+  });
+  webhookId = webhook?.webhookId ?? '';
+  service = await startTestService({
+    database,
+    like: patient.config,
+    config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 3 },
+  });
+  pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: 100 });
+  // From then on it knows the API key.
+  while ((await getWebhook()).status !== 200) await sleep(10);
+});
+
+afterAll(async () => {
+  pool[Symbol.dispose]();
+  await service.close();
+  await proxy[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+describe.each<[string, ProxyMode]>([
+  ['is frozen', 'freeze'],
+  ['breaks every connection', 'reset'],
+  ['is gone', 'refuse'],
+])('while Postgres %s', (_, mode) => {
+  beforeAll(async () => {
+    await proxy.setMode(mode);
+  });
+
+  afterAll(async () => {
+    await proxy.setMode('pass');
+    await expectFullService();
+  });
+
+  test('every protocol says so by the deadline', async () => {
+    const answers = CALLERS.map(async (caller) => {
+      const startedAt = performance.now();
+      const answer = await getWebhookBy(caller);
+      return { name: caller.name, answer, isInTime: performance.now() - startedAt < REQUEST_TIMEOUT_MS + SLACK_MS };
+    });
+    const answer = { code: 'unavailable', message: 'Service unavailable', fields: [], data: undefined };
+    expect(await Promise.all(answers)).toEqual(CALLERS.map(({ name }) => ({ name, answer, isInTime: true })));
+  });
+
+  test('every route is 503 in the envelope, with Retry-After', async () => {
+    const login = { redirectUri: 'https://app.test/callback', state: 'state' };
+    const routes: [string, string, unknown?][] = [
+      ['GET', `/api/webhooks/${webhookId}`],
+      ['DELETE', '/api/events/event'],
+      ['POST', '/api/oauth/exchange', { authToken }],
+      ['POST', `/api/oauth/generate-auth-url?clientId=${tenant.clientId}`, login],
+    ];
+    for (const reply of await Promise.all(
+      routes.map(([method, path, body]) =>
+        request(service.url, {
+          method,
+          path,
+          headers: { 'x-api-key': tenant.apiKey, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      ),
+    )) {
+      expect(reply.status).toBe(503);
+      expect(reply.headers['retry-after']).toBe('1');
+      expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Service unavailable' });
+    }
+  });
+
+  test('a key that cannot be looked up is not called invalid', async () => {
+    using strangers = new HttpPool(service, { 'x-api-key': unusedApiKey });
+    expect((await strangers.call('GET', `/api/webhooks/${webhookId}`)).status).toBe(503);
+  });
+
+  test('what needs no database is answered as ever', async () => {
+    expect((await pool.call('GET', '/healthz')).status).toBe(200);
+    expect((await pool.call('GET', '/.well-known/jwks.json')).status).toBe(200);
+    using strangers = new HttpPool(service, { 'x-api-key': 'usk_mistyped' });
+    expect(await strangers.call('GET', `/api/webhooks/${webhookId}`)).toEqual({
+      status: 401,
+      body: { status: false, message: 'Invalid API key' },
+    });
+  });
+
+  test('it is not ready', async () => {
+    expect(await pool.call('GET', '/readyz')).toEqual({ status: 503, body: { status: 'not ready' } });
+  });
+
+  test('a crowd of callers is answered by the deadline as well', async () => {
+    const startedAt = performance.now();
+    const replies = await Promise.all(Array.from({ length: 100 }, getWebhook));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([503]));
+    // A hundred connections to open take their time as well.
+    expect(performance.now() - startedAt).toBeLessThan(REQUEST_TIMEOUT_MS + 4 * SLACK_MS);
+  });
+});
+
+test('while Postgres comes and goes every call is answered, and full service follows', async () => {
+  const modes: ProxyMode[] = ['reset', 'pass', 'freeze', 'pass', 'refuse', 'pass', 'freeze', 'reset', 'pass', 'refuse'];
+  let isOver = false;
+  const seen = new Set<number>();
+  let slowestMs = 0;
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      const { status } = await getWebhook();
+      slowestMs = Math.max(slowestMs, performance.now() - startedAt);
+      seen.add(status);
+      await sleep(2);
+    }
+  });
+  for (const mode of [...modes, ...modes]) {
+    await proxy.setMode(mode);
+    await sleep(100);
+  }
+  await proxy.setMode('pass');
+  isOver = true;
+  await Promise.all(callers);
+  expect([...seen].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(seen).toContain(503);
+  expect(slowestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS);
+  await expectFullService();
+});
+
+function getWebhook() {
+  return pool.call('GET', `/api/webhooks/${webhookId}`);
+}
+
+function getWebhookBy(caller: Caller) {
+  const { getWebhook } = WebhookService.method;
+  return caller.call(service.url, getWebhook, { webhookId }, { 'x-api-key': tenant.apiKey });
+}
+
+/** Waits until Postgres is back for the service too, and then lets nothing fail. */
+async function expectFullService(): Promise<void> {
+  const recoverBy = performance.now() + RECOVERY_MS;
+  let successes = 0;
+  while (successes < 20 && performance.now() < recoverBy) {
+    successes = (await getWebhook()).status === 200 ? successes + 1 : 0;
+    await sleep(10);
+  }
+  expect(successes).toBe(20);
+  for (const caller of CALLERS) {
+    expect((await getWebhookBy(caller)).code, caller.name).toBe('ok');
+  }
+  // A lane that found out late may still have to connect again.
+  let statuses: Set<number>;
+  do {
+    const replies = await Promise.all(Array.from({ length: 50 }, getWebhook));
+    statuses = new Set(replies.map(({ status }) => status));
+  } while (statuses.size > 1 && performance.now() < recoverBy);
+  expect(statuses).toEqual(new Set([200]));
+}

@@ -1,0 +1,285 @@
+import { describe, expect, test } from 'vitest';
+import { ServiceError } from '../../src/domain/errors.ts';
+import {
+  check,
+  emailAddress,
+  identifier,
+  listOf,
+  optional,
+  type Rule,
+  text,
+  textOfBytes,
+  textThat,
+  uuid,
+  webUrl,
+} from '../../src/domain/validation.ts';
+
+const UUID = '0b9f6f2e-4d5c-4a7b-8c1d-9e0f1a2b3c4d';
+const NUL_OR_LONE = 'must be well-formed Unicode without NUL';
+const NO_CONTROL = 'must not have control characters';
+
+describe.each<[string, Rule<unknown>, { accepts: unknown[]; refuses: [unknown, string][] }]>([
+  [
+    'a text of 1 to 500 characters',
+    text({ max: 500 }),
+    {
+      accepts: [
+        'a',
+        ' ',
+        '\u{10ffff}',
+        'a'.repeat(500),
+        '😀'.repeat(500),
+        `${'😀'.repeat(499)}a`,
+        '\n',
+        '\u0001',
+        '\ufeff',
+      ],
+      refuses: [
+        ['a'.repeat(501), 'must have 1 to 500 characters'],
+        ['😀'.repeat(501), 'must have 1 to 500 characters'],
+        ['a'.repeat(100_000), 'must have 1 to 500 characters'],
+        ['\0', NUL_OR_LONE],
+        ['a\0', NUL_OR_LONE],
+        ['\ud83d', NUL_OR_LONE],
+        ['\ude00\ud83d', NUL_OR_LONE],
+        [`${'a'.repeat(600)}\ud83d`, NUL_OR_LONE],
+      ],
+    },
+  ],
+  [
+    'a text of 3 to 4 characters',
+    text({ min: 3, max: 4 }),
+    {
+      accepts: ['abc', 'abcd', '😀😀😀', '😀😀😀😀'],
+      refuses: [
+        ['ab', 'must have 3 to 4 characters'],
+        ['😀😀', 'must have 3 to 4 characters'],
+        ['😀a', 'must have 3 to 4 characters'],
+        ['abcde', 'must have 3 to 4 characters'],
+        ['😀😀😀😀😀', 'must have 3 to 4 characters'],
+      ],
+    },
+  ],
+  [
+    'a identifier of 1 to 255 characters',
+    identifier,
+    {
+      accepts: ['a', 'a'.repeat(255), '😀'.repeat(255), '../x', ' a ', 'é', '\u00a0', '\u2028'],
+      refuses: [
+        ['a'.repeat(256), 'must have 1 to 255 characters'],
+        ['😀'.repeat(256), 'must have 1 to 255 characters'],
+        ...['\u0001', '\t', '\n', '\r', '\u001f', '\u007f', '\u0080', '\u009f'].map((control): [string, string] => [
+          `a${control}b`,
+          NO_CONTROL,
+        ]),
+        ['\0', NUL_OR_LONE],
+        ['\udc00', NUL_OR_LONE],
+      ],
+    },
+  ],
+  [
+    'a text of 1 to 8192 bytes',
+    textOfBytes(8192),
+    {
+      accepts: ['a', 'a'.repeat(8192), 'é'.repeat(4096), '😀'.repeat(2048)],
+      refuses: [
+        ['a'.repeat(8193), 'must have 1 to 8192 bytes'],
+        [`${'é'.repeat(4096)}a`, 'must have 1 to 8192 bytes'],
+        [`${'😀'.repeat(2048)}a`, 'must have 1 to 8192 bytes'],
+      ],
+    },
+  ],
+  [
+    'a UUID',
+    uuid,
+    {
+      accepts: [UUID, '00000000-0000-0000-0000-000000000000'],
+      refuses: [
+        ...[
+          'x',
+          UUID.slice(1),
+          `${UUID}0`,
+          `{${UUID}}`,
+          `urn:uuid:${UUID}`,
+          UUID.replaceAll('-', ''),
+          UUID.replace('0', 'g'),
+          `${UUID}\n`,
+          ` ${UUID}`,
+          UUID.replaceAll('-', '–'),
+          `${UUID}\0`,
+        ].map((value): [string, string] => [value, 'must be a UUID']),
+      ],
+    },
+  ],
+  [
+    'a web URL',
+    webUrl,
+    {
+      accepts: [
+        'https://example.com',
+        'http://example.com/hooks?a=1#b',
+        'https://user:password@example.com/',
+        'HTTPS://EXAMPLE.COM/',
+        'https://[::1]:8443/',
+        `https://example.com/${'a'.repeat(2048 - 20)}`,
+      ],
+      refuses: [
+        [`https://example.com/${'a'.repeat(2048 - 19)}`, 'must have 1 to 2048 characters'],
+        ['https://example.com/\0', NUL_OR_LONE],
+        ...[
+          'example.com',
+          '//example.com',
+          '/hooks',
+          'ftp://example.com/',
+          'javascript:alert(1)',
+          'https:example.com',
+          'https://',
+          'https://exa mple.com/',
+          ' https://example.com/',
+          'https://example.com/\n',
+          'https://bücher.example/',
+          'https://example.com:99999/',
+          'https://[::1',
+        ].map((value): [string, string] => [value, 'must be an absolute http or https URL']),
+      ],
+    },
+  ],
+  [
+    'an e-mail address',
+    emailAddress,
+    {
+      accepts: ['a@b', 'ada@example.com', 'ada+tag@example.com', 'ädä@bücher.example', `${'a'.repeat(252)}@b`],
+      refuses: [
+        ['a@', 'must have 3 to 254 characters'],
+        [`${'a'.repeat(253)}@b`, 'must have 3 to 254 characters'],
+        ['a@b\0', NUL_OR_LONE],
+        ...[
+          'ada',
+          '@example.com',
+          'ada@',
+          'a@b@c',
+          'a da@example.com',
+          'ada@example.com\n',
+          'ada@exam\u0001ple.com',
+          '<ada@example.com>',
+          'ada,grace@example.com',
+          'ada@example.com;x',
+          '"ada"@example.com',
+          'ada@[127.0.0.1]',
+        ].map((value): [string, string] => [value, 'must be an e-mail address']),
+      ],
+    },
+  ],
+  [
+    'a text that a function accepts',
+    textThat((value) => value.startsWith('x'), 'must start with x', { max: 3 }),
+    {
+      accepts: ['x', 'xyz'],
+      refuses: [
+        ['y', 'must start with x'],
+        ['xxxx', 'must have 1 to 3 characters'],
+      ],
+    },
+  ],
+])('%s', (_, rule, { accepts, refuses }) => {
+  test.each(accepts)('may be %j', (value) => {
+    expect(check({ field: value }, { field: rule })).toEqual({ field: value });
+  });
+
+  test.each(refuses)('may not be %j', (value, message) => {
+    expectViolations({ field: value }, { field: rule }, [{ field: 'field', message }]);
+  });
+
+  test.each([undefined, ''])('is required where it is %j', (value) => {
+    expectViolations({ field: value }, { field: rule }, [{ field: 'field', message: 'is required' }]);
+  });
+
+  test.each([null, 0, 1.5, true, false, [], ['a'], {}, { length: 3 }])('is a string and not %j', (value) => {
+    expectViolations({ field: value }, { field: rule }, [{ field: 'field', message: 'must be a string' }]);
+  });
+});
+
+describe('a UUID', () => {
+  test('is put in lower case', () => {
+    expect(check({ id: UUID.toUpperCase() }, { id: uuid })).toEqual({ id: UUID });
+  });
+});
+
+describe('an optional field', () => {
+  const rules = { name: optional(identifier) };
+
+  test('may be missing', () => {
+    expect(check({}, rules)).toEqual({ name: null });
+  });
+
+  test('keeps its value', () => {
+    expect(check({ name: 'Ada' }, rules)).toEqual({ name: 'Ada' });
+  });
+
+  test('passes the rule when it is there', () => {
+    expectViolations({ name: '' }, rules, [{ field: 'name', message: 'is required' }]);
+    expectViolations({ name: null }, rules, [{ field: 'name', message: 'must be a string' }]);
+  });
+});
+
+describe('a list', () => {
+  const rules = { uris: listOf(webUrl, { min: 1, max: 2 }) };
+
+  test('holds items that pass the rule', () => {
+    expect(check({ uris: ['https://a.test', 'https://b.test'] }, rules)).toEqual({
+      uris: ['https://a.test', 'https://b.test'],
+    });
+  });
+
+  test.each([undefined, null, 'https://a.test', {}, [], Array(3).fill('https://a.test')])('is not %j', (value) => {
+    expectViolations({ uris: value }, rules, [{ field: 'uris', message: 'must be a list of 1 to 2' }]);
+  });
+
+  test('is refused for one bad item', () => {
+    expectViolations({ uris: ['https://a.test', 'b'] }, rules, [
+      { field: 'uris', message: 'must be an absolute http or https URL' },
+    ]);
+    expectViolations({ uris: ['https://a.test', 1] }, rules, [{ field: 'uris', message: 'must be a string' }]);
+  });
+});
+
+describe('a request', () => {
+  test('is told of everything that is wrong with it, in the order of its rules', () => {
+    const rules = { id: uuid, name: identifier, state: text({ max: 500 }), email: emailAddress };
+    expectViolations({ email: 'x', state: '', id: 7, name: 'fine' }, rules, [
+      { field: 'id', message: 'must be a string' },
+      { field: 'state', message: 'is required' },
+      { field: 'email', message: 'must have 3 to 254 characters' },
+    ]);
+  });
+
+  test('may have fields that nobody knows, which are left out', () => {
+    expect(check({ id: UUID, other: 1 } as { id: unknown }, { id: uuid })).toEqual({ id: UUID });
+  });
+
+  test('fails with any other error as it is', () => {
+    const broken = () => {
+      throw new RangeError('a bug');
+    };
+    expect(() => check({}, { id: broken })).toThrow(new RangeError('a bug'));
+  });
+});
+
+function expectViolations(
+  fields: Record<string, unknown>,
+  rules: Record<string, Rule<unknown>>,
+  violations: readonly { field: string; message: string }[],
+): void {
+  let refusal: unknown;
+  try {
+    check(fields, rules);
+  } catch (error) {
+    refusal = error;
+  }
+  if (!(refusal instanceof ServiceError)) throw new Error('Nothing was refused', { cause: refusal });
+  expect({ kind: refusal.kind, message: refusal.message, violations: refusal.violations }).toEqual({
+    kind: 'invalid',
+    message: 'Validation failed',
+    violations,
+  });
+}

@@ -1,0 +1,49 @@
+import { expect, it, vi } from 'vitest';
+import { HOUR, MINUTE, TestClock } from '../support/clock.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { clientsOf, createTenant, createTestUser, logIn, startTestService } from '../support/service.ts';
+import { Wallet } from '../support/wallet.ts';
+
+it('codes, messages for wallets and counts are removed when they have expired, and only then', async () => {
+  await using fixture = await LoginFixture.open();
+  const { clock, service } = fixture;
+
+  /** Leaves behind a row of each kind. */
+  const visit = async () => fixture.challenge(await fixture.askForCode(), new Wallet().address);
+  /** What is left after a replica has started, which begins with the house. */
+  const countAfterSweep = async (expected: object) => {
+    await using _replica = await fixture.startReplica();
+    await vi.waitFor(async () => {
+      const [counts] = await service.database.sql`
+        select (select count(*)::int from login_codes) as codes,
+               (select count(*)::int from wallet_challenges) as messages,
+               (select count(*)::int from rate_limits) as counts,
+               (select count(*)::int from login_intents) as intents`;
+      expect(counts).toEqual(expected);
+    }, 3_000);
+  };
+
+  await visit();
+  clock.advance(9 * MINUTE);
+  await visit();
+  await countAfterSweep({ codes: 2, messages: 2, counts: 6, intents: 2 });
+  clock.advance(MINUTE + 1);
+  await countAfterSweep({ codes: 1, messages: 1, counts: 6, intents: 2 });
+  clock.advance(HOUR - 10 * MINUTE);
+  await countAfterSweep({ codes: 0, messages: 0, counts: 3, intents: 2 });
+  clock.advance(2 * HOUR);
+  await countAfterSweep({ codes: 0, messages: 0, counts: 0, intents: 0 });
+});
+
+it('sessions that have expired are removed as well', async () => {
+  const clock = new TestClock();
+  await using service = await startTestService({ clock: clock.read });
+  const { database, config } = service;
+  const tenant = await createTenant(service);
+  const authToken = await logIn(service, tenant, await createTestUser(service));
+  const { auth } = clientsOf(service, tenant);
+  await auth.exchangeToken({ authToken });
+  clock.advance(15 * MINUTE + 1);
+  await using _replica = await startTestService({ clock: clock.read, database, like: config });
+  await vi.waitFor(async () => expect(await database.sql`select 1 from sessions`).toHaveLength(0), 3_000);
+});

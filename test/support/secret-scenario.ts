@@ -1,0 +1,185 @@
+/** All that callers, people and faults do to a service while a scanner looks on. */
+import { hash, randomBytes } from 'node:crypto';
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { expect } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { LoginBrowser, type LoginPage } from './login-browser.ts';
+import { wrongCode } from './mailbox.ts';
+import { refuseWrites } from './refuse-writes.ts';
+import type { Surroundings } from './secret-process.ts';
+import type { SecretScanner } from './secret-scanner.ts';
+import { ADMIN_KEY } from './service.ts';
+import { Wallet } from './wallet.ts';
+import { carries, RPC_WIRES, sendOver, WIRES, type Wire, type WireCall } from './wire.ts';
+
+const ADMIN = AdminService.method;
+const { generateAuthUrl, exchangeToken } = AuthService.method;
+const { getWebhook, createWebhook } = WebhookService.method;
+const { createEvent, deleteEvent, checkIn } = EventService.method;
+const PERSON = ['e-mail', 'name', 'wallet'];
+const CONNECT = RPC_WIRES[0];
+
+/** Every RPC over every protocol, the login page, and then all that can go wrong. */
+export async function runScenario(around: Surroundings, scanner: SecretScanner): Promise<void> {
+  const { url, database, proxy, mail } = around;
+  const call = async (wire: Wire, name: string, wireCall: WireCall, allowed: readonly string[] = []) => {
+    const reply = await sendOver(wire, url, wireCall);
+    scanner.lookAt(`${name} over ${wire.name}`, reply, allowed);
+    return reply.status === 200 && wire.contentType === 'application/json' ? JSON.parse(reply.body.toString()) : {};
+  };
+  const admin = (method: DescMethodUnary, fields: JsonObject, allowed: readonly string[] = []) => {
+    if (!CONNECT) throw new Error('There is no wire');
+    return call(CONNECT, method.name, { method, fields, headers: { 'x-admin-key': ADMIN_KEY } }, allowed);
+  };
+  const redirectUri = 'https://app.test/callback';
+  const { application, apiKey } = await admin(ADMIN.createApplication, { name: 'App', redirectUris: [redirectUri] }, [
+    'API key',
+  ]);
+  scanner.keep('API key', apiKey);
+  scanner.keep('API key', apiKey.slice(4, 47));
+  const wallet = new Wallet();
+  const person = {
+    email: scanner.keep('e-mail', `planted-${randomBytes(6).toString('hex')}@example.com`),
+    name: scanner.keep('name', `planted-name ü?&="${randomBytes(6).toString('hex')}`),
+    walletAddress: scanner.keep('wallet', wallet.checksumAddress),
+  };
+  scanner.keep('wallet', wallet.address);
+  const { user } = await admin(ADMIN.createUser, person, PERSON);
+  const headers = { 'x-api-key': apiKey };
+  const beginLogin = async () => {
+    const state = scanner.keep('state', `planted-state ü?&="${randomBytes(8).toString('hex')}`);
+    const fields = { clientId: application.clientId, redirectUri, state };
+    const { loginIntentId } = CONNECT
+      ? await call(CONNECT, 'GenerateAuthUrl', { method: generateAuthUrl, fields, headers })
+      : {};
+    return { loginIntentId, fields };
+  };
+  const logIn = async () => {
+    const { loginIntentId } = await beginLogin();
+    const { authToken } = await admin(ADMIN.completeLogin, { loginIntentId, userId: user.id }, ['token', 'state']);
+    scanner.keep('token', authToken);
+    for (const part of authToken.split('.').slice(1)) scanner.keep('token', part);
+    return authToken;
+  };
+
+  let webhookId = '';
+  let authToken = '';
+  const everyRpc = async ({ canWrite }: { canWrite: boolean }) => {
+    const written = (...names: string[]) => (canWrite ? names : []);
+    for (const wire of WIRES) {
+      const fields = {
+        clientId: application.clientId,
+        redirectUri,
+        state: scanner.keep('state', `planted-state ${randomBytes(8).toString('hex')}`),
+      };
+      const calls: [DescMethodUnary, JsonObject, string[]][] = [
+        [generateAuthUrl, fields, []],
+        [exchangeToken, { authToken }, written(...PERSON)],
+        [exchangeToken, { authToken: `${authToken.slice(0, -4)}AAAA` }, []],
+        [getWebhook, { webhookId }, ['signing key', 'e-mail', 'name']],
+        [getWebhook, { webhookId: apiKey }, []],
+        [createEvent, { eventId: `event-${wire.name}`, name: person.name }, written('name')],
+        [checkIn, { eventId: `event-${wire.name}`, attendeeId: person.email }, written('e-mail')],
+        [deleteEvent, { eventId: `event-${wire.name}` }, []],
+        [deleteEvent, { eventId: authToken }, []],
+      ];
+      for (const [method, fields, allowed] of calls.filter(([method]) => carries(wire, method))) {
+        await call(wire, method.name, { method, fields, headers }, allowed);
+      }
+      for (const bad of [`${apiKey.slice(0, -1)}!`, ADMIN_KEY, authToken]) {
+        await call(wire, 'a bad key', {
+          method: getWebhook,
+          fields: { webhookId },
+          headers: { 'x-api-key': bad, cookie: authToken },
+        });
+      }
+      const unreadable = `{"authToken":"${authToken}", ${apiKey}`;
+      await call(wire, 'a broken body', { method: exchangeToken, body: unreadable, headers });
+    }
+  };
+  const newWebhook = async () => {
+    const fields = { url: 'https://hooks.test', ownerId: user.id };
+    // What it is, is known only once it has been told.
+    const { webhook } = CONNECT
+      ? await call(CONNECT, 'CreateWebhook', { method: createWebhook, fields, headers }, [
+          'signing key',
+          'e-mail',
+          'name',
+        ])
+      : {};
+    scanner.keep('signing key', webhook.signingKey, { bytes: Buffer.from(webhook.signingKey.slice(6), 'base64') });
+    scanner.keep('signing key', webhook.signingKey.slice(6));
+    return webhook.webhookId;
+  };
+  webhookId = await newWebhook();
+  authToken = await logIn();
+  await everyRpc({ canWrite: true });
+  await logInOnPage(around, scanner, { person, wallet, beginLogin });
+
+  mail.refuse();
+  const browser = new LoginBrowser({ url });
+  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  lookAtPage(scanner, 'a page without mail', await browser.submit(page, '/login/email', { email: person.email }), [
+    'e-mail',
+  ]);
+  await refuseWrites(database);
+  // An exchange then has to write.
+  await database.sql`delete from sessions`;
+  await everyRpc({ canWrite: false });
+  await admin(ADMIN.createUser, { ...person, email: `x${person.email}` });
+  for (const mode of ['reset', 'refuse', 'freeze'] as const) {
+    await proxy.setMode(mode);
+    for (const wire of WIRES.slice(0, mode === 'freeze' ? 1 : WIRES.length)) {
+      await call(wire, `a database that does ${mode}`, { method: exchangeToken, fields: { authToken }, headers });
+    }
+  }
+  await proxy.setMode('pass');
+}
+
+interface LoginScenario {
+  readonly person: { readonly email: string };
+  readonly wallet: Wallet;
+  beginLogin(): Promise<{ loginIntentId: string }>;
+}
+
+async function logInOnPage(
+  { url, mail }: Surroundings,
+  scanner: SecretScanner,
+  { person, wallet, beginLogin }: LoginScenario,
+) {
+  const browser = new LoginBrowser({ url });
+  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  scanner.keep('browser cookie', browser.cookie?.split('=')[1] ?? '');
+  lookAtPage(scanner, 'the login page', page, ['browser cookie']);
+  const codePage = await browser.submit(page, '/login/email', { email: person.email });
+  lookAtPage(scanner, 'the page for the code', codePage, ['e-mail']);
+  await expect.poll(() => mail.code).toBeDefined();
+  const code = mail.code ?? '';
+  scanner.keepWord(code);
+  scanner.keep('digest of the code', hash('sha256', code, 'hex'));
+  lookAtPage(scanner, 'a wrong code', await browser.submit(codePage, '/login/code', { code: wrongCode(code) }), [
+    'e-mail',
+  ]);
+  const done = await browser.submit(codePage, '/login/code', { code });
+  expect(done.location).toContain('authToken=');
+  scanner.keep('token', new URL(done.location ?? '').searchParams.get('authToken') ?? '');
+  lookAtPage(scanner, 'the end of a login', done, ['token', 'state']);
+
+  const other = new LoginBrowser({ url });
+  const walletPage = await other.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  scanner.keep('browser cookie', other.cookie?.split('=')[1] ?? '');
+  const challenge = await other.submit(walletPage, '/login/wallet', { address: wallet.address });
+  lookAtPage(scanner, 'a challenge', challenge, ['wallet']);
+}
+
+function lookAtPage(
+  scanner: SecretScanner,
+  where: string,
+  { status, headers, body }: LoginPage,
+  allowed: readonly string[],
+) {
+  scanner.lookAt(where, { status, headers, body: Buffer.from(body), trailers: {} }, allowed);
+}
