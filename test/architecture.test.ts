@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 const ROOT = join(import.meta.dirname, '..');
 
 interface SourceFile {
-  /** From the root of the project, as `src/core/errors.ts`. */
+  /** From the root of the project, as `src/domain/errors.ts`. */
   readonly path: string;
   readonly text: string;
   /** What it imports: a path from the root, or the name of a package. */
@@ -18,32 +18,28 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
   .filter((name) => name.endsWith('.ts'))
   .map((name) => readSource(join('src', name)));
 
-/** From the top of the house to its foundation: an import leads down, or stays in its own folder. */
-const FLOORS = [
+/** From top to bottom. An import leads to a lower layer or stays in its own folder. */
+const LAYERS = [
   ['main'],
-  ['workers'],
-  ['load-swiftly', 'shutdown'],
-  ['service'],
-  ['demo', 'foundation'],
-  ['config'],
-  ['parse-setting'],
-  ['login', 'rest'],
-  ['rpc'],
-  ['net', 'core', 'secrets', 'log'],
-  ['db'],
-  ['keep-file'],
+  ['cluster'],
+  ['server'],
+  ['demo', 'bootstrap'],
+  ['login-page', 'api', 'jobs'],
+  ['domain', 'log'],
+  ['database'],
+  ['config', 'http'],
 ];
 
-describe('the house', () => {
-  test('has only rooms whose floor is known', () => {
-    expect([...new Set(sources.map(({ path }) => roomOf(path)))].sort()).toEqual(FLOORS.flat().sort());
+describe('the architecture', () => {
+  test('has only folders whose layer is known', () => {
+    expect([...new Set(sources.map(({ path }) => folderOf(path)))].sort()).toEqual(LAYERS.flat().sort());
   });
 
   test('has imports that point down only', () => {
     const upward = sources.flatMap(({ path, imports }) =>
       imports
-        .filter((imported) => imported.startsWith('src/') && roomOf(imported) !== roomOf(path))
-        .filter((imported) => floorOf(roomOf(imported)) <= floorOf(roomOf(path)))
+        .filter((imported) => imported.startsWith('src/') && folderOf(imported) !== folderOf(path))
+        .filter((imported) => layerOf(folderOf(imported)) <= layerOf(folderOf(path)))
         .map((imported) => `${path} -> ${imported}`),
     );
     expect(upward).toEqual([]);
@@ -63,7 +59,7 @@ describe('the house', () => {
   test('has a core and a database that know no transport and no generated code', () => {
     const transports = /^(@connectrpc\/|@bufbuild\/|@grpc\/|gen\/|node:(http|http2|https|tls)$)/;
     const foreign = sources
-      .filter(({ path }) => /^src\/(core|db)\//.test(path))
+      .filter(({ path }) => /^src\/(domain|database)\//.test(path))
       .flatMap(({ path, imports }) =>
         imports.filter((name) => transports.test(name)).map((name) => `${path} -> ${name}`),
       );
@@ -72,8 +68,8 @@ describe('the house', () => {
 
   test('has a network that knows neither verbs nor tables nor RPCs', () => {
     const foreign = sources
-      .filter(({ path }) => path.startsWith('src/net/'))
-      .flatMap(({ loads }) => loads.filter((loaded) => !/^(node:|src\/net\/)/.test(loaded)));
+      .filter(({ path }) => path.startsWith('src/http/'))
+      .flatMap(({ loads }) => loads.filter((loaded) => !/^(node:|src\/http\/)/.test(loaded)));
     expect(foreign).toEqual([]);
   });
 
@@ -81,7 +77,7 @@ describe('the house', () => {
     const drivers = sources.filter(({ loads }) => loads.includes('postgres')).map(({ path }) => path);
     expect(drivers).toContain('src/database/connection.ts');
     // The log has to know the errors of Postgres, which quote what is not to be logged.
-    expect(drivers.filter((path) => !path.startsWith('src/db/'))).toEqual(['src/log.ts']);
+    expect(drivers.filter((path) => !path.startsWith('src/database/'))).toEqual(['src/log.ts']);
   });
 });
 
@@ -160,12 +156,12 @@ function readSource(path: string): SourceFile {
 }
 
 /** The folder below `src`, or the name of a file that stands alone. */
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
 }
 
-function floorOf(room: string): number {
-  return FLOORS.findIndex((rooms) => rooms.includes(room));
+function layerOf(folder: string): number {
+  return LAYERS.findIndex((folders) => folders.includes(folder));
 }
 
 /** The chain of files, each loading the next, that leads from one to another. */

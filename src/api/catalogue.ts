@@ -1,5 +1,5 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
-import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import type { DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -24,8 +24,13 @@ export const SERVICES: readonly { readonly service: DescService; readonly creden
 ];
 
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, credential }) =>
-  service.methods.map((method) => {
-    if (method.methodKind !== 'unary') throw new Error(`${method.name} is not a unary RPC`);
-    return { method, credential, route: routes.find(({ rpc }) => rpc === method) };
-  }),
+  service.methods.filter(isUnary).map((method) => ({
+    method,
+    credential,
+    route: routes.find(({ rpc }) => rpc === method),
+  })),
 );
+
+function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
+  return method.methodKind === 'unary';
+}
