@@ -1,9 +1,10 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
-import type { DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { isUnary } from './procedures.ts';
 import { type Route, routes } from './rest/routes.ts';
 
 /** `apiKey`: the key of an application, in `X-API-Key`. `adminKey`: the operator's key, in `X-Admin-Key`. */
@@ -30,7 +31,3 @@ export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, cre
     route: routes.find(({ rpc }) => rpc === method),
   })),
 );
-
-function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
-  return method.methodKind === 'unary';
-}

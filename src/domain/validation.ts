@@ -27,7 +27,7 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
       violations.push({ field: name, message: error.message });
     }
   }
-  if (violations) throw new ServiceError('invalid', 'Validation failed', violations);
+  if (violations) throw new ServiceError('invalid_argument', 'Validation failed', { violations });
   // Each value is what the rule of that name returned.
   return values as Checked<Rules>;
 }

@@ -55,7 +55,7 @@ export interface CompletedLogin {
 /** Why an intent could not be completed. */
 export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
-  return refusalOf(intent, call.now) ?? new ServiceError('not-found', 'User not found');
+  return refusalOf(intent, call.now) ?? new ServiceError('not_found', 'User not found');
 }
 
 const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>

@@ -41,7 +41,7 @@ export async function createLoginCode(
   const isAllowed =
     (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
     (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
-  if (!isAllowed) throw new ServiceError('too-many', 'Too many codes');
+  if (!isAllowed) throw new ServiceError('resource_exhausted', 'Too many codes');
 
   const id = randomUUID();
   const code = generateLoginCode();

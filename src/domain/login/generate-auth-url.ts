@@ -38,8 +38,9 @@ export async function generateAuthUrl(
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
   const { clientId, redirectUri, state } = check(request, rules);
-  if (clientId !== application.clientId) throw new ServiceError('invalid', 'Client ID mismatch');
-  if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('invalid', 'Invalid redirect URI');
+  if (clientId !== application.clientId) throw new ServiceError('invalid_argument', 'Client ID mismatch');
+  if (!isRegistered(redirectUri, application.redirectUris))
+    throw new ServiceError('invalid_argument', 'Invalid redirect URI');
 
   // In the order of time, so that of indexes that have grown only the end is written.
   const loginIntentId = randomUUIDv7();

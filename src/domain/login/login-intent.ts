@@ -40,11 +40,11 @@ export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'o
 
 /** Why the intent does not wait for its user; undefined where it does. */
 export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
-  if (!intent) return new ServiceError('not-found', 'Login intent not found');
+  if (!intent) return new ServiceError('not_found', 'Login intent not found');
   const status = statusOf(intent, now);
   if (status === 'open') return undefined;
   const message = status === 'completed' ? 'Login intent already completed' : 'Login intent expired';
-  return new ServiceError('failed-precondition', message);
+  return new ServiceError('failed_precondition', message);
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>

@@ -49,7 +49,7 @@ async function findSigner(call: Call, { address, message }: Challenge, signature
   const owners = await call.run(selectWalletUsers, { address });
   const [owner] = owners;
   // A wallet that several users share does not tell which of them this is.
-  if (!owner || owners.length > 1) throw new ServiceError('not-found', 'Unknown wallet');
+  if (!owner || owners.length > 1) throw new ServiceError('not_found', 'Unknown wallet');
   return owner.id;
 }
 
