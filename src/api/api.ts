@@ -6,7 +6,7 @@ import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
-import { SERVICES } from './catalogue.ts';
+import { SERVED_SERVICES } from './catalogue.ts';
 import { Credentials } from './credentials.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { HealthMonitor } from './operations/health.ts';
@@ -54,7 +54,7 @@ export function createApi(parts: ApiParts): Api {
     credentials: new Credentials(apiKeys, adminKey),
   });
   const health = new HealthMonitor(
-    SERVICES.map(({ service }) => service.typeName),
+    SERVED_SERVICES.map(({ typeName }) => typeName),
     isReady,
     drain,
   );

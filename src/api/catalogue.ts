@@ -1,5 +1,7 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
 import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -22,6 +24,13 @@ export const SERVICES: readonly { readonly service: DescService; readonly creden
   { service: WebhookService, credential: 'apiKey' },
   { service: EventService, credential: 'apiKey' },
   { service: AdminService, credential: 'adminKey' },
+];
+
+/** Usher's own services and those of gRPC, as health checks and reflection list them. */
+export const SERVED_SERVICES: readonly DescService[] = [
+  ...SERVICES.map(({ service }) => service),
+  Health,
+  ServerReflection,
 ];
 
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, credential }) =>

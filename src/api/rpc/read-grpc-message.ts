@@ -49,8 +49,15 @@ function parseMessage(bytes: Buffer): Uint8Array {
   if (end - PREFIX_BYTES > MAX_MESSAGE_BYTES) throw messageTooLarge(end - PREFIX_BYTES, MAX_MESSAGE_BYTES);
   const isCompressed = ((bytes[0] ?? 0) & COMPRESSED_FLAG) !== 0;
   if (isCompressed || end > bytes.length) throw malformedMessage();
-  if (end < bytes.length) throw protocolError('received extra input message for unary method');
-  return bytes.subarray(PREFIX_BYTES);
+  if (end === bytes.length) return bytes.subarray(PREFIX_BYTES);
+  throw isWholeFrame(bytes.subarray(end))
+    ? protocolError('received extra input message for unary method')
+    : malformedMessage();
+}
+
+/** Whether the bytes begin with a complete frame. */
+function isWholeFrame(bytes: Buffer): boolean {
+  return bytes.length >= PREFIX_BYTES && bytes.length >= PREFIX_BYTES + bytes.readUInt32BE(1);
 }
 
 /** As Connect words it. */

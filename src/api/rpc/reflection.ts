@@ -4,20 +4,18 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import {
-  ServerReflection,
+  type ServerReflection,
   type ServerReflectionRequest,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
-import { Health } from '../../../gen/health/v1/health_pb.ts';
-import { SERVICES } from '../catalogue.ts';
+import { SERVED_SERVICES } from '../catalogue.ts';
 
 type Answer = ServerReflectionResponse['messageResponse'];
 
 /** Describes all services with their files, and the file of the error details. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
-  const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
-  const files = withDependencies([...services.map((service) => service.file), file_google_rpc_error_details]);
+  const files = withDependencies([...SERVED_SERVICES.map(({ file }) => file), file_google_rpc_error_details]);
   const registry = createRegistry(...files.values());
 
   function fileOfSymbol(symbol: string): DescFile | undefined {
@@ -33,7 +31,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
     switch (request.case) {
       case 'listServices':
-        return toServiceList(services);
+        return toServiceList(SERVED_SERVICES);
       case 'fileByFilename':
         return toFiles(files.get(request.value));
       case 'fileContainingSymbol':
