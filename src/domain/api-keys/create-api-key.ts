@@ -8,7 +8,7 @@ import { apiKeyColumns, newApiKey } from './new-api-key.ts';
 
 const rules = { applicationId: uuid };
 
-/** Issues one more API key, which is shown this once. Throws `Application not found`. */
+/** Creates another API key, to be shown once. @throws ServiceError `Application not found` */
 export async function createApiKey(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,

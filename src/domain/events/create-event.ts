@@ -13,7 +13,7 @@ export interface Event {
   readonly createdAt: Date;
 }
 
-/** Throws `Event already exists` when the application has, or has ever had, an event of that ID. */
+/** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(
   { application, run, now }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,

@@ -8,8 +8,9 @@ import { eventLock, isOpenEvent } from './open-event.ts';
 const rules = { eventId: identifier };
 
 /**
- * Marks an event as deleted; once this has resolved, no check-in to it commits any more. Throws
- * `Event not found`, also when the event belongs to another application or is deleted already.
+ * Soft-deletes an event. After this has resolved, no check-in to it commits.
+ *
+ * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
 export async function deleteEvent(
   { application, run, now }: ApplicationCall,

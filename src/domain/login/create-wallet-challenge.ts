@@ -19,9 +19,10 @@ const rules = {
 };
 
 /**
- * Writes the message (EIP-4361) that the wallet with the address must sign to complete the login in
- * this browser, within 10 minutes. `pageUrl` is the login page's. Throws `Too many challenges` and what
- * requireOpenIntent throws.
+ * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
+ * browser. `pageUrl` is the URL of the login page.
+ *
+ * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
 export async function createWalletChallenge(
   call: Call,

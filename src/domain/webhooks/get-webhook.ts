@@ -7,12 +7,13 @@ import { check, text, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
 
-/** As long as a message may be: its format is checked, with an answer of its own. */
+/** The longest message: the format check has an error of its own. */
 const rules = { webhookId: text({ max: 65_536 }) };
 
 /**
- * Returns a webhook of the application. Throws `Invalid webhook ID format`, or `Webhook not found`
- * whether it does not exist or belongs to another application.
+ * Returns a webhook of the application.
+ *
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found` (also for one of another application)
  */
 export async function getWebhook(
   { application, run }: ApplicationCall,
