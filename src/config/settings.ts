@@ -110,7 +110,7 @@ export const SETTINGS = {
   shutdownTimeoutMs: setting(
     'SHUTDOWN_TIMEOUT_MS',
     integerBetween(1, MAX_TIMEOUT_MS),
-    'How long calls in flight may take to finish at shutdown.',
+    'How long a shutdown waits for calls in flight.',
     { default: 10_000 },
   ),
   tlsCert: setting('TLS_CERT_FILE', String, 'Certificate in PEM. With it Usher serves TLS.', {
