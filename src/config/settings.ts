@@ -39,10 +39,8 @@ const MAX_TIMEOUT_MS = 600_000;
 /** Every setting, by its name in the code. */
 export const SETTINGS = {
   host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
-  port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on. `0` takes a free one and prints it.', {
-    default: 8080,
-  }),
-  publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL at which callers reach Usher; issuer of the auth tokens.', {
+  port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
+  publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL of Usher for callers; issuer of auth tokens.', {
     defaultText: '`http://localhost:<port>`',
   }),
   databaseUrl: setting('DATABASE_URL', parseDatabaseUrl, '`postgres://user:password@host/database`.', {
@@ -53,9 +51,7 @@ export const SETTINGS = {
     default: 4,
     formerName: 'DATABASE_LANES',
   }),
-  dataDir: setting('DATA_DIR', String, 'Directory of the embedded Postgres and the generated secrets.', {
-    default: '.data',
-  }),
+  dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
     defaultText: 'generated',
     isSecret: true,
@@ -64,28 +60,20 @@ export const SETTINGS = {
   authSigningKeys: setting(
     'AUTH_SIGNING_KEYS_FILE',
     parseAuthSigningKeys,
-    'Private JWK Set of Ed25519 or P-256 keys: the first signs, all verify.',
-    {
-      defaultText: 'generated',
-      isFile: true,
-      requiredWith: 'DATABASE_URL',
-    },
+    'Private JWK Set (Ed25519, P-256): the first signs, all verify.',
+    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
   ),
   encryptionKeys: setting(
     'ENCRYPTION_KEY_FILE',
     parseEncryptionKeys,
-    'Keys of 32 bytes in base64, one per line: the first encrypts, all decrypt.',
-    {
-      defaultText: 'generated',
-      isFile: true,
-      requiredWith: 'DATABASE_URL',
-    },
+    'Base64 keys of 32 bytes, one per line: the first encrypts, all decrypt.',
+    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
   ),
   authPageUrl: setting('AUTH_PAGE_URL', parseForeignUrl, 'Where users sign in. When set, Usher has no login page.', {
     defaultText: '`<PUBLIC_URL>/login`',
   }),
   loginMethods: setting('LOGIN_METHODS', parseLoginMethods, 'What the login page offers.', {
-    defaultText: '`wallet,email`; `wallet` with `DATABASE_URL` and no `SMTP_URL`',
+    defaultText: '`wallet,email`; `wallet` if codes cannot be sent',
   }),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     defaultText: 'the terminal, when embedded',
