@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
@@ -41,6 +42,15 @@ test('the commands of the README install a production service that only their us
     await exited;
     await rm(directory, { recursive: true, force: true });
   }
+});
+
+test('the README names every RPC, and its REST route if it has one', () => {
+  const missing = OPERATIONS.map(({ method, credential, route }) => {
+    if (credential === 'adminKey') return `\`${method.name}\``;
+    const restRoute = route ? `\`${route.method} ${route.path}` : '|';
+    return `| \`${method.parent.name}/${method.name}\` | ${restRoute}`;
+  }).filter((text) => !readme.includes(text));
+  expect(missing).toEqual([]);
 });
 
 test('every link of a page leads to a file, and to a heading in it', () => {
