@@ -18,10 +18,8 @@ import {
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 
-type Answer = Exclude<
-  MessageInitShape<typeof ServerReflectionResponseSchema>,
-  ServerReflectionResponse
->['messageResponse'];
+type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
+type Answer = NonNullable<Init['messageResponse']>;
 
 /** Describes all services with their files, and the file of the error details. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
