@@ -58,7 +58,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const foundation = overrides.foundation ?? starting.use(await bootstrap(config));
   const { databaseUrl, isEmbedded, secrets } = foundation;
   const database = new Database(databaseUrl, {
-    lanes: config.databaseConnections,
+    connections: config.databaseConnections,
     statementTimeoutMs: config.requestTimeoutMs,
   });
   starting.defer(() => database.close());

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 describe('a statement', () => {
   test('is parsed once per connection, however often it runs', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     for (let id = 0; id < 20; id++) await database.run(selectName, { id }, soon());
     const prepared = await database.run(selectPrepared, {}, soon());
     const ofThings = prepared.filter(({ statement }) => statement.includes('things'));
@@ -45,7 +45,7 @@ describe('a statement', () => {
   });
 
   test('is not blamed on its connection when it is this process that has been busy', async () => {
-    await using database = openDatabase({ lanes: 1, statementTimeoutMs: 100 });
+    await using database = openDatabase({ connections: 1, statementTimeoutMs: 100 });
     const [before] = await database.run(selectPid, {}, soon());
     await sleep(100);
     const busyUntil = performance.now() + 1_000;
@@ -54,14 +54,14 @@ describe('a statement', () => {
   });
 
   test('is prepared anew on a connection that replaces another', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await database.run(selectName, { id: 1 }, soon());
     await killBackends(testDatabase);
     await expect.poll(() => database.run(selectName, { id: 1 }, soon()).catch(() => [])).toEqual([{ name: 'one' }]);
   });
 
   test('that Postgres refuses rejects with the error of Postgres, and the lane works on', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     const before = await database.run(selectPid, {}, soon());
     const refusals = [
       [database.run(insertThing, { id: 1, name: 'twice' }, soon()), '23505'],
@@ -77,7 +77,7 @@ describe('a statement', () => {
   });
 
   test('that Postgres gives up for the time it takes is unavailable, and the lane works on', async () => {
-    await using database = openDatabase({ lanes: 1, statementTimeoutMs: 150 });
+    await using database = openDatabase({ connections: 1, statementTimeoutMs: 150 });
     const before = await database.run(selectPid, {}, soon());
     await expectUnavailable(database.run(pause, { seconds: 2 }, soon()), '57014');
     expect(await database.run(selectPid, {}, soon())).toEqual(before);
@@ -86,7 +86,7 @@ describe('a statement', () => {
 
 describe('a statement that is held by a lock', () => {
   test.each([100, 250])('is unavailable at its deadline, here %d ms, and the lane works again', async (patienceMs) => {
-    await using database = openDatabase({ lanes: 1, statementTimeoutMs: patienceMs });
+    await using database = openDatabase({ connections: 1, statementTimeoutMs: patienceMs });
     await database.run(selectName, { id: 1 }, soon());
     await using _lock = await lockThing(testDatabase, 1);
     const startedAt = performance.now();
@@ -98,7 +98,7 @@ describe('a statement that is held by a lock', () => {
   });
 
   test('does not stay on the server after its statement timeout', async () => {
-    await using database = openDatabase({ lanes: 1, statementTimeoutMs: 300 });
+    await using database = openDatabase({ connections: 1, statementTimeoutMs: 300 });
     await using _lock = await lockThing(testDatabase, 1);
     await expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, performance.now() + 100));
     const waiting = () => testDatabase.sql`
@@ -108,7 +108,7 @@ describe('a statement that is held by a lock', () => {
   });
 
   test('makes no lane look lost that still answers, however many such statements wait on it', async () => {
-    await using database = openDatabase({ lanes: 1, statementTimeoutMs: 150 });
+    await using database = openDatabase({ connections: 1, statementTimeoutMs: 150 });
     await database.run(selectName, { id: 2 }, soon());
     await using _lock = await lockThing(testDatabase, 1);
     const hurried = Array.from({ length: 6 }, () =>
@@ -121,7 +121,7 @@ describe('a statement that is held by a lock', () => {
   });
 
   test('leaves the other lanes alone', async () => {
-    await using database = openDatabase({ lanes: 2 });
+    await using database = openDatabase({ connections: 2 });
     await using _lock = await lockThing(testDatabase, 1);
     const held = expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, performance.now() + 400));
     for (let call = 0; call < 50; call++) {
@@ -131,7 +131,7 @@ describe('a statement that is held by a lock', () => {
   });
 
   test('may end before its deadline, when the lock does', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await using lock = await lockThing(testDatabase, 1);
     const renamed = database.run(renameThing, { id: 1, name: 'uno' }, soon());
     await waitForLockWaiters(testDatabase);
@@ -146,7 +146,7 @@ describe('a statement with little time', () => {
     ['whose time is up at once', 0],
     ['that has a millisecond', 1],
   ])('%s does not end the statements of others on its lane', async (_, patienceMs) => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await database.run(selectName, { id: 1 }, soon());
     const patient = database.run(pause, { seconds: 0.2 }, soon()).catch((error: unknown) => error);
     await database.run(pause, { seconds: 0.1 }, performance.now() + patienceMs).catch(() => {});
@@ -156,7 +156,7 @@ describe('a statement with little time', () => {
 
 describe('a connection that is lost', () => {
   test('ends its statements as unavailable, and the lane works again', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await database.run(selectName, { id: 1 }, soon());
     const inFlight = expectUnavailable(database.run(pause, { seconds: 5 }, soon()));
     await sleep(50);
@@ -166,7 +166,7 @@ describe('a connection that is lost', () => {
   });
 
   test('while it was idle fails at most the next statement', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await database.run(selectName, { id: 1 }, soon());
     await killBackends(testDatabase);
     await sleep(50);
@@ -179,7 +179,7 @@ describe('a connection that is lost', () => {
   test.each<ProxyMode>(['refuse', 'reset'])('for all who wait for it is unavailable: %s', async (mode) => {
     await using proxy = await TcpProxy.open(testDatabase.url);
     const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { lanes: 1, statementTimeoutMs: 2_000 }));
+    await using database = disposable(new Database(proxy.through(url), { connections: 1, statementTimeoutMs: 2_000 }));
     await proxy.setMode(mode);
     const crowd = Array.from({ length: 8 }, () => database.run(selectName, { id: 1 }, performance.now() + 300));
     for (const statement of crowd) statement.catch(() => {});
@@ -189,7 +189,7 @@ describe('a connection that is lost', () => {
   test('before it was there is unavailable for all who wait for it', async () => {
     await using proxy = await TcpProxy.open(testDatabase.url);
     const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { lanes: 1, statementTimeoutMs: 50 }));
+    await using database = disposable(new Database(proxy.through(url), { connections: 1, statementTimeoutMs: 50 }));
     await proxy.setMode('freeze');
     const patient = expectUnavailable(database.run(selectName, { id: 1 }, performance.now() + 2_000));
     const hurried = expectUnavailable(database.run(selectName, { id: 1 }, performance.now() + 50));
@@ -197,7 +197,7 @@ describe('a connection that is lost', () => {
   });
 
   test('again and again under load neither blocks nor breaks anything', async () => {
-    await using database = openDatabase({ lanes: 2 });
+    await using database = openDatabase({ connections: 2 });
     let isOver = false;
     const outcomes = new Map<string, number>();
     const callers = Array.from({ length: 8 }, async () => {
@@ -225,7 +225,7 @@ describe('a connection that is given up', () => {
   test('does not come back when Postgres does', async () => {
     await using proxy = await TcpProxy.open(testDatabase.url);
     const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { lanes: 2, statementTimeoutMs: 500 }));
+    await using database = disposable(new Database(proxy.through(url), { connections: 2, statementTimeoutMs: 500 }));
     let isOver = false;
     const callers = Array.from({ length: 8 }, async () => {
       while (!isOver) {
@@ -249,21 +249,21 @@ describe('a connection that is given up', () => {
 
 describe('a database', () => {
   test('opens as many connections as it has lanes, whatever the load', async () => {
-    await using database = openDatabase({ lanes: 3 });
+    await using database = openDatabase({ connections: 3 });
     await Promise.all(Array.from({ length: 300 }, () => database.run(selectName, { id: 1 }, soon())));
     // On a busy machine one more, to look out for locks.
     expect([3, 4]).toContain(await countConnections(testDatabase));
   });
 
   test('keeps no connection when it has been closed', async () => {
-    const database = openDatabase({ lanes: 2 });
+    const database = openDatabase({ connections: 2 });
     await Promise.all(Array.from({ length: 4 }, () => database.run(selectName, { id: 1 }, soon())));
     await database.close();
     await expect.poll(() => countConnections(testDatabase)).toBe(0);
   });
 
   test('lets statements under way finish when it is closed', async () => {
-    const database = openDatabase({ lanes: 2 });
+    const database = openDatabase({ connections: 2 });
     await database.run(selectName, { id: 1 }, soon());
     const inFlight = database.run(pause, { seconds: 0.3 }, soon());
     await sleep(50);
@@ -272,10 +272,10 @@ describe('a database', () => {
   });
 
   test('answers a ping when it is there, and fails it by the deadline when it is not', async () => {
-    await using database = openDatabase({ lanes: 1 });
+    await using database = openDatabase({ connections: 1 });
     await database.ping(soon());
     await using nowhere = disposable(
-      new Database('postgres://127.0.0.1:1/usher', { lanes: 1, statementTimeoutMs: 500 }),
+      new Database('postgres://127.0.0.1:1/usher', { connections: 1, statementTimeoutMs: 500 }),
     );
     const startedAt = performance.now();
     await expectUnavailable(nowhere.ping(startedAt + 300), 'ECONNREFUSED');
@@ -323,8 +323,14 @@ const pause: Statement<unknown[]> = (db) =>
     .from(sql`pg_sleep(${sql.placeholder('seconds')}::float8)`)
     .prepare('pause');
 
-function openDatabase({ lanes, statementTimeoutMs = 10_000 }: { lanes: number; statementTimeoutMs?: number }) {
-  return disposable(new Database(testDatabase.url, { lanes, statementTimeoutMs }));
+function openDatabase({
+  connections,
+  statementTimeoutMs = 10_000,
+}: {
+  connections: number;
+  statementTimeoutMs?: number;
+}) {
+  return disposable(new Database(testDatabase.url, { connections, statementTimeoutMs }));
 }
 
 function disposable(database: Database): Database & AsyncDisposable {

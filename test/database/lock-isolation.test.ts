@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 test('a statement that waits for a lock does not hold up those of other kinds behind it', async () => {
-  await using database = open({ lanes: 1 });
+  await using database = open({ connections: 1 });
   await using _lock = await lockThings();
   const held = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
   const others = Array.from({ length: 5 }, () => outcomeOf(database.run(ping, {}, performance.now() + SETTLE_MS)));
@@ -38,7 +38,7 @@ test('a statement that waits for a lock does not hold up those of other kinds be
 });
 
 test('statements that are in the way of nobody wait until the lock is gone', async () => {
-  await using database = open({ lanes: 2 });
+  await using database = open({ connections: 2 });
   await using lock = await lockThings();
   const held = Array.from({ length: 6 }, () => outcomeOf(database.run(rename, { name: 'uno' }, soon())));
   await sleep(SETTLE_MS);
@@ -51,7 +51,7 @@ test('statements that are in the way of nobody wait until the lock is gone', asy
 });
 
 test('only so many statements wait for a lock; more are unavailable at once', async () => {
-  await using database = open({ lanes: 1 });
+  await using database = open({ connections: 1 });
   await using lock = await lockThings();
   const first = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
   await sleep(SETTLE_MS);
@@ -66,7 +66,7 @@ test('only so many statements wait for a lock; more are unavailable at once', as
 });
 
 test('a statement whose caller is gone is cancelled, and has no effect later', async () => {
-  await using database = open({ lanes: 1 });
+  await using database = open({ connections: 1 });
   await using lock = await lockThings();
   expect(await outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150))).toBe('unavailable');
   await sleep(SETTLE_MS);
@@ -77,7 +77,7 @@ test('a statement whose caller is gone is cancelled, and has no effect later', a
 
 // Once in a while the service itself cancels the next one, and its second try is used up.
 test('a statement that is cancelled in place of the one before it is run all the same', { retry: 2 }, async () => {
-  await using database = open({ lanes: 1 });
+  await using database = open({ connections: 1 });
   await using lock = await lockThings();
   const late = outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150));
   await waitForLockWaiters(testDatabase);
@@ -96,7 +96,7 @@ test('a statement that is cancelled in place of the one before it is run all the
 });
 
 test('a statement that is slow for another reason is left alone', async () => {
-  await using database = open({ lanes: 1 });
+  await using database = open({ connections: 1 });
   const slow = outcomeOf(database.run(pause, {}, soon()));
   await sleep(50);
   const behind = outcomeOf(database.run(ping, {}, soon()));
@@ -104,7 +104,7 @@ test('a statement that is slow for another reason is left alone', async () => {
 });
 
 test('connections opened because of locks are closed again, but the one that looks out for them', async () => {
-  await using database = open({ lanes: 2 });
+  await using database = open({ connections: 2 });
   await using lock = await lockThings();
   const held = Array.from({ length: 20 }, () => outcomeOf(database.run(rename, { name: 'uno' }, soon())));
   await sleep(SETTLE_MS);
@@ -129,8 +129,8 @@ const ping: Statement<unknown> = (db) =>
 
 const pause: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`pg_sleep(0.5)`).prepare('pause_things');
 
-function open({ lanes }: { lanes: number }): Database & AsyncDisposable {
-  const database = new Database(testDatabase.url, { lanes, statementTimeoutMs: PATIENCE_MS });
+function open({ connections }: { connections: number }): Database & AsyncDisposable {
+  const database = new Database(testDatabase.url, { connections, statementTimeoutMs: PATIENCE_MS });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { inject } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
 import { TEMPLATE } from './postgres.ts';
 
 export interface TestDatabase extends AsyncDisposable {
@@ -15,7 +16,7 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   const url = new URL(inject('postgresUrl'));
   await withServer((server) => server.unsafe(`create database ${name} template ${TEMPLATE}`));
   url.pathname = name;
-  const sql = postgres(url.href, { max: 2, onnotice: () => {} });
+  const sql = openClient(url.href, { max: 2, onnotice: () => {} });
   return {
     url: url.href,
     sql,
@@ -34,7 +35,7 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
 }
 
 async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   try {
     await run(server);
   } finally {

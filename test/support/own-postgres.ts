@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { openClient } from '../../src/database/open-client.ts';
 
 const PATIENCE_MS = 20_000;
 
@@ -53,7 +53,7 @@ export class OwnPostgres implements AsyncDisposable {
   }
 
   async #answers(): Promise<boolean> {
-    const client = postgres(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
+    const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
     try {
       await client`select 1`;
       return true;

@@ -1,6 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
+import { openClient } from '../../src/database/open-client.ts';
 
 export interface SentStatement {
   readonly sql: string;
@@ -14,8 +15,8 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   readonly #db: PostgresJsDatabase;
 
   constructor(url: string) {
-    super(url, { lanes: 1, statementTimeoutMs: 5_000 });
-    this.client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+    super(url, { connections: 1, statementTimeoutMs: 5_000 });
+    this.client = openClient(url, { max: 1, fetch_types: false, onnotice: () => {} });
     const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });
     this.#db = drizzle(this.client, { logger: { logQuery } });
   }
