@@ -2,21 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 
-export interface ChildProcessOptions {
-  /** The file that the command's output is appended to. */
-  readonly log: string;
-  /** A directory to remove once the command has ended. */
-  readonly temporaryDirectory: string | undefined;
-}
-
 /**
- * Starts a command that ends with this process, kill -9 included. A shell between the two reads a pipe from this
- * process. Once the pipe is closed, the shell sends SIGINT, a fast shutdown for Postgres, until the command has
- * ended: a command that has only just started ignores the first.
+ * Starts a command that ends with this process, kill -9 included, appends its output to `log`, and removes
+ * `temporaryDirectory` at its end. A shell between the two reads a pipe from this process. Once the pipe is closed, the
+ * shell sends SIGINT, a fast shutdown for Postgres, until the command has ended: one that has just started ignores it.
  */
 export async function spawnWithLifeline(
   command: string[],
-  { log, temporaryDirectory = '' }: ChildProcessOptions,
+  log: string,
+  temporaryDirectory = '',
 ): Promise<ChildProcess> {
   const script = `
     directory=$1

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { DatabaseUnavailableError, DeadlinePassedError, isLockTimeout } from './errors.ts';
+import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
 import type { Deadline, PlaceholderValues, Run, Statement, StatementCall } from './statement.ts';
@@ -32,16 +33,13 @@ export class Database {
   readonly #timer: NodeJS.Timeout;
 
   constructor(url: string, { connections, statementTimeoutMs }: DatabaseOptions) {
-    const reconnects = new ReconnectLimiter();
-    const open = (purpose: string, lockTimeoutMs: number) =>
-      new PipelinedConnection(url, { name: `usher ${purpose}`, statementTimeoutMs, lockTimeoutMs }, reconnects);
-    this.#connections = Array.from({ length: connections }, () => open('pool', LOCK_TIMEOUT_MS));
-    this.#isolation = new LockIsolation({
-      capacity: Math.max(MIN_ISOLATED_CONNECTIONS, connections),
-      statementTimeoutMs,
-      openConnection: () => open('lock isolation', 0),
-    });
-    this.#control = open('control', 0);
+    const options = { statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, reconnects: new ReconnectLimiter() };
+    const open = () => new PipelinedConnection(url, { ...options, name: 'usher pool' });
+    this.#connections = Array.from({ length: connections }, open);
+    const isolated = { ...options, name: 'usher lock isolation', lockTimeoutMs: 0 };
+    const capacity = Math.max(MIN_ISOLATED_CONNECTIONS, connections);
+    this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(url, isolated));
+    this.#control = new PipelinedConnection(url, { ...options, name: 'usher control' });
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 

@@ -55,7 +55,7 @@ export async function startEmbeddedPostgres(directory: string, { durable = true 
   const socketDirectory = temporaryDirectory ?? cluster;
   const url = `postgres://usher@${encodeURIComponent(socketDirectory)}:${PORT}/postgres`;
   const command = asUnprivilegedUser([binaries.postgres, '-D', cluster, ...toArguments(socketDirectory, durable)]);
-  const start = () => startServer(command, { url, directory, temporaryDirectory });
+  const start = () => startServer({ command, url, directory, temporaryDirectory });
   let server = await start();
   let isClosing = false;
 
@@ -76,26 +76,21 @@ export async function startEmbeddedPostgres(directory: string, { durable = true 
 }
 
 interface ServerOptions {
+  readonly command: string[];
   readonly url: string;
   readonly directory: string;
   readonly temporaryDirectory: string | undefined;
 }
 
 /** Starts the server again until it answers: a predecessor may still be shutting down. */
-async function startServer(
-  command: string[],
-  { url, directory, temporaryDirectory }: ServerOptions,
-): Promise<ChildProcess> {
+async function startServer({ command, url, directory, temporaryDirectory }: ServerOptions): Promise<ChildProcess> {
   const startBy = performance.now() + START_TIMEOUT_MS;
   const log = join(directory, 'postgres.log');
   while (performance.now() < startBy) {
     if (temporaryDirectory) await createPostgresDirectory(temporaryDirectory);
     // Tells this server from another that still uses the same socket.
     const startId = randomUUID();
-    const server = await spawnWithLifeline([...command, '-c', `usher.start_id=${startId}`], {
-      log,
-      temporaryDirectory,
-    });
+    const server = await spawnWithLifeline([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
     if (await answers(server, { url, startId, startBy })) return server;
     await stop(server);
     await sleep(100);
@@ -130,7 +125,6 @@ function toArguments(socketDirectory: string, durable: boolean): string[] {
 /** Creates the cluster elsewhere and renames it, so that an interrupted start leaves no incomplete cluster. */
 async function createCluster({ initdb }: Binaries, cluster: string): Promise<void> {
   const unfinished = `${cluster}.unfinished`;
-  await rm(unfinished, { recursive: true, force: true });
   await createPostgresDirectory(unfinished);
   const [command = '', ...parameters] = asUnprivilegedUser([
     ...[initdb, '-D', unfinished, '--username=usher', '--auth=trust'],
@@ -144,8 +138,9 @@ async function createCluster({ initdb }: Binaries, cluster: string): Promise<voi
   await rename(unfinished, cluster);
 }
 
-/** Creates a directory that only the user who runs Postgres may enter. */
+/** Creates an empty directory that only the user who runs Postgres may enter. */
 async function createPostgresDirectory(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { mode: 0o700 });
   if (process.getuid?.() === 0) await chown(directory, NOBODY, NOBODY);
 }

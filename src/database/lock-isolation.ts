@@ -1,6 +1,5 @@
 import { DatabaseUnavailableError } from './errors.ts';
-import { IsolatedConnection } from './isolated-connection.ts';
-import type { PipelinedConnection } from './pipelined-connection.ts';
+import type { IsolatedConnection } from './isolated-connection.ts';
 import type { Statement, StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
@@ -13,23 +12,19 @@ const ISOLATION_MS = 1_000;
 /** How many statements of one kind and application may wait; more are unavailable at once. */
 const MAX_WAITING = 64;
 
-export interface LockIsolationOptions {
-  /** How many statements run at the same time. */
-  readonly capacity: number;
-  readonly statementTimeoutMs: number;
-  openConnection(): PipelinedConnection;
-}
-
 /** Runs kinds of statement that wait for locks on connections where no other statement waits behind them. */
 export class LockIsolation {
-  readonly #options: LockIsolationOptions;
+  readonly #capacity: number;
+  readonly #open: () => IsolatedConnection;
   /** The isolated kinds, each until an instant of `performance.now()`. */
   readonly #isolatedUntil = new Map<Statement<unknown>, number>();
   readonly #queue = new StatementQueue();
   #connections: IsolatedConnection[] = [];
 
-  constructor(options: LockIsolationOptions) {
-    this.#options = options;
+  /** `capacity` is how many statements run at the same time. */
+  constructor(capacity: number, open: () => IsolatedConnection) {
+    this.#capacity = capacity;
+    this.#open = open;
   }
 
   /** Returns whether statements of this kind are to run here. */
@@ -86,7 +81,7 @@ export class LockIsolation {
    */
   #mayStart({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
     const calls = this.#connections.flatMap(({ call }) => call ?? []);
-    const free = this.#options.capacity - calls.length;
+    const free = this.#capacity - calls.length;
     const ofKind = calls.filter((call) => call.statement === statement).length;
     const ofApplication = calls.filter(({ parameters }) => parameters.applicationId === applicationId).length;
     return ofKind < 2 * free && (applicationId === undefined || ofApplication < free);
@@ -97,13 +92,12 @@ export class LockIsolation {
   }
 
   #idleConnection(): IsolatedConnection {
-    const { capacity, statementTimeoutMs, openConnection } = this.#options;
     const idle = this.#connections.filter(({ call }) => !call);
     const sound = idle.find(({ isBackingOff }) => !isBackingOff);
     if (sound) return sound;
     // One that is backing off rejects the statement at once.
-    if (idle[0] && this.#connections.length >= capacity) return idle[0];
-    const opened = new IsolatedConnection(openConnection(), statementTimeoutMs);
+    if (idle[0] && this.#connections.length >= this.#capacity) return idle[0];
+    const opened = this.#open();
     this.#connections.push(opened);
     return opened;
   }

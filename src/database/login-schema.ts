@@ -62,7 +62,7 @@ export const rateLimits = pgTable(
     /** SHA-256 of the limited subject, such as an e-mail address. */
     key: bytes('key').primaryKey(),
     instants: instant('instants').array().notNull(),
-    /** The ID of the latest action, which replicas of an earlier version read. */
+    /** The ID of the latest action. Replicas of an earlier version compare it with their own. */
     lastId: uuid('last_id').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },

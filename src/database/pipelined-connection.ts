@@ -22,6 +22,10 @@ export class ReconnectLimiter {
   }
 }
 
+export interface PipelinedConnectionOptions extends ConnectionOptions {
+  readonly reconnects: ReconnectLimiter;
+}
+
 /**
  * A connection that sends statements without waiting for the answers to earlier ones. It replaces its
  * client when that fails or falls silent. It is not a pool of postgres.js because a pool with several
@@ -32,17 +36,17 @@ export class PipelinedConnection {
   #backOffUntil = 0;
   #answeredBefore = 0;
   #silentTicks = 0;
-  readonly #open: () => Connection;
-  readonly #reconnects: ReconnectLimiter;
+  readonly #url: string;
+  protected readonly options: PipelinedConnectionOptions;
   /** Counts ticks instead of time: a stalled event loop has answers that it has not read yet. */
   readonly #maxSilentTicks: number;
 
-  constructor(url: string, options: ConnectionOptions, reconnects: ReconnectLimiter) {
+  constructor(url: string, options: PipelinedConnectionOptions) {
+    this.#url = url;
+    this.options = options;
     // Postgres ends every statement before that.
     this.#maxSilentTicks = (options.statementTimeoutMs + BACKOFF_MS) / TICK_MS;
-    this.#reconnects = reconnects;
-    this.#open = () => new Connection(url, options);
-    this.#connection = this.#open();
+    this.#connection = new Connection(url, options);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */
@@ -85,12 +89,12 @@ export class PipelinedConnection {
 
   #replaceLater(failed: Connection): void {
     if (this.#connection !== failed) return;
-    this.#backOffUntil = this.#reconnects.reserve();
+    this.#backOffUntil = this.options.reconnects.reserve();
     this.#replace(failed);
   }
 
   #replace(failed: Connection): void {
-    this.#connection = this.#open();
+    this.#connection = new Connection(this.#url, this.options);
     this.#silentTicks = 0;
     failed.giveUp();
   }

@@ -46,22 +46,13 @@ export class StatementQueue {
 
   /** Rejects statements whose deadline has passed. */
   rejectLate(now: number): void {
-    this.#reject(({ deadline }) => deadline <= now, createLateError);
+    const late = this.#waiting.filter(({ call }) => call.deadline <= now);
+    if (late.length > 0) this.#waiting = this.#waiting.filter(({ call }) => call.deadline > now);
+    for (const { reject } of late) reject(createLateError());
   }
 
   rejectAll(reason: string): void {
-    this.#reject(
-      () => true,
-      () => new DatabaseUnavailableError(reason),
-    );
-  }
-
-  #reject(matches: Matches, createError: () => Error): void {
-    const { true: rejected = [], false: kept = [] } = Object.groupBy(this.#waiting, ({ call }) =>
-      matches(call) ? 'true' : 'false',
-    );
-    this.#waiting = kept;
-    for (const { reject } of rejected) reject(createError());
+    for (const { reject } of this.#waiting.splice(0)) reject(new DatabaseUnavailableError(reason));
   }
 }
 

@@ -6,11 +6,11 @@ import { TEMPLATE } from './postgres.ts';
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
-  /** For looking behind the service's back. */
+  /** A client of its own, to read and change the rows without the service. */
   readonly sql: postgres.Sql;
 }
 
-/** A migrated, empty database of one's own. */
+/** Creates a migrated, empty database. Disposal drops it. */
 export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   const url = new URL(inject('postgresUrl'));
@@ -27,7 +27,7 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The connections that services have open to the database. */
+/** Counts the connections that services have open to the database. */
 export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Promise<number> {
   const rows = await sql`
     select from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;

@@ -1,4 +1,3 @@
-/** One Postgres for the whole run, with a migrated template that every test file clones. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +8,14 @@ import { openClient } from '../../src/database/open-client.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server's own database; see cloneDatabase for one to test with. */
+    /** The URL of the server's default database. Tests use `cloneDatabase`. */
     postgresUrl: string;
   }
 }
 
 export const TEMPLATE = 'usher_template';
 
+/** Starts one Postgres for the whole run, with a migrated template that every test file clones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'usher-test-'));
   const server = await startEmbeddedPostgres(directory, { durable: false });

@@ -8,7 +8,7 @@ export interface SentStatement {
   readonly parameters: readonly unknown[];
 }
 
-/** Runs statements on one connection and keeps what it has sent to Postgres, in order. */
+/** A database that runs statements on one connection and records them in order. */
 export class RecordingDatabase extends Database implements AsyncDisposable {
   readonly sent: SentStatement[] = [];
   protected readonly client: postgres.Sql;
@@ -25,10 +25,10 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
     return statement(this.#db).execute(parameters);
   }
 
-  /** The last statement, to be sent once more with some of its parameters replaced. */
+  /** Returns the last statement with some of its parameters replaced. */
   lastStatement(replacements: Readonly<Record<string, string>>): [sql: string, parameters: string[]] {
     const last = this.sent.at(-1);
-    if (!last) throw new Error('Nothing has been sent');
+    if (!last) throw new Error('No statement was sent');
     return [last.sql, last.parameters.map((value) => replacements[String(value)] ?? String(value))];
   }
 
