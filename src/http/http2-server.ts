@@ -18,7 +18,6 @@ import {
   type StreamHandler,
 } from './http-context.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
-import { replaceStreamMap } from './stream-map.ts';
 
 const OPTIONS = {
   // Headers beyond this limit are a reset; those between it and ours get an answer.
@@ -45,7 +44,6 @@ export function createHttp2Server(): Http2Side {
   const sessions = new Map<Http2Session, Connection>();
   let arriving: Connection | undefined;
   server.on('session', (session) => {
-    replaceStreamMap(session);
     session.on('error', () => session.destroy());
     if (!arriving) return;
     sessions.set(session, arriving);
