@@ -5,9 +5,11 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 if (major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1])) {
   // Without a top-level await Node would exit with 0 if the start never settled.
   process.exitCode = 13;
-  import('./main.ts').then(() => {
-    process.exitCode = undefined;
-  });
+  import('./cluster/import-fast.ts')
+    .then(({ importFast }) => importFast(() => import('./main.ts')))
+    .then(() => {
+      process.exitCode = undefined;
+    });
 } else {
   process.stderr.write(`usher: needs Node ${MINIMUM.join('.')} or later; this is ${process.versions.node}\n`);
   process.exitCode = 1;
