@@ -7,7 +7,7 @@ import type { Deadline, PlaceholderValues, Run, Statement, StatementCall } from 
 import { StatementQueue } from './statement-queue.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
-export type { Db, Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
 
 /** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
 const MAX_IN_FLIGHT = 8;

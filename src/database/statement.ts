@@ -1,3 +1,4 @@
+import { type Placeholder, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 
 /** What Drizzle builds statements with. */
@@ -21,3 +22,9 @@ export interface StatementCall<Rows> {
 
 /** Runs a statement and resolves to its rows. */
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
+
+/** Returns a placeholder for each column, under the column's own name. */
+export function placeholders<Name extends string>(...names: readonly Name[]): Record<Name, Placeholder<Name>> {
+  // The entries have the given names.
+  return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as Record<Name, Placeholder<Name>>;
+}
