@@ -3,23 +3,24 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, longestOf, startLoad } from '../support/load.ts';
-import { createSubjects, MixedCalls, PROTOCOLS } from '../support/mixed-calls.ts';
+import { createSubjects, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
-import { UsherProcess } from '../support/usher-process.ts';
 
-const MODE_MS = quickOrLong(400, 30_000);
-const REQUEST_TIMEOUT_MS = quickOrLong(400, 5_000);
+const MODE_MS = quickOrLong(2_000, 30_000);
+const REQUEST_TIMEOUT_MS = quickOrLong(500, 5_000);
 const CALLERS = quickOrLong(9, 36);
 const NORMAL_MS = quickOrLong(200, 3_000);
 const PAUSE_MS = quickOrLong(20, 5);
 const WARM_UP_MS = quickOrLong(300, 15_000);
-/** How much later than its deadline a call may be answered. */
-const SLACK_MS = 250;
-/** How soon after a fault all is well again: a connection that has fallen silent is given up after that. */
-const RECOVERY_MS = quickOrLong(1_000, 6_500);
+/** By how much a reply may miss its deadline on a busy machine. */
+const SLACK_MS = quickOrLong(1_000, 250);
+/** The longest time from the end of the fault to the last failure; silent connections are given up after 6 s. */
+const RECOVERY_MS = quickOrLong(10_000, 6_500);
 const RECONNECTS_PER_SECOND = 10;
 const GROWTH_MB = 64;
+/** How many times the speed afterwards is measured: other work on the machine may slow calls. */
 const WINDOWS = 5;
 
 let database: TestDatabase;
@@ -31,7 +32,7 @@ let memoryMb: number;
 beforeAll(async () => {
   database = await cloneDatabase();
   proxy = await TcpProxy.open(database.url);
-  usher = await UsherProcess.start(proxy.through(database.url), { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
+  usher = await startUsher(proxy.through(database.url), { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
   calls = new MixedCalls(usher, await createSubjects(usher));
   const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
   await sleep(WARM_UP_MS);
@@ -46,23 +47,24 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-test.for<{ mode: ProxyMode; is: string }>([
-  { mode: 'reset', is: 'breaks every connection' },
-  { mode: 'close', is: 'closes every connection' },
-  { mode: 'freeze', is: 'is frozen' },
-  { mode: 'trickle', is: 'lets through a byte a second' },
-  { mode: 'delay', is: 'is far away' },
-  ...quickOrLong(
+const modes: readonly [mode: ProxyMode, what: string][] = [
+  ['reset', 'resets every connection'],
+  ['close', 'closes every connection'],
+  ['freeze', 'freezes'],
+  ['trickle', 'passes a byte a second'],
+  ['delay', 'adds latency'],
+  ...quickOrLong<[ProxyMode, string][]>(
     [],
     [
-      { mode: 'pass' as const, is: 'is well' },
-      { mode: 'refuse' as const, is: 'is gone' },
+      ['pass', 'works'],
+      ['refuse', 'refuses connections'],
     ],
   ),
-])(
-  'while Postgres $is, no call waits past its deadline, and full speed follows',
-  { retry: 1 },
-  async ({ mode }, context) => {
+];
+
+test.for(modes)(
+  'link in mode %s: no call waits past its deadline, and full speed follows',
+  async ([mode, what], context) => {
     const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
     await sleep(NORMAL_MS);
     using lag = watchEventLoopLag();
@@ -77,39 +79,38 @@ test.for<{ mode: ProxyMode; is: string }>([
     const faultMs = performance.now() - changedAt;
     const reconnects = proxy.accepted - acceptedBefore;
     await proxy.setMode('pass');
-    await sleep(RECOVERY_MS);
-    const recoveredAt = performance.now();
-    const before = speedOf(load.answers.filter((answer) => endOf(answer) < changedAt));
+    const endedAt = performance.now();
+    const lastFailure = () => load.answers.findLast(({ outcome }) => outcome !== 'ok');
+    await expect
+      .poll(() => performance.now() - Math.max(endedAt, lastFailure()?.startedAt ?? 0), { timeout: RECOVERY_MS })
+      .toBeGreaterThan(1_000);
+    const before = firstQuartile(load.answers.filter((answer) => endOf(answer) < changedAt));
     let after = Number.POSITIVE_INFINITY;
-    // The machine may be busy with something else just then.
     for (let window = 0; window < WINDOWS && !(after < 2 * before + 5); window++) {
       const from = performance.now();
       await sleep(NORMAL_MS);
-      after = speedOf(load.answers.filter(({ startedAt }) => startedAt > from));
+      after = firstQuartile(load.answers.filter(({ startedAt }) => startedAt > from));
     }
     const answers = await load.stop();
 
-    const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
-    const failed = answers.filter(({ startedAt, outcome }) => startedAt > recoveredAt && outcome !== 'ok');
     const longestMs = Math.max(longestWaitMs, longestOf(answers));
     const grownMb = usher.residentBytes() / 1e6 - memoryMb;
     report(context, {
-      tried: `Postgres in mode ${mode} for ${MODE_MS} ms, ${answers.length} calls`,
-      lost: `${odd.length} odd answers, ${failed.length} failed afterwards`,
-      figures: `longest call ${longestMs.toFixed(0)} ms of ${REQUEST_TIMEOUT_MS} (the test itself ${lag.worstMs.toFixed(0)} ms late), ${reconnects} reconnects, first quartile before ${before.toFixed(1)} and after ${after.toFixed(1)} ms, memory ${grownMb.toFixed(0)} MB more`,
+      tried: `a link to Postgres that ${what} for ${MODE_MS} ms, ${answers.length} calls`,
+      lost: `${undocumented(answers).length} undocumented replies`,
+      figures: `longest call ${longestMs.toFixed(0)} ms of ${REQUEST_TIMEOUT_MS} (event-loop lag of the test ${lag.worstMs.toFixed(0)} ms), ${reconnects} reconnects, first quartile before ${before.toFixed(1)} and after ${after.toFixed(1)} ms, memory +${grownMb.toFixed(0)} MB`,
     });
-    expect(odd).toEqual([]);
+    expect(undocumented(answers)).toEqual([]);
     expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs);
     expect(reconnects).toBeLessThanOrEqual(Math.ceil((RECONNECTS_PER_SECOND * faultMs) / 1_000));
-    expect(failed).toEqual([]);
     expect(after).toBeLessThan(2 * before + 5);
     expect(grownMb).toBeLessThan(GROWTH_MB);
-    expect(usher.complaints).toBe('');
+    expect(usher.errors).toBe('');
   },
 );
 
-/** The first quartile, in milliseconds: the machine's other work makes calls slower, never faster. */
-function speedOf(answers: readonly Answer[]): number {
+/** Returns the first quartile in milliseconds, which other work on the machine changes least. */
+function firstQuartile(answers: readonly Answer[]): number {
   const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 4)] ?? Number.NaN;
 }

@@ -8,17 +8,16 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
+import { startUsher } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { UsherProcess } from '../support/usher-process.ts';
 
-const KILLS = quickOrLong(40, 500);
-/** The longest pause between two of them. */
+const TERMINATIONS = quickOrLong(40, 500);
 const MAX_PAUSE_MS = quickOrLong(200, 300);
 const CALLERS = quickOrLong(9, 24);
 const PAUSE_MS = quickOrLong(10, 2);
 
-/** What has been answered with success, and so must be in the database. */
+/** IDs of what the service has acknowledged, and which must be in the database. */
 interface Acknowledged {
   readonly created: string[];
   readonly deleted: string[];
@@ -26,19 +25,19 @@ interface Acknowledged {
   readonly applications: string[];
 }
 
-test('pg_terminate_backend at random moments: nothing escapes, and nothing is written in part', async (context) => {
+test('pg_terminate_backend at random moments: no acknowledged write is lost, and none is partial', async (context) => {
   await using database = await cloneDatabase();
-  await using usher = await UsherProcess.start(database.url);
+  await using usher = await startUsher(database.url);
   const subjects = await createSubjects(usher);
   using calls = new MixedCalls(usher, subjects);
   const acknowledged: Acknowledged = { created: [], deleted: [], attendees: [], applications: [] };
   const writes = recordedWrites(createGrpcTransport({ baseUrl: usher.url }), subjects, acknowledged);
   const load = startLoad({ ...calls.over(...PROTOCOLS), ...writes }, { callers: CALLERS, pauseMs: PAUSE_MS });
 
-  let killed = 0;
-  while (killed < KILLS) {
+  let terminated = 0;
+  while (terminated < TERMINATIONS) {
     await sleep(Math.random() * MAX_PAUSE_MS);
-    killed += await endOneConnection(database);
+    terminated += await terminateOneConnection(database);
   }
   const answers = await load.stop();
 
@@ -50,17 +49,17 @@ test('pg_terminate_backend at random moments: nothing escapes, and nothing is wr
     where not exists (select from api_keys where api_keys.application_id = applications.id)`;
   const writesAcknowledged = Object.values(acknowledged).flat().length;
   report(context, {
-    tried: `${killed} times pg_terminate_backend, ${answers.length} calls`,
-    lost: `${odd.length} odd answers, ${missing.length} of ${writesAcknowledged} acknowledged writes, ${partial?.count} partial writes`,
+    tried: `${terminated} times pg_terminate_backend, ${answers.length} calls`,
+    lost: `${odd.length} undocumented replies, ${missing.length} of ${writesAcknowledged} acknowledged writes, ${partial?.count} partial writes`,
     figures: `${failed.length} calls unavailable`,
   });
-  expect(usher.isRunning, usher.complaints).toBe(true);
+  expect(usher.isRunning, usher.errors).toBe(true);
   expect(odd).toEqual([]);
   expect(missing).toEqual([]);
   expect(partial?.count).toBe(0);
   expect(acknowledged.applications.length).toBeGreaterThan(0);
   expect(failed.length).toBeGreaterThan(0);
-  expect(usher.complaints).toBe('');
+  expect(usher.errors).toBe('');
 });
 
 function recordedWrites(transport: Transport, { tenant, eventId }: Subjects, acknowledged: Acknowledged) {
@@ -68,7 +67,7 @@ function recordedWrites(transport: Transport, { tenant, eventId }: Subjects, ack
   const events = createClient(EventService, transport);
   const admin = createClient(AdminService, transport);
   return {
-    'create, then delete': async () => {
+    'create and delete an event': async () => {
       const id = randomUUID();
       await events.createEvent({ eventId: id }, { headers });
       acknowledged.created.push(id);
@@ -91,25 +90,22 @@ function recordedWrites(transport: Transport, { tenant, eventId }: Subjects, ack
   };
 }
 
-/** Of one of the service's connections, any, as long as there is one; resolves to how many that were. */
-async function endOneConnection({ sql }: TestDatabase): Promise<number> {
-  const ended = await sql`
+/** Resolves to 1, or to 0 if the service has no connection open. */
+async function terminateOneConnection({ sql }: TestDatabase): Promise<number> {
+  const terminated = await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name like 'usher %' order by random() limit 1`;
-  return ended.length;
+  return terminated.length;
 }
 
+/** Resolves to the acknowledged IDs that are not in the database. */
 async function findMissing({ sql }: TestDatabase, { eventId }: Subjects, acknowledged: Acknowledged) {
-  const events = await sql<{ id: string; isDeleted: boolean }[]>`
-    select id, deleted_at is not null as "isDeleted" from events`;
-  const attendees = await sql<{ id: string }[]>`select attendee_id as id from check_ins where event_id = ${eventId}`;
-  const applications = await sql<{ id: string }[]>`select id from applications`;
-  const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id));
+  const idsOf = async (rows: Promise<readonly { id: string }[]>) => new Set((await rows).map(({ id }) => id));
   const pairs: [string[], Set<string>][] = [
-    [acknowledged.created, idsOf(events)],
-    [acknowledged.deleted, idsOf(events.filter(({ isDeleted }) => isDeleted))],
-    [acknowledged.attendees, idsOf(attendees)],
-    [acknowledged.applications, idsOf(applications)],
+    [acknowledged.created, await idsOf(sql`select id from events`)],
+    [acknowledged.deleted, await idsOf(sql`select id from events where deleted_at is not null`)],
+    [acknowledged.attendees, await idsOf(sql`select attendee_id as id from check_ins where event_id = ${eventId}`)],
+    [acknowledged.applications, await idsOf(sql`select id from applications`)],
   ];
   return pairs.flatMap(([ids, found]) => ids.filter((id) => !found.has(id)));
 }
