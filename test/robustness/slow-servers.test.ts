@@ -1,4 +1,4 @@
-/** A mail server or an issuer that is slow, dead or mad delays nothing but the call that needs it. */
+/** A mail server or an issuer that is slow, unreachable or misbehaves delays only the calls that need it. */
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,35 +22,42 @@ import {
 } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-/** How long keys may take to come, which is less than Usher waits for a mail server. */
+/** How long Usher waits for the keys of an issuer; for a mail server it waits longer. */
 const KEYS_TIMEOUT_MS = 3_000;
-/** What a busy machine may add to any call, and how often it may be busier than that. */
+/** By how much a busy machine may delay a call. */
 const SLACK_MS = 2_500;
-const RETRY = { retry: 2 };
 const LOAD_MS = quickOrLong(1_200, 8_000);
+/** How many times the test of other calls is made: the machine may be busier than that. */
+const ATTEMPTS = 3;
 
 const html = '<!doctype html><h1>502 Bad Gateway</h1>'.repeat(20);
 const httpReply = (status: string, type: string, body: string) =>
   `HTTP/1.1 ${status}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
-/** What is there instead of the server: how it treats a connection, or nobody. */
-const faults: readonly [name: string, treat: ((socket: Socket) => void) | undefined, isRare?: true][] = [
-  ['nobody', undefined],
-  ['one that hangs', () => {}],
-  ['one that closes', (socket) => socket.destroy(), true],
-  ['one that fails', (socket) => socket.write(httpReply('500 Internal Server Error', 'application/json', '{}'))],
-  ['one that refuses mail', (socket) => socket.write('554 No service here\r\n'), true],
-  ['one with a page of HTML', (socket) => socket.write(httpReply('200 OK', 'text/html', html))],
-  ['one that sends a byte at a time', drip, true],
-  ['one with 100 MB', flood],
-  [
-    'one with 100 MB of an answer',
-    (socket) => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n');
-      flood(socket);
-    },
-    true,
-  ],
+type Treat = (socket: Socket) => void;
+
+/** How a server treats a connection; undefined if nothing listens. */
+const faults: readonly [name: string, treat: Treat | undefined][] = [
+  ['refuses connections', undefined],
+  ['sends nothing', () => {}],
+  ['returns an error', (socket) => socket.write(httpReply('500 Internal Server Error', 'application/json', '{}'))],
+  ['returns HTML', (socket) => socket.write(httpReply('200 OK', 'text/html', html))],
+  ['sends 100 MB', flood],
+  ...quickOrLong<[string, Treat][]>(
+    [],
+    [
+      ['closes connections', (socket) => socket.destroy()],
+      ['refuses mail', (socket) => socket.write('554 No service here\r\n')],
+      ['sends a byte every 100 ms', drip],
+      [
+        'returns a body of 100 MB',
+        (socket) => {
+          socket.write('HTTP/1.1 200 OK\r\n\r\n');
+          flood(socket);
+        },
+      ],
+    ],
+  ),
 ];
 
 function drip(socket: Socket): void {
@@ -72,71 +79,74 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-/** Runs with a server that has the fault, and with nothing on its port where nobody is to be there. */
-async function withFault(treat: ((socket: Socket) => void) | undefined, run: (port: number) => Promise<void>) {
+/** Runs with a server that has the fault. */
+async function withFault(treat: Treat | undefined, run: (port: number) => Promise<void>) {
   await using server = await RudeServer.start(treat ?? (() => {}));
-  const { port } = server;
-  if (!treat) await server[Symbol.asyncDispose]();
-  await run(port);
+  // Nothing listens on port 2, and fetch allows it.
+  await run(treat ? server.port : 2);
 }
 
-/** Calls that need neither mail nor keys of others. */
-const othersAt = (service: TestService) => ({
-  exchange: async () => {
+/** Returns calls that need no other server. */
+const otherCalls = (service: TestService) => ({
+  exchangeToken: async () => {
     const { auth } = clientsOf(service, tenant);
     await auth.exchangeToken({ authToken: await logIn(service, tenant, user) });
     return 'ok';
   },
-  page: async () => {
+  loginPage: async () => {
     const { path } = await beginLogin(service, tenant);
     return (await new LoginBrowser(service).open(path)).status === 200 ? 'ok' : 'no page';
   },
-  ready: async () => ((await fetch(`${service.url}/readyz`)).ok ? 'ok' : 'not ready'),
+  readiness: async () => ((await fetch(`${service.url}/readyz`)).ok ? 'ok' : 'not ready'),
 });
 
-/** Makes the call that needs the other server, again and again, among calls that do not. */
+/** Makes the call that needs the faulty server among other calls, and returns its outcomes. */
 async function callAmongOthers(
   context: TestContext,
   service: TestService,
-  { name, call, patienceMs }: { name: string; call: () => Promise<string>; patienceMs: number },
+  { name, call, limitMs }: { name: string; call: () => Promise<string>; limitMs: number },
 ): Promise<Set<string>> {
-  const load = startLoad(othersAt(service), { callers: 2, pauseMs: 5 });
-  const own = startLoad({ own: call }, { callers: 3, pauseMs: 50 });
-  await sleep(LOAD_MS);
-  const [others, answers] = await Promise.all([load.stop(), own.stop()]);
-  const delayed = others.filter(({ outcome, tookMs }) => outcome !== 'ok' || tookMs > SLACK_MS);
-  report(context, {
-    tried: `${name}: ${answers.length} calls that need it, ${others.length} that do not`,
-    lost: `${delayed.length} others`,
-    figures: `longest ${Math.round(longestOf(answers))} ms, others ${Math.round(longestOf(others))} ms`,
-  });
-  expect(others.length).toBeGreaterThan(2);
-  expect(delayed).toEqual([]);
-  expect(longestOf(answers)).toBeLessThan(patienceMs);
-  return new Set(answers.map(({ outcome }) => outcome));
+  for (let attempt = 1; ; attempt++) {
+    const load = startLoad(otherCalls(service), { callers: 2, pauseMs: 5 });
+    const own = startLoad({ own: call }, { callers: 3, pauseMs: 50 });
+    await sleep(LOAD_MS);
+    const [others, answers] = await Promise.all([load.stop(), own.stop()]);
+    expect(others.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
+    const isInTime = longestOf(others) < SLACK_MS && longestOf(answers) < limitMs;
+    if (!isInTime && attempt < ATTEMPTS) continue;
+
+    report(context, {
+      tried: `${name}: ${answers.length} calls that need it, ${others.length} that do not`,
+      figures: `longest ${Math.round(longestOf(answers))} ms, others ${Math.round(longestOf(others))} ms`,
+    });
+    expect(others.length).toBeGreaterThan(2);
+    expect(longestOf(others)).toBeLessThan(SLACK_MS);
+    expect(longestOf(answers)).toBeLessThan(limitMs);
+    return new Set(answers.map(({ outcome }) => outcome));
+  }
 }
 
-describe.each(faults.filter(([, , isRare]) => quickOrLong(!isRare, true)))('%s in the place of', (name, treat) => {
-  it.concurrent('a mail server delays not even the page that says a code is on its way', RETRY, async (context) => {
+describe.each(faults)('a server that %s', (name, treat) => {
+  it.concurrent('as the mail server delays no call, not even the page that says a code was sent', async (context) => {
     await withFault(treat, async (port) => {
       const smtp = { url: `smtp://127.0.0.1:${port}`, from: 'login@usher.test' };
       await using service = await startTestService({ database, like: config, config: { ...LOGIN_CONFIG, smtp } });
-      const askForCode = async () => {
+      const requestCode = async () => {
         const { email } = await createTestUser(service);
         const browser = new LoginBrowser(service);
         const page = await browser.open((await beginLogin(service, tenant)).path);
         return (await browser.submit(page, '/login/email', { email })).heading;
       };
       const headings = await callAmongOthers(context, service, {
-        name: `mail server: ${name}`,
-        call: askForCode,
-        patienceMs: 3 * SLACK_MS,
+        name: `a mail server that ${name}`,
+        call: requestCode,
+        limitMs: 3 * SLACK_MS,
       });
       expect(headings).toEqual(new Set(['Check your e-mail']));
     });
   });
 
-  it.concurrent('an issuer’s key set makes its tokens wait for 3 s at most, and no others', RETRY, async (context) => {
+  it.concurrent('as the issuer delays only calls with its tokens, for 3 s at most', async (context) => {
     await withFault(treat, async (port) => {
       const authIssuer = { issuer: ISSUER, jwksUrl: `http://127.0.0.1:${port}/keys` };
       await using service = await startTestService({ database, like: config, config: { authIssuer } });
@@ -145,17 +155,16 @@ describe.each(faults.filter(([, , isRare]) => quickOrLong(!isRare, true)))('%s i
         const iat = Math.floor(Date.now() / 1000);
         const claims = { iss: ISSUER, aud: tenant.clientId, sub: user.id, jti: randomUUID(), iat, exp: iat + 900 };
         const authToken = signToken({ alg: key.alg, typ: 'login+jwt', kid: key.kid }, claims, key);
-        return clientsOf(service, tenant)
-          .auth.exchangeToken({ authToken })
-          .then(
-            () => 'ok',
-            ({ rawMessage }) => rawMessage,
-          );
+        const exchanged = clientsOf(service, tenant).auth.exchangeToken({ authToken });
+        return exchanged.then(
+          () => 'ok',
+          ({ rawMessage }) => rawMessage,
+        );
       };
       const messages = await callAmongOthers(context, service, {
-        name: `key set: ${name}`,
+        name: `an issuer that ${name}`,
         call: exchange,
-        patienceMs: KEYS_TIMEOUT_MS + SLACK_MS,
+        limitMs: KEYS_TIMEOUT_MS + SLACK_MS,
       });
       expect(messages).toEqual(new Set(['Service unavailable']));
     });
