@@ -2,7 +2,7 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../src/database/database.ts';
-import { sweep } from '../../src/jobs/expiry.ts';
+import { removeExpired } from '../../src/jobs/expiry.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { beginLogin } from '../support/login-browser.ts';
@@ -108,16 +108,16 @@ describe.each(skews)('with a clock %i ms off that of Postgres', (skew) => {
     const login = await begin(fixture);
     const authToken = await createToken(fixture);
     const { session } = await exchangeToken(fixture, authToken);
-    const removeExpired = async () => {
+    const runExpiry = async () => {
       const connection = new Database(database.url, { lanes: 1, statementTimeoutMs: 5_000 });
-      await sweep(connection, clock.read()).finally(() => connection.close());
+      await removeExpired(connection, clock.read()).finally(() => connection.close());
     };
     clock.advance(SESSION_LIFETIME - 1);
-    await removeExpired();
+    await runExpiry();
     expect((await exchangeToken(fixture, authToken)).session).toEqual(session);
     expect(await complete(fixture, login)).toBe('ok');
     clock.advance(2);
-    await removeExpired();
+    await runExpiry();
     expect(await database.sql`select 1 from sessions`).toEqual([]);
   });
 });

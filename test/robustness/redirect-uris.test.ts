@@ -5,8 +5,51 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal } from '../support/answers.ts';
 import { CALLERS, type Caller } from '../support/callers.ts';
 import { type HttpRequest, request } from '../support/http.ts';
-import { LOOPBACK, PUBLIC, SIMILAR_TO_LOOPBACK, SIMILAR_TO_PUBLIC } from '../support/redirect-uris.ts';
 import { createTenant, PUBLIC_URL, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+const PUBLIC = ['https://app.test/callback', 'https://app.test/other?a=1&b=2', 'com.example.app:/callback'];
+const LOOPBACK = ['http://127.0.0.1:5000/callback?a=1', 'http://[::1]/callback', 'http://localhost:3000/callback'];
+
+/** Not registered, though a matcher that normalizes, decodes or compares prefixes takes them for `PUBLIC` ones. */
+const SIMILAR_TO_PUBLIC = [
+  ...['https://app.test/callbac', 'https://app.test/', 'https://app.test/callback/more', 'https://app.test/callbacks'],
+  ...['https://app.test/callback/', 'https://app.test//callback', 'https://app.test/./callback', '//app.test/callback'],
+  ...['https:/app.test/callback', 'https://app.test/x/../callback', 'https://app.test/x/%2e%2e/callback', '*'],
+  ...['https://app.test/callback;a=1', 'https://app.test/%63allback', 'https://app.test/%2563allback'],
+  ...['https://%61pp.test/callback', 'HTTPS://app.test/callback', 'https://APP.test/callback', 'https://app.test/%'],
+  ...['https://app.test/Callback', 'http://app.test/callback', 'https://app.test:443/callback'],
+  ...['https://app.test:/callback', 'https://app.test./callback', 'https://app.test/callback?'],
+  ...['https://app.test/callback#', 'https://app.test/callback?authToken=x', 'https://app.test/other'],
+  ...['https://app.test/other?b=2&a=1', 'https://app.test/other?a=1&b=2&', 'https://app.test.evil.test/callback'],
+  ...['https://www.app.test/callback', 'https://evilapp.test/callback', 'https://user@app.test/callback'],
+  ...['https://@app.test/callback', 'https://app.test@evil.test/callback', 'https://app.test\\@evil.test/callback'],
+  ...['https://app.test%40evil.test/callback', 'https://app.test\\callback', 'xhttps://app.test/callback'],
+  ...['https://evil.test/?next=https://app.test/callback', '["https://app.test/callback"]', 'java\tscript:alert(1)'],
+  ...['https://app.test/callback,https://app.test/callback', `https://app.test/callback${'a'.repeat(2_023)}`],
+  ...['https://аpp.test/callback', 'https://xn--pp-6kc.test/callback', 'https://ａpp.test/callback'],
+  ...['https://app。test/callback', 'https://app.test\u2044callback', 'https://app\u00ad.test/callback'],
+  ...['https://app.test/callback\u200b', 'https://app.test/callback\u0301', '\ufeffhttps://app.test/callback'],
+  ...['https://app.test/callback%00', 'https://app.test/callback%0d%0a', ' https://app.test/callback'],
+  ...['https://app.test/callback\r\nSet-Cookie: a=b', 'https://app.test/callback ', 'https://app.test/call\tback'],
+  ...['javascript://app.test/callback', 'urn:ietf:wg:oauth:2.0:oob', 'data:text/html,https://app.test/callback'],
+  ...['blob:https://app.test/callback', 'com.example.app2:/callback', 'com.example.app://callback'],
+  ...['COM.EXAMPLE.APP:/callback', 'https://usher.test/login'],
+  // Registered by another application.
+  ...['https://other.test/callback', 'https://app.test/other-callback'],
+];
+
+/** Not registered, though similar to `LOOPBACK` ones, which allow any port on an IP address. */
+const SIMILAR_TO_LOOPBACK = [
+  ...[':65536', ':100000', ':', ':-1', ':+80', ':80:80', ':８０'].map((port) => `http://127.0.0.1${port}/callback?a=1`),
+  ...['http://127.0.0.1:5000@evil.test/callback?a=1', 'http://127.0.0.1:5000\\@evil.test/callback?a=1'],
+  ...['http://[::1]@evil.test/callback', 'http://user@127.0.0.1:5000/callback?a=1', 'http://[::1].evil.test/callback'],
+  ...['http://127.0.0.1.evil.test:5000/callback?a=1', 'http://127.0.0.2:5000/callback?a=1'],
+  ...['http://127.1/callback?a=1', 'http://[0:0:0:0:0:0:0:1]/callback', 'http://[::ffff:127.0.0.1]/callback?a=1'],
+  ...['http://[::1]/callback?a=1', 'http://localhost:3001/callback', 'http://localhost/callback'],
+  ...['http://localhost:5000/callback?a=1', 'https://127.0.0.1:5000/callback?a=1', 'HTTP://127.0.0.1/callback?a=1'],
+  ...['http://127.0.0.1:5000/callback', 'http://127.0.0.1/callback/?a=1', 'http://127.0.0.1/callback?a=2'],
+  ...['http://[::1]:5000/callback#part', 'http://127.0.0.1:5000\n/callback?a=1', 'http://127.0.0.1:5000/elsewhere'],
+];
 
 let service: TestService;
 /** Has registered the public URIs. */
@@ -90,8 +133,8 @@ describe('authUrl has one intent and nothing from', () => {
   const hosts = ['evil.test', 'evil.test:443', '127.0.0.1', '[::1]:8080', 'usher.test'];
   const headers = [
     ...['server', 'proto', 'port', 'prefix', 'uri', 'for', 'host'].map((name) => `x-forwarded-${name}`),
-    ...['x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host', 'x-http-host-override'],
-    ...['forwarded', 'origin', 'referer', 'via'],
+    ...['x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host', 'x-http-host-override', 'forwarded', 'origin'],
+    ...['referer', 'via'],
   ];
 
   const call = async ({ headers, ...options }: Omit<HttpRequest, 'path'>, query = '') => {
