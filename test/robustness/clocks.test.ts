@@ -161,22 +161,6 @@ describe('two replicas whose clocks are 16 minutes apart', () => {
     expect(await exchange(slow, ofFast)).toBe(EXPIRED_TOKEN);
   });
 
-  it('accept login intents of each other 16 minutes shorter, or longer, to the millisecond', async () => {
-    await using apart = await startApart();
-    const { slow, fast } = apart;
-    const [early, late] = [await begin(slow), await begin(slow)];
-    apart.advance(INTENT_LIFETIME - SKEW - 1);
-    expect(await complete(fast, early)).toBe('ok');
-    apart.advance(1);
-    expect(await complete(fast, late)).toBe(EXPIRED_INTENT);
-    expect(await complete(slow, late)).toBe('ok');
-    const [first, second] = [await begin(fast), await begin(fast)];
-    apart.advance(INTENT_LIFETIME + SKEW - 1);
-    expect(await complete(slow, first)).toBe('ok');
-    apart.advance(1);
-    expect(await complete(slow, second)).toBe(EXPIRED_INTENT);
-  });
-
   it('have one session at a time: that of the fast one replaces that of the slow one for both', async () => {
     await using apart = await startApart();
     const { slow, fast } = apart;

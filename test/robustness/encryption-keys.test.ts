@@ -56,20 +56,6 @@ describe('the start', () => {
     await using _ = await startWith(database, [OTHER]);
   });
 
-  test('checks the keys of a database without the index of keys, too', async () => {
-    await using database = await createKeyedDatabase(OLD, 100);
-    await database.sql`drop index webhooks_encryption_key_idx`;
-    // Undoes the later migrations as well, so that they can run again.
-    await database.sql`
-      alter table login_codes add constraint login_codes_user_id_users_id_fk foreign key (user_id) references users`;
-    await database.sql`create index login_codes_user_id_idx on login_codes (user_id)`;
-    await database.sql`delete from drizzle.__drizzle_migrations where id > 2`;
-    await expect(startWith(database, [OTHER])).rejects.toThrow(REFUSAL);
-    await using service = await startWith(database, [OLD]);
-    for (const webhook of database.webhooks.slice(0, 5))
-      expect(await read(service, database, webhook)).toBe(webhook.signingKey);
-  });
-
   test('reads a few index pages for the check, however many webhooks there are', async (context) => {
     await using database = await createKeyedDatabase(OLD, 100);
     const count = quickOrLong(20_000, 2_000_000);

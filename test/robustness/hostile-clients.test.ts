@@ -11,8 +11,8 @@ import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
 import { type Answer, startLoad } from '../support/load.ts';
+import { createSubjects } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
-import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** The longest that the service may keep a connection that is of no use. */
@@ -43,11 +43,8 @@ let pool: HttpPool;
 beforeAll(async () => {
   database = await cloneDatabase();
   service = await startUsher(database.url);
-  const tenant = await createTenant(service);
-  const { id: ownerId } = await createTestUser(service);
-  const { webhooks } = clientsOf(service, tenant);
-  const { webhook } = await webhooks.createWebhook({ url: 'https://example.com/hooks', ownerId });
-  victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhook?.webhookId}` };
+  const { tenant, webhookId } = await createSubjects(service);
+  victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
   pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
   // So that the memory of a process under ordinary load does not count as growth.
   const load = startLoad({ getWebhook: () => pool.call('GET', victim.path).then(String) }, { callers: 16 });

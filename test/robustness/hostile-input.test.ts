@@ -1,7 +1,4 @@
 /** Thousands of generated requests: every reply is documented, and the service stays up. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
@@ -9,8 +6,7 @@ import { type HostileRequest, hostileRequests } from '../support/hostile-request
 import { createHttp1Sender, createHttp2Sender, type HostileSender } from '../support/hostile-sender.ts';
 import { request } from '../support/http.ts';
 import { learn } from '../support/known.ts';
-import { startMain } from '../support/process.ts';
-import { ADMIN_KEY, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const REQUESTS = quickOrLong(10_000, 200_000);
@@ -20,20 +16,17 @@ const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 1e9);
 const CHUNK = 500;
 const MAX_FAULTS = 10;
 
-interface Target extends AsyncDisposable {
-  readonly url: string;
-  /** Ends it and resolves to the errors it has logged. */
-  end(): Promise<string[]>;
-}
-
 it(`answers ${REQUESTS} hostile requests as documented, and each connection then serves or is closed`, async (context) => {
-  await using target = await quickOrLong(startInProcess, startOwnProcess)();
+  // An uncaught exception fails the test as well, since the service runs in its process.
+  const errors: string[] = [];
+  const logger = createLogger('error', { write: (line) => void errors.push(line) });
+  await using service = await startTestService({ logger, deliver: async () => {} });
   const startedAt = performance.now();
-  const { faults, replies, closed } = await attack(target.url);
+  const { faults, replies, closed } = await attack(service.url);
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
 
-  expect((await request(target.url, { path: '/readyz' })).status).toBe(200);
-  const lost = [...faults, ...(await target.end())];
+  expect((await request(service.url, { path: '/readyz' })).status).toBe(200);
+  const lost = [...faults, ...errors];
   report(context, {
     tried: `${REQUESTS} hostile requests with the seed ${SEED}`,
     lost: `${lost.length} wrong replies`,
@@ -41,37 +34,6 @@ it(`answers ${REQUESTS} hostile requests as documented, and each connection then
   });
   expect(lost, `with HOSTILE_SEED=${SEED}`).toEqual([]);
 }, 1_800_000);
-
-/** Runs the service in this process, where an uncaught exception fails the test as well. */
-async function startInProcess(): Promise<Target> {
-  const errors: string[] = [];
-  const logger = createLogger('error', { write: (line) => void errors.push(line) });
-  const service = await startTestService({ logger, deliver: async () => {} });
-  return {
-    url: service.url,
-    end: async () => errors,
-    [Symbol.asyncDispose]: () => service.close(),
-  };
-}
-
-async function startOwnProcess(): Promise<Target> {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-hostile-'));
-  const main = await startMain({
-    env: { PORT: '0', DATA_DIR: join(directory, 'data'), ADMIN_KEY, LOG_LEVEL: 'error' },
-  });
-  return {
-    url: main.url.replace('localhost', '127.0.0.1'),
-    async end() {
-      const exitCode = await main.end('SIGTERM');
-      const errors = main.errors === '' ? [] : main.errors.split('\n');
-      return exitCode === 0 ? errors : [...errors, `exit code ${exitCode}`];
-    },
-    async [Symbol.asyncDispose]() {
-      await main[Symbol.asyncDispose]();
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
-}
 
 /** Sends the requests over several connections at once, one after the other on each. */
 async function attack(url: string) {

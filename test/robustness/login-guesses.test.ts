@@ -1,15 +1,13 @@
 /** The limits on guessing codes hold for many browsers at two replicas at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MINUTE } from '../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mailbox.ts';
-import { createTestUser, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ATTEMPTS_PER_CODE = 5;
-const CODES_PER_HOUR = 5;
 const CHALLENGES_PER_LOGIN = 20;
 
 let fixture: LoginFixture;
@@ -53,34 +51,6 @@ it('checks five of many concurrent guesses, and then refuses the right code, too
     expect((await browser.submit(codePage, '/login/code', { code })).location).toBeUndefined();
     expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
   }
-});
-
-it('sends an address five codes an hour at most, whatever the number of browsers and logins', async (context) => {
-  const { hours, browsers } = quickOrLong({ hours: 2, browsers: 12 }, { hours: 12, browsers: 36 });
-  const { email } = await createTestUser(fixture.service);
-  const codes: number[] = [];
-  for (let sixth = 0; sixth < hours * 6; sixth++) {
-    const before = fixture.mailbox.letters.length;
-    const arrivals = await Promise.all(
-      Array.from({ length: Math.ceil(browsers / 6) }, (_, index) => fixture.arrive({ at: replicaFor(index) })),
-    );
-    await Promise.all(
-      arrivals.map(async ({ browser, page, login }) => {
-        const codePage = await browser.submit(page, '/login/email', { email });
-        if (codePage.alert !== '') return;
-        await guess(browser, codePage, fixture.mailbox.codeFor(email), 8);
-        expect(await attemptsOf(login.loginIntentId)).toEqual([ATTEMPTS_PER_CODE]);
-      }),
-    );
-    codes.push(fixture.mailbox.letters.length - before);
-    fixture.clock.advance(10 * MINUTE);
-  }
-  const perHour = codes.slice(5).map((_, at) => codes.slice(at, at + 6).reduce((sum, count) => sum + count));
-  report(context, {
-    tried: `${hours} hours of requests for codes by ${browsers} browsers an hour at two replicas`,
-    figures: `${Math.max(...perHour)} codes in any hour`,
-  });
-  expect(Math.max(...perHour)).toBe(CODES_PER_HOUR);
 });
 
 it('gives a login twenty wallet challenges at most, then returns 429 to the script of the page', async () => {

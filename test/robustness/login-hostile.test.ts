@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
 import { type HttpRequest, request } from '../support/http.ts';
-import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress, textOf } from '../support/login-browser.ts';
+import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress } from '../support/login-browser.ts';
 import { Mailbox } from '../support/mailbox.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
@@ -74,41 +74,31 @@ const withType =
 /** The status of the reply, and whether a code is sent to the victim. */
 const attacks: [name: string, attack: Attack, status: number, codes: 0 | 1][] = [
   ['no fields', withBody(() => ''), 403, 0],
-  ['separators only', withBody(() => '&&=&==&&'), 403, 0],
   ['random bytes', withBody(() => Buffer.from(Array.from({ length: 4_096 }, () => Math.random() * 256))), 403, 0],
   ['thousands of fields', withBody((v) => `${'a&'.repeat(3_900)}${formBy(v)}`), 303, 1],
   ['one byte too many', withBody((v) => formBy(v).padEnd(8_193, '&')), 413, 0],
-  ['megabytes', withBody((v) => `${formBy(v)}&x=${'x'.repeat(3_000_000)}`), 413, 0],
   ['compressed fields', withBody((v) => gzipSync(formBy(v))), 403, 0],
   ["the attacker's token before the victim's", withBody((v, a) => `token=${a.token}&${formBy(v)}`), 403, 0],
   ["the attacker's token after the victim's", withBody((v, a) => `${formBy(v)}&token=${a.token}`), 303, 1],
   ['two addresses', withBody((v, a) => `${formBy(v)}&${encode({ email: a.email })}`), 303, 1],
-  ['two intents', withBody((v, a) => `${formBy(v)}&intent=${a.intent}`), 303, 1],
   ['a list of addresses', withBody((v) => `${formBy(v, { email: '' })}&email[]=${v.email}`), 303, 0],
   ['NUL in the address', withChanges((v) => ({ email: `\0${v.email}` })), 303, 0],
-  ['NUL in the token', withChanges((v) => ({ token: `${v.token}\0` })), 403, 0],
   ['NUL in the intent', withChanges((v) => ({ intent: `${v.intent}\0` })), 404, 0],
   ['a lone surrogate in the address', withBody((v) => `${formBy(v, { email: '' })}%ED%A0%80@x`), 303, 0],
   ['a lone surrogate in the token', withBody((v) => `token=%ED%A0%80&${formBy(v)}`), 403, 0],
-  ['a lone surrogate in the intent', withBody((v) => `intent=%ED%A0%80&${formBy(v)}`), 404, 0],
   ['broken escapes', withBody((v) => `%=%zz&%e2%82=1&${formBy(v)}`), 303, 1],
   ['SQL in the intent', withChanges((v) => ({ intent: `${v.intent}' or '1'='1` })), 404, 0],
-  ['a path in the intent', withChanges(() => ({ intent: '../../readyz' })), 404, 0],
   ['an intent of 7 KB', withChanges(() => ({ intent: 'é'.repeat(1_100) })), 404, 0],
-  ['an address of 7 KB', withChanges(() => ({ email: 'é'.repeat(1_100) })), 303, 0],
   ['a header in the address', withChanges((v) => ({ email: `${v.email}\r\nBcc: evil@evil.test` })), 303, 0],
   ['an SMTP command in the address', withChanges((v) => ({ email: `${v.email}>\r\nRCPT TO:<evil@evil.test` })), 303, 0],
   ['a second address after a comma', withChanges((v) => ({ email: `${v.email},evil@evil.test` })), 303, 0],
-  ['a name before the address', withChanges((v) => ({ email: `Evil <${v.email}>` })), 303, 0],
 
   ['no content type', withType(undefined), 415, 0],
   ['plain text, which a form of another site can send', withType('text/plain'), 415, 0],
-  ['a multipart form', withType('multipart/form-data; boundary=x'), 415, 0],
   ['two content types', withType(`text/plain, ${FORM}`), 415, 0],
   ['JSON', (v) => ({ type: 'application/json', body: JSON.stringify(v) }), 415, 0],
   ['the fields in the query', (v) => ({ path: `/login/email?${formBy(v)}`, body: '' }), 403, 0],
   ['a GET with the fields', (v) => ({ method: 'GET', path: `/login/email?${formBy(v)}`, body: undefined }), 404, 0],
-  ['a PUT', () => ({ method: 'PUT' }), 404, 0],
 
   ['no cookie, from another site', () => ({ cookie: '', headers: { origin: 'https://evil.test' } }), 403, 0],
   [
@@ -122,7 +112,6 @@ const attacks: [name: string, attack: Attack, status: number, codes: 0 | 1][] = 
   ["the attacker's cookie after the victim's", withCookie((v, a) => `${v.cookie}; ${a.cookie}`), 303, 1],
   ['a cookie without the __Host- prefix', withCookie((v) => v.cookie.slice('__Host-'.length)), 403, 0],
   ['a cookie in quotation marks', withCookie((v) => v.cookie.replace(/=(.*)/, '="$1"')), 403, 0],
-  ['an invented cookie', withCookie(() => `__Host-usher=${'A'.repeat(43)}`), 403, 0],
   ['a cookie of 6 KB', withCookie(() => `__Host-usher=${'A'.repeat(6_000)}`), 403, 0],
   ['a cookie of separators', withCookie((v) => ';;=;__Host-usher;=__Host-usher;,'.concat(v.cookie)), 403, 0],
   ['hundreds of other cookies', withCookie((v) => `${'a=1; usher=2; '.repeat(400)}${v.cookie}`), 303, 1],
@@ -211,17 +200,14 @@ describe('a hostile text has no effect', () => {
     }
   });
 
-  it.each([encodeURIComponent(HOSTILE), '%zz%', '%00', '%22'.repeat(1_500)])(
+  it.each([encodeURIComponent(HOSTILE), '%zz%', '%00'])(
     'in the cookie that remembers the address: %s',
     async (value) => {
       const victim = await arrive();
       victim.browser.cookie = `${victim.cookie}; usher-email=${value}`;
-      for (const path of [victim.path, `/login/code?intent=${victim.intent}`]) {
-        const page = await victim.browser.open(path);
-        expect(page.status).toBe(200);
-        expect(page.body).not.toContain('<script>alert');
-        expect(textOf(page.heading)).not.toBe('');
-      }
+      const page = await victim.browser.open(victim.path);
+      expect(page.status).toBe(200);
+      expect(page.body).not.toContain('<script>alert');
     },
   );
 });

@@ -17,16 +17,9 @@ import {
   UNUSUAL,
   WEBHOOK,
 } from '../support/malformed-requests.ts';
+import { createSubjects } from '../support/mixed-calls.ts';
 import { RawConnection, type RawReply } from '../support/raw-connection.ts';
-import {
-  clientsOf,
-  createTenant,
-  createTestUser,
-  REDIRECT_URI,
-  startTestService,
-  type Tenant,
-  type TestService,
-} from '../support/service.ts';
+import { REDIRECT_URI, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 let service: TestService;
 let tenant: Tenant;
@@ -35,11 +28,7 @@ let webhookId: string;
 beforeAll(async () => {
   // The request timeout is how long the service waits for a body.
   service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
-  tenant = await createTenant(service);
-  const { id: ownerId } = await createTestUser(service);
-  const { webhooks } = clientsOf(service, tenant);
-  const { webhook } = await webhooks.createWebhook({ url: 'https://example.com/hooks', ownerId });
-  webhookId = webhook?.webhookId ?? '';
+  ({ tenant, webhookId } = await createSubjects(service));
 });
 
 afterAll(() => service.close());
@@ -103,16 +92,6 @@ describe('over HTTP/1.1', () => {
     await expectNewConnectionHealthy();
   });
 
-  test('returns 413 to a client that sends the whole oversize body before it reads', async () => {
-    using connection = await RawConnection.open(service.port);
-    connection.socket.pause();
-    await new Promise((resolve) => connection.socket.write(fill(post('a'.repeat(500_000))), resolve));
-    connection.socket.resume();
-
-    expectFailure(await connection.reply(), 413, { message: 'Payload too large' });
-    await connection.ended();
-  });
-
   test('returns 401 for a bad key without reading the oversize body', async () => {
     using connection = await RawConnection.open(service.port);
     connection.send(`POST ${LOGIN} HTTP/1.1\r\n${HOST}X-API-Key: wrong\r\nContent-Length: 10000000\r\n\r\n`);
@@ -127,15 +106,6 @@ describe('over HTTP/1.1', () => {
 
     expect(await connection.reply({ to: 'HEAD' })).toMatchObject({ status: 405, headers: { allow: 'GET' }, body: '' });
     await expectHealthy(connection);
-  });
-
-  test('returns 400 for garbage on a connection that has served a request', async () => {
-    using connection = await RawConnection.open(service.port);
-    await expectHealthy(connection);
-    connection.send('garbage\r\n\r\n');
-
-    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
-    await connection.ended();
   });
 
   test('does not answer a request that follows a malformed one in the same segment', async () => {

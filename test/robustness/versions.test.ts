@@ -67,16 +67,6 @@ async function startTogether(count: number, database: TestDatabase, like = testC
   };
 }
 
-it('replicas that start together on an empty database all serve', async (context) => {
-  const { replicas, rounds } = quickOrLong({ replicas: 2, rounds: 1 }, { replicas: 4, rounds: 10 });
-  report(context, { tried: `${rounds} times ${replicas} replicas at once on an empty database` });
-  for (let round = 0; round < rounds; round++) {
-    await using database = await createEmptyDatabase();
-    await using started = await startTogether(replicas, database);
-    await Promise.all(started.services.map(runSmokeTest));
-  }
-});
-
 describe('beside a newer version', () => {
   /** Adds columns and tables, as so many newer versions would. */
   async function migrateBeyond({ url, sql }: TestDatabase, versions: number): Promise<void> {
