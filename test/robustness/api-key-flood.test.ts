@@ -1,5 +1,4 @@
 /** A flood of invalid API keys costs few queries and bounded memory, and other keys keep working. */
-import { randomBytes } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -35,21 +34,8 @@ afterAll(async () => {
   await service.close();
 });
 
-test('malformed keys cost no query and no memory', async (context) => {
-  const { apiKey } = await createTenant(service);
-  const makers = [
-    () => mistype(apiKey),
-    () => apiKey.slice(0, randomBytes(1).readUInt8() % 53),
-    () => `usk_${randomBytes(40).toString('base64url')}`.slice(0, 53),
-  ];
-  const { queries, grownBytes } = await flood((at) => makers[at % makers.length]?.() ?? '');
-  report(context, { tried: `${KEYS} malformed API keys`, figures: `${queries} queries, ${toMiB(grownBytes)}` });
-  expect(queries).toBe(0);
-  expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
-});
-
 test('well-formed unknown keys share few queries and use bounded memory', async (context) => {
-  const { queries, tookMs, grownBytes } = await flood(() => generateApiKey());
+  const { queries, tookMs, grownBytes } = await flood();
   const figures = `${queries} queries in ${Math.round(tookMs)} ms, ${toMiB(grownBytes)}`;
   report(context, { tried: `${KEYS} unknown, well-formed API keys`, figures });
   expect(queries).toBeLessThan(tookMs / BATCH_MS + 2);
@@ -91,24 +77,19 @@ test('during a flood new keys work at once, known keys keep working, and a revok
   expect(lateMs).toBeLessThan(REVOCATION_MS);
 });
 
-/** Authenticates with many keys, and throws if one is accepted. */
-async function flood(make: (at: number) => string) {
+/** Authenticates with many unknown keys, and throws if one is accepted. */
+async function flood() {
   const { run, count } = countStatements(database, { patienceMs: 30_000 });
   const apiKeys = new ApiKeys(run);
   const before = usedBytes();
   const startedAt = performance.now();
   for (let at = 0; at < KEYS; at += CONCURRENCY) {
     const deadline = performance.now() + 30_000;
-    const keys = Array.from({ length: CONCURRENCY }, (_, index) => make(at + index));
+    const keys = Array.from({ length: CONCURRENCY }, generateApiKey);
     const refusals = await Promise.all(keys.map((key) => refusalOf(apiKeys.authenticate(key, { deadline }))));
     if (refusals.some(({ message }) => message !== 'Invalid API key')) throw new Error('A key was accepted');
   }
   return { queries: count(), tookMs: performance.now() - startedAt, grownBytes: usedBytes() - before };
-}
-
-function mistype(apiKey: string): string {
-  const at = 4 + (randomBytes(1).readUInt8() % 49);
-  return `${apiKey.slice(0, at)}${apiKey[at] === 'x' ? 'y' : 'x'}${apiKey.slice(at + 1)}`;
 }
 
 /** Returns the size of the heap after a garbage collection. */

@@ -1,8 +1,6 @@
 /** Lifetimes follow the clock of the Usher process, not that of Postgres. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { removeExpired } from '../../src/jobs/expiry.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { beginLogin } from '../support/login-browser.ts';
@@ -99,26 +97,6 @@ describe.each(skews)('with a clock %i ms off that of Postgres', (skew) => {
     const next = await sessionOf(fixture);
     expect(next?.id).not.toBe(session?.id);
     expect(next?.createdAt?.seconds).toBe(BigInt(clock.read().getTime() / SECOND));
-  });
-
-  it('the expiry job removes what has expired by that clock, and nothing else', async () => {
-    clock.advance(SESSION_LIFETIME);
-    advanceToWholeSecond();
-    const { database } = fixture.service;
-    const login = await begin(fixture);
-    const authToken = await createToken(fixture);
-    const { session } = await exchangeToken(fixture, authToken);
-    const runExpiry = async () => {
-      const connection = new Database(database.url, { lanes: 1, statementTimeoutMs: 5_000 });
-      await removeExpired(connection, clock.read()).finally(() => connection.close());
-    };
-    clock.advance(SESSION_LIFETIME - 1);
-    await runExpiry();
-    expect((await exchangeToken(fixture, authToken)).session).toEqual(session);
-    expect(await complete(fixture, login)).toBe('ok');
-    clock.advance(2);
-    await runExpiry();
-    expect(await database.sql`select 1 from sessions`).toEqual([]);
   });
 });
 

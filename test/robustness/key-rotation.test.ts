@@ -8,7 +8,6 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { type Load, startLoad } from '../support/load.ts';
 import { LogLeakProbe } from '../support/log-leak-probe.ts';
 import {
-  adminClient,
   clientsOf,
   createTenant,
   createTestUser,
@@ -137,11 +136,6 @@ class Replicas implements AsyncDisposable {
       const authToken = await logIn(this.#next(), tenant, user);
       const { user: found } = await clientsOf(this.#next(), tenant).auth.exchangeToken({ authToken });
       return found?.email === user.email ? 'ok' : 'another user';
-    },
-    createUser: async () => {
-      const email = `${randomBytes(6).toString('hex')}@a.test`;
-      await adminClient(this.#next()).createUser({ email, walletAddress: '0x' });
-      return 'ok';
     },
   };
 

@@ -205,38 +205,39 @@ describe.each(PROTOCOLS)('over $name', (protocol) => {
     await expectHealthy(client, protocol);
   });
 
-  test.each(isFull ? ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'] : ['GET'])('returns 405 for %s', async (method) => {
-    using client = openWireClient(service.url, protocol);
-    const reply = await client.send({ path: PROCEDURE, method, headers: headersOf(protocol) });
+  const notAllowed = { code: 'unimplemented', message: 'Method not allowed' };
+  const unsupported = { code: 'invalid_argument', message: 'Unsupported media type' };
+  const invalidHost = { status: false, message: 'Invalid host' };
+  const types = [`${protocol.contentType}+xml`, 'text/plain', 'application/connect+json', ';', ''];
+  const refused: [status: number, what: string, value: string, body: Record<string, unknown>][] = [
+    ...['GET', 'PUT', 'DELETE', 'OPTIONS'].map((method): (typeof refused)[number] => [
+      405,
+      'method',
+      method,
+      notAllowed,
+    ]),
+    ...types.map((type): (typeof refused)[number] => [415, 'content-type', type, unsupported]),
+    ...['[', 'x:99999', '1.2.3.256'].map((host): (typeof refused)[number] => [400, 'host', host, invalidHost]),
+  ];
 
-    expectHttpError(reply, 405, { code: 'unimplemented', message: 'Method not allowed' });
-    expect(reply.headers.allow).toBe('POST');
-    await expectHealthy(client, protocol);
-  });
+  test.each(refused.filter(([, , value]) => isFull || ['GET', types[0], '['].includes(value)))(
+    'returns %s for the %s %j',
+    async (status, what, value, body) => {
+      using client = openWireClient(service.url, protocol);
+      const reply = await client.send({
+        path: PROCEDURE,
+        headers: { ...headersOf(protocol), ...(what !== 'method' && { [what]: value }) },
+        ...(what === 'method' ? { method: value } : { body: validBody(protocol) }),
+      });
 
-  const types = [`${protocol.contentType}+xml`, 'text/plain', 'application/connect+json', ';', undefined];
-
-  test.each(isFull ? types : types.slice(0, 1))('returns 415 for the content type %j', async (contentType) => {
-    using client = openWireClient(service.url, protocol);
-    const { 'content-type': _, ...headers } = headersOf(protocol);
-    const reply = await client.send({
-      path: PROCEDURE,
-      headers: { ...headers, ...(contentType && { 'content-type': contentType }) },
-      body: validBody(protocol),
-    });
-
-    expectHttpError(reply, 415, { code: 'invalid_argument', message: 'Unsupported media type' });
-    await expectHealthy(client, protocol);
-  });
-
-  test.each(isFull ? ['[', 'x:99999', '1.2.3.256'] : ['['])('returns 400 for the host %j', async (host) => {
-    using client = openWireClient(service.url, protocol);
-    const headers = { ...headersOf(protocol), host };
-    const reply = await client.send({ path: PROCEDURE, headers, body: validBody(protocol) });
-
-    expectHttpError(reply, 400, { status: false, message: 'Invalid host' });
-    await expectHealthy(client, protocol);
-  });
+      expect(reply.status).toBe(status);
+      expect(reply.headers['content-type']).toBe('application/json');
+      expect(reply.headers.allow).toBe(status === 405 ? 'POST' : undefined);
+      expect(JSON.parse(reply.bytes.toString())).toEqual(body);
+      expectRequestId(reply);
+      await expectHealthy(client, protocol);
+    },
+  );
 });
 
 describe.each(PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
@@ -369,13 +370,6 @@ function expectWebhook(protocol: WireProtocol, reply: WireReply): void {
     ? fromJsonString(GetWebhookResponseSchema, payload.toString())
     : fromBinary(GetWebhookResponseSchema, payload);
   expect(webhook?.webhookId).toBe(webhookId);
-}
-
-function expectHttpError(reply: WireReply, status: number, body: Record<string, unknown>): void {
-  expect(reply.status).toBe(status);
-  expect(reply.headers['content-type']).toBe('application/json');
-  expect(JSON.parse(reply.bytes.toString())).toEqual(body);
-  expectRequestId(reply);
 }
 
 function expectRequestId(reply: WireReply): void {
