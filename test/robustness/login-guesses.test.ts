@@ -70,9 +70,7 @@ it('gives a login twenty wallet challenges at most, then returns 429 to the scri
   expect(replies.filter(({ status }) => status === 200)).toHaveLength(CHALLENGES_PER_LOGIN);
   const refused = replies.filter(({ status }) => status === 429);
   expect(refused).toHaveLength(40 - CHALLENGES_PER_LOGIN);
-  expect(JSON.parse(refused[0]?.body ?? '')).toEqual({
-    error: 'Your wallet has been asked too often. Go back to the application and sign in again.',
-  });
+  expect(JSON.parse(refused[0]?.body ?? '')).toEqual({ error: expect.stringContaining('sign in again') });
   const { sql } = fixture.service.database;
   expect(await sql`select 1 from wallet_challenges where login_intent_id = ${login.loginIntentId}`).toHaveLength(
     CHALLENGES_PER_LOGIN,

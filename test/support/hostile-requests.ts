@@ -69,25 +69,14 @@ export function hostileRequests(known: Known): fc.Arbitrary<HostileRequest> {
 }
 
 function credentials({ apiKey, adminKey }: Known): fc.Arbitrary<Header[]> {
+  const header =
+    (name: string) =>
+    (value: string): Header => [name, value];
+  const [api, admin] = [header('x-api-key'), header('x-admin-key')];
   const keys = ['', `${apiKey}x`, apiKey.toLowerCase(), `usk_${'A'.repeat(49)}`, 'usk_\xff\xfe', '__proto__'];
-  const odd: Header[][] = [
-    [],
-    ...[...keys, 'a'.repeat(9_000)].map((key): Header[] => [['x-api-key', key]]),
-    [
-      ['x-api-key', apiKey],
-      ['x-api-key', apiKey],
-    ],
-    [
-      ['x-api-key', adminKey],
-      ['x-admin-key', apiKey],
-    ],
-    [['x-admin-key', `${adminKey}\xff`]],
-  ];
-  const both: Header[] = [
-    ['x-api-key', apiKey],
-    ['x-admin-key', adminKey],
-  ];
-  return often(fc.constant(both), pick(...odd), 3);
+  const odd: Header[][] = [...keys, 'a'.repeat(9_000)].map((key) => [api(key)]);
+  odd.push([], [api(apiKey), api(apiKey)], [api(adminKey), admin(apiKey)], [admin(`${adminKey}\xff`)]);
+  return often(fc.constant([api(apiKey), admin(adminKey)]), pick(...odd), 3);
 }
 
 function restRequests(known: Known): fc.Arbitrary<HostileRequest> {
@@ -173,27 +162,15 @@ function withTimeout({ methodKind }: DescMethod, odd: readonly Header[]): readon
   return [...others, ['grpc-timeout', '20m'], ['connect-timeout-ms', '20']];
 }
 
-function valuesOf({ clientId, webhookId, eventId, userId, victim, authToken, intents }: Known): JsonObject {
+/** Returns a valid value for every field of every request, by name. */
+function valuesOf({ victim, intents, ...known }: Known): JsonObject {
+  const { clientId, webhookId, eventId, userId, authToken } = known;
   return {
-    clientId,
-    redirectUri: 'https://app.test/callback',
-    state: 'state',
-    authToken,
-    webhookId,
-    url: 'https://example.com/hooks',
-    ownerId: userId,
-    eventId,
-    attendeeId: 'ada',
-    name: 'Ada',
-    redirectUris: ['https://app.test/callback'],
-    email: 'new@example.com',
-    walletAddress: `0x${'0'.repeat(40)}`,
-    applicationId: victim.id,
-    apiKeyId: victim.apiKeyId,
-    userId,
-    loginIntentId: intents[0] ?? '',
-    service: 'usher.v1.AuthService',
-    listServices: '*',
+    ...{ clientId, webhookId, eventId, userId, authToken, ownerId: userId, loginIntentId: intents[0] ?? '' },
+    ...{ applicationId: victim.id, apiKeyId: victim.apiKeyId, name: 'Ada', email: 'new@example.com' },
+    ...{ redirectUri: 'https://app.test/callback', redirectUris: ['https://app.test/callback'], state: 'state' },
+    ...{ url: 'https://example.com/hooks', attendeeId: 'ada', walletAddress: `0x${'0'.repeat(40)}` },
+    ...{ service: 'usher.v1.AuthService', listServices: '*' },
   };
 }
 
