@@ -51,15 +51,6 @@ test('no call fails while both kinds of keys are rotated on two replicas', { tim
   await replicas.readAllWebhooks();
 });
 
-test('a replica without a key that a signing key needs does not start', async () => {
-  await using replicas = await Replicas.start();
-  const old = replicas.keys;
-  await replicas.calls.createWebhook();
-  await expect(replicas.startOne(createKeys())).rejects.toThrow(
-    `The encryption keys do not fit the database: webhooks need the key with ID ${idOf(old)}`,
-  );
-});
-
 /** Two replicas on one database; calls alternate between them. */
 class Replicas implements AsyncDisposable {
   readonly clock = new TestClock();
