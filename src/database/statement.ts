@@ -1,0 +1,23 @@
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+
+/** What Drizzle builds statements with. */
+export type Db = PostgresJsDatabase;
+
+/** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
+export type Statement<Rows> = (db: Db) => { execute(parameters: PlaceholderValues): Promise<Rows> };
+
+/** Values for a statement's placeholders, by name. */
+export type PlaceholderValues = Record<string, unknown>;
+
+/** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
+export type Deadline = number;
+
+/** One execution of a statement. */
+export interface StatementCall<Rows> {
+  readonly statement: Statement<Rows>;
+  readonly parameters: PlaceholderValues;
+  readonly deadline: Deadline;
+}
+
+/** Runs a statement and resolves to its rows. */
+export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
