@@ -66,7 +66,7 @@ export class UsherProcess implements AsyncDisposable {
     this.#directory = directory;
     this.#keepsLog = keepsLog;
     this.#isEmbedded = env.DATABASE_URL === undefined;
-    this.#child = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
+    this.#child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
       cwd: directory,
       // As below npm, it ends with its parent.
       env: { PATH, npm_lifecycle_event: 'start', ...env },
