@@ -15,8 +15,8 @@ import { createSubjects } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-/** The longest that the service may keep a connection that is of no use. */
-const LIMIT_MS = quickOrLong(12_000, 10_000);
+/** The longest that the service may keep a connection that is of no use, with what a busy machine may add. */
+const LIMIT_MS = quickOrLong(25_000, 10_000);
 const MAX_GROWTH_BYTES = 30 * 1024 * 1024;
 const SOCKETS = quickOrLong(30, 500);
 const TLS_SOCKETS = quickOrLong(30, 50);
@@ -81,7 +81,7 @@ test.for(crowds)(
   },
 );
 
-test('disconnects clients of every kind over TLS', async (context) => {
+test('disconnects clients of every kind over TLS', FOR_ALL_ATTEMPTS, async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   await using secure = await startUsher(database.url, await writeCertificate(directory));
