@@ -1,100 +1,96 @@
-/** Requests that come all at once begin in turns, so that nothing else waits for all of them. */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type ConnectionQuota, RequestScheduler } from '../../src/http/request-scheduler.ts';
 
-const MOST = 256;
+const MAX_PER_TICK = 256;
 
-test('a request begins at once', () => {
-  const turns = new RequestScheduler();
-  let isBegun = false;
-  turns.take(() => {
-    isBegun = true;
-  }, someConnection());
-  expect(isBegun).toBe(true);
+test('starts a request at once', () => {
+  const scheduler = new RequestScheduler();
+  let started = 0;
+  scheduler.take(() => started++, newConnection());
+  expect(started).toBe(1);
 });
 
-test('of one connection sixteen begin at once, and the others once all has been read, in every turn', async () => {
-  const turns = new RequestScheduler();
-  const one = someConnection();
+test('starts 16 requests of one connection at once and the rest in the next tick', async () => {
+  const scheduler = new RequestScheduler();
+  const connection = newConnection();
   for (let round = 0; round < 3; round++) {
-    let begun = 0;
-    for (let at = 0; at < 100; at++) turns.take(() => begun++, one);
-    expect(begun).toBe(16);
-    await turn();
-    expect(begun).toBe(100);
+    let started = 0;
+    for (let at = 0; at < 100; at++) scheduler.take(() => started++, connection);
+    expect(started).toBe(16);
+    await nextTick();
+    expect(started).toBe(100);
   }
 });
 
-test('who comes after one that waits waits as well', async () => {
-  const turns = new RequestScheduler();
-  const one = someConnection();
-  const begun: string[] = [];
-  for (let at = 0; at < 17; at++) turns.take(() => begun.push('one'), one);
-  turns.take(() => begun.push('another'), someConnection());
-  expect(begun).toEqual(Array(16).fill('one'));
-  await turn();
-  expect(begun.slice(16)).toEqual(['one', 'another']);
+test('starts no request before one that waits', async () => {
+  const scheduler = new RequestScheduler();
+  const connection = newConnection();
+  const started: string[] = [];
+  for (let at = 0; at < 17; at++) scheduler.take(() => started.push('first'), connection);
+  scheduler.take(() => started.push('second'), newConnection());
+  expect(started).toEqual(Array(16).fill('first'));
+  await nextTick();
+  expect(started.slice(16)).toEqual(['first', 'second']);
 });
 
-test('of more than begin in one turn of the event loop the others begin in the next ones, in their order', async () => {
-  const turns = new RequestScheduler();
-  const begun: number[] = [];
-  const all = Array.from({ length: 3 * MOST }, (_, at) => at);
-  for (const at of all) turns.take(() => begun.push(at), someConnection());
-  expect(begun).toEqual(all.slice(0, MOST));
+test('starts 256 requests per tick, in the order in which they came', async () => {
+  const scheduler = new RequestScheduler();
+  const started: number[] = [];
+  const all = Array.from({ length: 3 * MAX_PER_TICK }, (_, at) => at);
+  for (const at of all) scheduler.take(() => started.push(at), newConnection());
+  expect(started).toEqual(all.slice(0, MAX_PER_TICK));
 
-  await turn();
-  expect(begun).toEqual(all.slice(0, 2 * MOST));
-  // Who comes now comes after those that wait.
-  turns.take(() => begun.push(3 * MOST), someConnection());
-  await turn();
-  expect(begun).toEqual(all);
-  await turn();
-  expect(begun).toEqual([...all, 3 * MOST]);
+  await nextTick();
+  expect(started).toEqual(all.slice(0, 2 * MAX_PER_TICK));
+  scheduler.take(() => started.push(3 * MAX_PER_TICK), newConnection());
+  await nextTick();
+  expect(started).toEqual(all);
+  await nextTick();
+  expect(started).toEqual([...all, 3 * MAX_PER_TICK]);
 });
 
-test('a turn has as much room as the one before', async () => {
-  const turns = new RequestScheduler();
-  let begun = 0;
+test('starts 256 requests in each of several ticks in a row', async () => {
+  const scheduler = new RequestScheduler();
+  let started = 0;
   for (let round = 1; round <= 3; round++) {
-    for (let at = 0; at < MOST; at++) turns.take(() => begun++, someConnection());
-    expect(begun).toBe(round * MOST);
-    await turn();
+    for (let at = 0; at < MAX_PER_TICK; at++) scheduler.take(() => started++, newConnection());
+    expect(started).toBe(round * MAX_PER_TICK);
+    await nextTick();
   }
 });
 
-test('where a connection comes, requests begin in the next turn', async () => {
-  const turns = new RequestScheduler();
-  let begun = 0;
-  turns.yieldToAccept();
-  turns.take(() => begun++, someConnection());
-  expect(begun).toBe(0);
-  // The one that brought the connection, and the one after.
-  await turn();
-  await turn();
-  expect(begun).toBe(1);
-  turns.take(() => begun++, someConnection());
-  expect(begun).toBe(2);
+test('delays requests by one tick when a connection is accepted', async () => {
+  const scheduler = new RequestScheduler();
+  let started = 0;
+  scheduler.yieldToAccept();
+  scheduler.take(() => started++, newConnection());
+  expect(started).toBe(0);
+  // The tick of the connection, and the one after it.
+  await nextTick();
+  await nextTick();
+  expect(started).toBe(1);
+  scheduler.take(() => started++, newConnection());
+  expect(started).toBe(2);
 });
 
-test('while connections come in every turn, requests begin in one of 64', async () => {
-  const turns = new RequestScheduler();
-  let begun = 0;
-  for (let at = 0; at < 2 * MOST; at++) {
-    turns.yieldToAccept();
-    turns.take(() => begun++, someConnection());
+test('starts requests in every 64th tick while each tick accepts a connection', async () => {
+  const scheduler = new RequestScheduler();
+  let started = 0;
+  for (let at = 0; at < 2 * MAX_PER_TICK; at++) {
+    scheduler.yieldToAccept();
+    scheduler.take(() => started++, newConnection());
   }
-  const begunAt: number[] = [];
-  for (let at = 1; at <= 3 * 64; at++) {
-    turns.yieldToAccept();
-    await turn();
-    if (begun > begunAt.length * MOST) begunAt.push(at);
+  const ticks: number[] = [];
+  for (let tick = 1; tick <= 3 * 64; tick++) {
+    scheduler.yieldToAccept();
+    await nextTick();
+    if (started > ticks.length * MAX_PER_TICK) ticks.push(tick);
   }
-  expect(begun).toBe(2 * MOST);
-  expect(begunAt).toEqual([64, 128]);
+  expect(started).toBe(2 * MAX_PER_TICK);
+  expect(ticks).toEqual([64, 128]);
 });
 
-function someConnection(): ConnectionQuota {
+function newConnection(): ConnectionQuota {
   return { turn: 0, begunInTurn: 0 };
 }
