@@ -1,7 +1,7 @@
 /** What gets into a letter: nobody's headers but ours, and nobody's address but the user's. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
-import { type Letter, MailServer } from '../support/mail-server.ts';
+import { MailServer, type ReceivedEmail } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
 import { report } from '../support/soak.ts';
 
@@ -38,22 +38,22 @@ async function askFor(email: string, name: string): Promise<void> {
 }
 
 /** The letter that comes, or nothing; what was asked for after it has come by then. */
-async function letterFor(email: string, name = 'Shop'): Promise<Letter | undefined> {
+async function letterFor(email: string, name = 'Shop'): Promise<ReceivedEmail | undefined> {
   const marker = await createTestUser(service);
-  const before = mail.letters.length;
+  const before = mail.emails.length;
   await askFor(email, name);
   await askFor(marker.email, 'Marker');
-  await expect.poll(() => mail.letters.some(({ to }) => to.includes(marker.email))).toBe(true);
+  await expect.poll(() => mail.emails.some(({ to }) => to.includes(marker.email))).toBe(true);
   await expect
-    .poll(() => mail.letters.length, { timeout: 500 })
+    .poll(() => mail.emails.length, { timeout: 500 })
     .toBe(before + 2)
     .catch(() => {});
-  const letters = mail.letters.slice(before).filter(({ to }) => !to.includes(marker.email));
+  const letters = mail.emails.slice(before).filter(({ to }) => !to.includes(marker.email));
   expect(letters.length).toBeLessThanOrEqual(1);
   return letters[0];
 }
 
-const headersOf = ({ raw }: Letter) =>
+const headersOf = ({ raw }: ReceivedEmail) =>
   [...(raw.split('\r\n\r\n')[0] ?? '').matchAll(/^([\w-]+):/gm)].map(([, name = '']) => name.toLowerCase()).sort();
 
 describe('a letter to sign in to an application by the name of', () => {
@@ -118,7 +118,7 @@ describe('an address with', () => {
 });
 
 it('and that is all that was sent', (context) => {
-  const strangers = mail.letters.filter(({ to }) => to.some((address) => /@evil\.test$/.test(address)));
-  report(context, { tried: `${mail.letters.length} letters with hostile names and addresses`, lost: 'nothing' });
+  const strangers = mail.emails.filter(({ to }) => to.some((address) => /@evil\.test$/.test(address)));
+  report(context, { tried: `${mail.emails.length} letters with hostile names and addresses`, lost: 'nothing' });
   expect(strangers).toEqual([]);
 });

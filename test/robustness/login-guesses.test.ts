@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MINUTE } from '../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { wrongCode } from '../support/mailbox.ts';
+import { wrongCode } from '../support/mail-server.ts';
 import { createTestUser, type TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
@@ -66,7 +66,7 @@ it('an address is guessed at 25 times an hour at most, from any number of browse
   const { email } = await createTestUser(fixture.service);
   const granted: number[] = [];
   for (let sixth = 0; sixth < hours * 6; sixth++) {
-    const before = fixture.mailbox.letters.length;
+    const before = fixture.mailbox.codes.length;
     const arrivals = await Promise.all(
       Array.from({ length: Math.ceil(askers / 6) }, (_, index) => fixture.arrive({ at: either(index) })),
     );
@@ -78,7 +78,7 @@ it('an address is guessed at 25 times an hour at most, from any number of browse
         expect(await countTries(login.loginIntentId)).toEqual([TRIES_PER_CODE]);
       }),
     );
-    granted.push(fixture.mailbox.letters.length - before);
+    granted.push(fixture.mailbox.codes.length - before);
     fixture.clock.advance(10 * MINUTE);
   }
   const perHour = granted.slice(5).map((_, at) => granted.slice(at, at + 6).reduce((sum, count) => sum + count));

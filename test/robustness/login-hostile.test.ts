@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
 import { type HttpRequest, request } from '../support/http.ts';
 import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress, textOf } from '../support/login-browser.ts';
-import { Mailbox } from '../support/mailbox.ts';
+import { Mailbox } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
@@ -145,7 +145,7 @@ async function attackWith(attack: Attack, httpVersion: '1.1' | '2'): Promise<{ s
       ...headers,
     },
   });
-  const strangers = mailbox.letters.filter(({ email }) => email === attacker.email || email.includes('evil'));
+  const strangers = mailbox.codes.filter(({ email }) => email === attacker.email || email.includes('evil'));
   expect(strangers).toEqual([]);
   return { status, victim };
 }
@@ -156,7 +156,7 @@ describe('a form for a code with', () => {
       const answered = await attackWith(attack, (at + round) % 2 === 0 ? '1.1' : '2');
       expect(answered.status).toBe(status);
       const { victim } = answered;
-      expect(mailbox.letters.filter(({ email }) => email === victim.email)).toHaveLength(codes);
+      expect(mailbox.codes.filter(({ email }) => email === victim.email)).toHaveLength(codes);
       // Whatever it was, the victim can still sign in.
       const page = await victim.browser.open(victim.path);
       const codePage = await victim.browser.submit(page, '/login/email', { email: victim.email });
@@ -176,7 +176,7 @@ it('a form sent again and again sends five codes, and the last of them signs in'
   for (let replay = 0; replay < 8; replay++) {
     await victim.browser.post('/login/email', { intent: victim.intent, token: victim.token, email: victim.email });
   }
-  expect(mailbox.letters.filter(({ email }) => email === victim.email)).toHaveLength(5);
+  expect(mailbox.codes.filter(({ email }) => email === victim.email)).toHaveLength(5);
   const codePage = await victim.browser.open(`/login/code?intent=${victim.intent}`);
   const code = mailbox.codeFor(victim.email);
   expect((await victim.browser.submit(codePage, '/login/code', { code })).status).toBe(303);

@@ -8,7 +8,7 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { generateIssuerKey, ISSUER, signToken } from '../support/issuer.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
-import { flood, RudeServer } from '../support/mail-server.ts';
+import { flood, SocketServer } from '../support/mail-server.ts';
 import {
   clientsOf,
   createTenant,
@@ -74,7 +74,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 /** Runs with a server that has the fault, and with nothing on its port where nobody is to be there. */
 async function withFault(treat: ((socket: Socket) => void) | undefined, run: (port: number) => Promise<void>) {
-  await using server = await RudeServer.start(treat ?? (() => {}));
+  await using server = await SocketServer.start(treat ?? (() => {}));
   const { port } = server;
   if (!treat) await server[Symbol.asyncDispose]();
   await run(port);

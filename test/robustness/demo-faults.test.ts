@@ -1,0 +1,52 @@
+/** The demo at its next start, and when something is missing. */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createDemoAdapter } from '../../src/demo/callback.ts';
+import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { openListener } from '../../src/http/listener.ts';
+import { DemoTerminal } from '../support/demo-terminal.ts';
+import { LoginBrowser } from '../support/login-browser.ts';
+
+const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'usher-demo-'));
+  await using terminal = await DemoTerminal.start(directory);
+  expect(await terminal.close()).toBe(0);
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+it.each<[string, (file: string) => Promise<void>]>([
+  ['works', async () => {}],
+  ['is created again if its file was truncated', (file) => truncate(file, 20)],
+  ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
+])('at the next start, the demo %s', async (_, spoil) => {
+  await spoil(join(directory, 'data', 'demo.json'));
+  await using terminal = await DemoTerminal.start(directory);
+  expect((await terminal.signIn()).heading).toBe('You are signed in');
+  expect(await terminal.close()).toBe(0);
+});
+
+it('the demo application says so if it cannot reach Usher', async () => {
+  const trustedProxies = parseTrustedProxies([]);
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined, trustedProxies });
+  const adapter = createDemoAdapter({ apiKey: 'key', state: 'x' }, 'http://127.0.0.1:1');
+  listener.serve(
+    async (context) => void (await adapter(context)),
+    () => false,
+    () => {},
+  );
+  try {
+    const browser = new LoginBrowser({ url: `http://127.0.0.1:${listener.port}` });
+    const page = await browser.open('/demo/callback?state=x&authToken=token');
+    expect(page).toMatchObject({ status: 200, heading: 'The exchange failed' });
+    expect(page.body).toContain('cannot reach Usher');
+  } finally {
+    await listener.close(1_000);
+  }
+});

@@ -1,0 +1,160 @@
+/** Concurrent requests for codes, and mail servers that fail. */
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { createLogger } from '../../src/log.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { Mailbox, MailServer, SocketServer, wrongCode } from '../support/mail-server.ts';
+import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+const TOO_MANY = 'Too many codes have been asked for. Please try again in an hour.';
+const WRONG = 'That is not the code we sent. Please check it and try again.';
+const NO_LONGER_VALID = 'This code is not valid any more. Please send a new one.';
+
+let fixture: LoginFixture;
+
+beforeAll(async () => {
+  fixture = await LoginFixture.open();
+});
+afterAll(() => fixture.close());
+
+/** Asks for a code from a new browser and returns it on the page for the code. */
+async function ask(service: TestService, tenant: Tenant, email: string, address = randomAddress()): Promise<LoginPage> {
+  const browser = new LoginBrowser(service, { address });
+  const page = await browser.open((await beginLogin(service, tenant)).path);
+  return browser.submit(page, '/login/email', { email });
+}
+
+const countAlerts = (replies: readonly LoginPage[], expected: string) =>
+  replies.filter(({ alert }) => alert === expected).length;
+
+describe('of concurrent requests', () => {
+  it('five of thirty for an address at two replicas send a code', async () => {
+    const { service, tenant, mailbox } = fixture;
+    await using replica = await fixture.startReplica();
+    const { email } = await createTestUser(service);
+    const at = (index: number) => (index % 2 ? service : replica);
+    const replies = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(at(index), tenant, email)));
+    expect([countAlerts(replies, ''), countAlerts(replies, TOO_MANY)]).toEqual([5, 25]);
+    expect(mailbox.sentTo(email)).toHaveLength(5);
+  });
+
+  it('twenty of thirty from an IP address send a code', async () => {
+    const { service, tenant, mailbox } = fixture;
+    const address = randomAddress();
+    const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
+    const before = mailbox.codes.length;
+    const replies = await Promise.all(users.map(({ email }) => ask(service, tenant, email, address)));
+    expect([countAlerts(replies, ''), countAlerts(replies, TOO_MANY)]).toEqual([20, 10]);
+    expect(mailbox.codes).toHaveLength(before + 20);
+  });
+
+  it('with a wrong code, five count as tries and then the right code is refused', async () => {
+    const asked = await fixture.askForCode();
+    const codes = Array.from({ length: 100 }, (_, miss) => wrongCode(asked.code, miss + 1));
+    const replies = await Promise.all(codes.map((code) => asked.enter(code)));
+    expect([countAlerts(replies, WRONG), countAlerts(replies, NO_LONGER_VALID)]).toEqual([4, 96]);
+    await fixture.expectRefused(asked, await asked.enter(asked.code), NO_LONGER_VALID);
+  });
+});
+
+it('letters that only lower() of Postgres folds do not raise the limit of an address', async () => {
+  await using database = await createFoldingDatabase();
+  const mailbox = new Mailbox();
+  await using folding = await startTestService({ database, deliver: mailbox.deliver, config: LOGIN_CONFIG });
+  const tenant = await createTenant(folding);
+  const { email } = await createTestUser(folding, { email: 'iii@example.com' });
+  const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
+  for (const spelling of spellings) await ask(folding, tenant, `${spelling}@example.com`);
+  expect(mailbox.sentTo(email).length).toBeLessThanOrEqual(5);
+});
+
+/** Creates a database whose lower() folds letters beyond ASCII, unlike that of the embedded one. */
+async function createFoldingDatabase(): Promise<TestDatabase> {
+  const name = `folding_${randomBytes(8).toString('hex')}`;
+  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  await server.unsafe(`create database ${name} template template0 locale_provider builtin builtin_locale 'C.UTF-8'`);
+  const url = new URL(inject('postgresUrl'));
+  url.pathname = name;
+  await migrateDatabase(url.href);
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} });
+  return {
+    url: url.href,
+    sql,
+    async [Symbol.asyncDispose]() {
+      await sql.end();
+      await server.unsafe(`drop database ${name} with (force)`);
+      await server.end();
+    },
+  };
+}
+
+describe('a mail server', () => {
+  const authenticate: NonNullable<Parameters<typeof MailServer.start>[0]>['onAuth'] = (_credentials, _session, done) =>
+    done(null, { user: 'usher' });
+
+  /** Starts a replica that sends e-mails to the port and keeps its log. */
+  async function startMailing(port: number): Promise<{ service: TestService; log: () => string }> {
+    let log = '';
+    const write = (line: string) => {
+      log += line;
+    };
+    const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${port}`, from: 'Usher <login@usher.test>' };
+    const { database, config: like } = fixture.service;
+    const logger = createLogger('trace', { write });
+    return { service: await startTestService({ database, like, config: { smtp }, logger }), log: () => log };
+  }
+
+  it('that hangs delays no reply, and at the end the service gives up on it', async () => {
+    await using server = await SocketServer.start(() => {});
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    for (const address of [email, 'nobody@example.com', email]) {
+      // The server never answers: a reply that waited for it would not come.
+      expect((await ask(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
+    }
+    await expect.poll(() => server.connections).toBe(2);
+    await service.close();
+    expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
+  });
+
+  it('that is slow gets the e-mail even if the service is closed', async () => {
+    const onRcptTo = (_address: unknown, _session: unknown, done: () => void) => void setTimeout(done, 500);
+    await using server = await MailServer.start({ onAuth: authenticate, onRcptTo });
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    await ask(service, fixture.tenant, email);
+    await service.close();
+    expect(server.emails.map(({ to }) => to)).toEqual([[email]]);
+    expect(log()).not.toContain('login code not sent');
+  });
+
+  it('that refuses connections delays no reply, and the log has neither address nor password', async () => {
+    const server = await SocketServer.start(() => {});
+    const { port } = server;
+    await server[Symbol.asyncDispose]();
+    const { service, log } = await startMailing(port);
+    const { email } = await createTestUser(service);
+    expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
+    await expect.poll(log).toContain('login code not sent');
+    await service.close();
+    expect(log()).toMatch(/"code":"E[A-Z]+"/);
+    for (const secret of [email, 'let me in', 'let%20me%20in']) expect(log()).not.toContain(secret);
+  });
+
+  it('that refuses the address does not get it into the log', async () => {
+    await using server = await MailServer.start({
+      onAuth: authenticate,
+      onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
+    });
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    await ask(service, fixture.tenant, email);
+    await expect.poll(log).toContain('login code not sent');
+    await service.close();
+    expect(log()).not.toContain(email);
+  });
+});
