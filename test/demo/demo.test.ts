@@ -2,59 +2,88 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DemoTerminal } from '../support/demo-terminal.ts';
-import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
-import { startTestService } from '../support/service.ts';
+import { bootstrap } from '../../src/bootstrap.ts';
+import { createLogger } from '../../src/log.ts';
+import { type Service, startServer } from '../../src/server.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { LOGIN_CONFIG, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
+import { Mailbox } from '../support/mail-server.ts';
+import { startTestService, testConfig } from '../support/service.ts';
 
-describe('npm start without settings', () => {
-  let directory: string;
-  let terminal: DemoTerminal;
+describe('the demo application', () => {
+  const mailbox = new Mailbox();
+  const disposables = new AsyncDisposableStack();
+  let service: Service;
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'usher-demo-'));
-    terminal = await DemoTerminal.start(directory);
+    const dataDir = await mkdtemp(join(tmpdir(), 'usher-demo-'));
+    disposables.defer(() => rm(dataDir, { recursive: true, force: true }));
+    const database = disposables.use(await cloneDatabase());
+    const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
+    // As on an embedded Postgres, which takes seconds to create.
+    const foundation = { ...disposables.use(await bootstrap(config)), isEmbedded: true };
+    service = await startServer(config, { foundation, deliver: mailbox.deliver, logger: createLogger('silent') });
+    disposables.defer(() => service.close());
   });
-  afterAll(async () => {
-    await terminal?.[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true, force: true });
-  });
+  afterAll(() => disposables.disposeAsync());
 
   const resultOf = ({ body }: LoginPage) => JSON.parse(textOf(/<pre>(.*?)<\/pre>/s.exec(body)?.[1]));
 
+  /** Opens the login page that the start prints. */
+  async function openLogin() {
+    const { origin, pathname, search } = new URL(service.demo?.authUrl ?? '');
+    const browser = new LoginBrowser({ url: origin });
+    const page = await browser.open(pathname + search);
+    expect(page.heading).toBe('Sign in to Demo');
+    return { browser, page };
+  }
+
+  /** Follows the redirect to the demo application. */
+  async function follow(browser: LoginBrowser, { status, location = '' }: LoginPage): Promise<LoginPage> {
+    expect(status).toBe(303);
+    const { origin, pathname, search } = new URL(location);
+    expect(origin + pathname).toBe(service.demo?.redirectUri);
+    return browser.open(pathname + search);
+  }
+
   it.each(['', 'x', '<script>alert(1)</script>', 'x'.repeat(36), 'é'.repeat(36)])(
-    'the demo application shows an answer with the wrong state %j and does not exchange it',
+    'shows an answer with the wrong state %j and does not exchange it',
     async (state) => {
       const answer = new URLSearchParams({ authToken: 'x', state });
-      const page = await new LoginBrowser({ url: terminal.url }).open(`/demo/callback?${answer}`);
+      const page = await new LoginBrowser(service).open(`/demo/callback?${answer}`);
       expect(page).toMatchObject({ status: 200, heading: 'This answer was not meant for us' });
       expect(page.body).not.toMatch(/alert\(1\)<\/script>|session/);
     },
   );
 
-  it('the demo application shows that a person has cancelled', async () => {
-    const { browser, page } = await terminal.openLogin();
-    expect(page.heading).toBe('Sign in to Demo');
-    const back = await terminal.follow(browser, await browser.submit(page, '/login/cancel'));
+  it('shows that a person has cancelled', async () => {
+    const { browser, page } = await openLogin();
+    const back = await follow(browser, await browser.submit(page, '/login/cancel'));
     expect(back).toMatchObject({ status: 200, heading: 'You did not sign in' });
     expect(resultOf(back)).toEqual({ error: 'access_denied' });
   });
 
-  it('the demo application shows profile and session of a person who signs in with the printed code', async () => {
-    const page = await terminal.signIn();
-    expect(page).toMatchObject({ status: 200, heading: 'You are signed in' });
-    expect(resultOf(page)).toEqual({
+  it('shows profile and session of a person who signs in with the code', async () => {
+    const { email = '' } = service.demo ?? {};
+    const { browser, page } = await openLogin();
+    const codePage = await browser.submit(page, '/login/email', { email });
+    await expect.poll(() => mailbox.sentTo(email)).toHaveLength(1);
+    const code = mailbox.codeFor(email);
+    const back = await follow(browser, await browser.submit(codePage, '/login/code', { code }));
+    expect(back).toMatchObject({ status: 200, heading: 'You are signed in' });
+    expect(resultOf(back)).toEqual({
       status: true,
       message: 'Token exchanged successfully',
       data: {
-        user: expect.objectContaining({ email: terminal.email, name: 'Ada Lovelace' }),
+        user: expect.objectContaining({ email, name: 'Ada Lovelace' }),
         session: {
           id: expect.stringMatching(/^[0-9a-f-]{36}$/),
           createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         },
       },
     });
-    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
-    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
+    expect(back.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    expect(back.headers['content-security-policy']).toContain("frame-ancestors 'none'");
   });
 });
 

@@ -9,7 +9,7 @@ import { openHttp2Session } from '../support/http2-session.ts';
 import type { EventLock } from '../support/lock.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { frame } from '../support/rpc-wire.ts';
-import { ShutdownFixture } from '../support/shutdown-fixture.ts';
+import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 
 const GRPC = { ':method': 'POST', 'content-type': 'application/grpc' };
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]());
 
 beforeEach(async () => {
-  fixture = await ShutdownFixture.open(database);
+  fixture = await openShutdownFixture(database);
   lock = await fixture.lockEvent();
 });
 

@@ -4,13 +4,6 @@ import { type ConnectionQuota, RequestScheduler } from '../../src/http/request-s
 
 const MAX_PER_TICK = 256;
 
-test('starts a request at once', () => {
-  const scheduler = new RequestScheduler();
-  let started = 0;
-  scheduler.take(() => started++, newConnection());
-  expect(started).toBe(1);
-});
-
 test('starts 16 requests of one connection at once and the rest in the next tick', async () => {
   const scheduler = new RequestScheduler();
   const connection = newConnection();
@@ -48,16 +41,6 @@ test('starts 256 requests per tick, in the order in which they came', async () =
   expect(started).toEqual(all);
   await nextTick();
   expect(started).toEqual([...all, 3 * MAX_PER_TICK]);
-});
-
-test('starts 256 requests in each of several ticks in a row', async () => {
-  const scheduler = new RequestScheduler();
-  let started = 0;
-  for (let round = 1; round <= 3; round++) {
-    for (let at = 0; at < MAX_PER_TICK; at++) scheduler.take(() => started++, newConnection());
-    expect(started).toBe(round * MAX_PER_TICK);
-    await nextTick();
-  }
 });
 
 test('delays requests by one tick when a connection is accepted', async () => {

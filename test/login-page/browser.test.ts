@@ -173,14 +173,11 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     expect(problems).toEqual([]);
   });
 
-  it('a person cancels, and the application shows that', async () => {
-    const { page } = await openLogin();
+  it('without JavaScript, a person cancels, goes back and signs in, and a reload sends no form again', async () => {
+    const { page } = await openLogin({ javaScriptEnabled: false });
     await button(page, 'Cancel').click();
     expect(await readCallback(page)).toEqual({ title: 'Not signed in', details: 'access_denied' });
-  });
-
-  it('a person signs in without JavaScript, and a reload sends no form again', async () => {
-    const { page } = await openLogin({ javaScriptEnabled: false });
+    await page.goBack();
     expect(await button(page, 'Continue with a wallet').isVisible()).toBe(false);
     const notice = page.locator('noscript p');
     expect(await notice.textContent()).toBe('To sign in with a wallet, allow JavaScript for this page.');
@@ -217,24 +214,6 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     await page.keyboard.type(fixture.mailbox.codeFor(user.email));
     await page.keyboard.press('Enter');
     await expectSignedIn(page, user);
-  });
-
-  it('while a code is sent, the page says so and disables its buttons', async () => {
-    const { page } = await openLogin();
-    const { promise: isShown, resolve: note } = Promise.withResolvers<unknown>();
-    await page.exposeFunction('note', note);
-    await page.evaluate(`new MutationObserver(() => {
-      const buttons = [...document.querySelectorAll('button')];
-      note([document.querySelector('[role=status]').textContent, buttons.map((button) => button.disabled)]);
-    }).observe(document.querySelector('[role=status]'), { childList: true })`);
-    await page.route('**/login/email', async (route) => {
-      await isShown;
-      await route.continue();
-    });
-    await page.getByLabel('E-mail address').fill('ada@example.com');
-    await button(page, 'Continue with e-mail').click();
-    expect(await isShown).toEqual(['Sending the code…', [true, true, true]]);
-    await page.getByRole('heading', { name: 'Check your e-mail' }).waitFor();
   });
 
   it('while the wallet is asked, the page says so and disables its buttons', async () => {
@@ -274,16 +253,6 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     fixture.clock.advance(1);
     await useWallet(page);
     await expectSignedIn(page, user);
-  });
-
-  it('without a wallet in the browser, the page suggests the e-mail address and keeps it', async () => {
-    const { page } = await openLogin();
-    await page.getByLabel('E-mail address').fill('ada@example.com');
-    await useWallet(page);
-    expect(await page.getByRole('alert').textContent()).toBe(
-      'There is no wallet in this browser. Install one, or sign in with your e-mail address.',
-    );
-    expect(await page.getByLabel('E-mail address').inputValue()).toBe('ada@example.com');
   });
 
   it('the page names the reason if a wallet fails, has no user, or the cookie is missing', async () => {
@@ -336,36 +305,20 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     await expectSignedIn(page, user);
   });
 
-  it('a page of another site cannot show the login page in a frame', async () => {
-    const { page, authUrl } = await openLogin();
-    await page.goto(new URL('/nowhere', application.url).href);
-    const textInFrameOf = async (url: string) => {
-      await page.evaluate<void>(`new Promise((resolve) => {
-        const frame = document.createElement('iframe');
-        frame.onload = resolve;
-        frame.src = ${JSON.stringify(url)};
-        document.body.replaceChildren(frame);
-      })`);
-      return page.frames()[1]?.locator('body').innerText();
-    };
-    expect(await textInFrameOf(new URL('/elsewhere', application.url).href)).toContain('Not found');
-    expect(await textInFrameOf(authUrl)).not.toContain('Sign in');
-  });
-
   type Scheme = NonNullable<BrowserContextOptions['colorScheme']>;
 
   it.each<[name: string, scheme: Scheme, heading: string, reach: (page: Page) => Promise<unknown>]>([
-    ['the choice', 'light', 'Sign in to', async () => {}],
     [
-      'the choice with an alert',
+      'the choice without a wallet',
       'dark',
       'Sign in to',
       async (page) => {
+        await page.getByLabel('E-mail address').fill('ada@example.com');
         await useWallet(page);
-        await page.getByText('There is no wallet in this browser.').waitFor();
+        await page.getByText('There is no wallet in this browser. Install one, or sign in with your e-mail').waitFor();
+        expect(await page.getByLabel('E-mail address').inputValue()).toBe('ada@example.com');
       },
     ],
-    ['the code', 'dark', 'Check your e-mail', async (page) => typeEmail(page, await createTestUser(fixture.service))],
     [
       'the code with an alert',
       'light',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE, type TestClock } from '../support/clock.ts';
 import { holdLock } from '../support/lock.ts';
 import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
-import { type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
+import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
 import {
   adminClient,
   clientsOf,
@@ -15,7 +15,7 @@ import {
   type Tenant,
   type TestService,
 } from '../support/service.ts';
-import { signerOf, toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
+import { toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';
@@ -147,10 +147,7 @@ describe('the message to sign', () => {
     ['nothing', ''],
     ['a name', 'vitalik.eth'],
     ['39 digits', `0x${'a'.repeat(39)}`],
-    ['41 digits', `0x${'a'.repeat(41)}`],
-    ['other digits', `0x${'g'.repeat(40)}`],
     ['a line break', `0x${'a'.repeat(40)}\n`],
-    ['no 0x', 'a'.repeat(40)],
   ])('is refused with 400 for an address of %s', async (_name, address) => {
     const { browser, page } = await fixture.arrive();
     const { fields } = formOf(page, '/login/wallet');
@@ -164,10 +161,18 @@ describe('the message to sign', () => {
 
 /** A login that must not be completed, and the reply to the attempt. */
 type Attempt = Promise<Pick<Arrived, 'login'> & { readonly reply: LoginPage }>;
+type Asked = Awaited<ReturnType<typeof askForMessage>>;
 
-async function send({ login, send }: Pick<AskedForMessage, 'login' | 'send'>, signature: string): Attempt {
+async function send({ login, send }: Pick<Asked, 'login' | 'send'>, signature: string): Attempt {
   return { login, reply: await send(signature) };
 }
+
+/** The signature of one message, sent in answer to another. */
+const replayed = (arrivalAfter: (first: Asked) => Arrival) => async (): Attempt => {
+  const first = await askForMessage();
+  const second = await fixture.askForMessage(first.wallet.address, arrivalAfter(first));
+  return send(second, first.wallet.sign(first.message));
+};
 
 /** A signature of the message with something in it replaced. */
 const altered = (change: (message: string) => string) => async (): Attempt => {
@@ -190,13 +195,9 @@ const malformed = (change: (signature: string, message: string, wallet: Wallet) 
 type Row = [name: string, attempt: () => Attempt, alert?: string];
 
 const messages: Row[] = [
-  [
-    'of another login of the same wallet in the same browser',
-    async () => {
-      const { wallet, message, browser } = await askForMessage();
-      return send(await fixture.askForMessage(wallet.address, { browser }), wallet.sign(message));
-    },
-  ],
+  ['of another login of the same wallet in the same browser', replayed(({ browser }) => ({ browser }))],
+  ['of an older message of the same login', replayed((first) => first)],
+  ['that another browser has asked for at the same login', replayed(({ login }) => ({ login }))],
   [
     'of a login to another application',
     async () => {
@@ -218,35 +219,11 @@ const messages: Row[] = [
     },
   ],
   [
-    'of an older message of the same login',
-    async () => {
-      const { wallet, ...first } = await askForMessage();
-      return send(await fixture.askForMessage(wallet.address, first), wallet.sign(first.message));
-    },
-  ],
-  [
-    'that another browser has asked for at the same login',
-    async () => {
-      const { wallet, message, login } = await askForMessage();
-      return send(await fixture.askForMessage(wallet.address, { login }), wallet.sign(message));
-    },
-  ],
-  [
     'that another browser has asked for, from one that has not',
     async () => {
       const { wallet, message, login } = await askForMessage();
       const { browser, page } = await fixture.arrive({ login });
       return { login, reply: await browser.submit(page, '/login/wallet', { signature: wallet.sign(message) }) };
-    },
-  ],
-  [
-    'that has signed in before',
-    async () => {
-      const { wallet, browser, ...used } = await askForMessage();
-      const signature = wallet.sign(used.message);
-      expect((await used.send(signature)).status).toBe(303);
-      const { login, page } = await fixture.arrive({ browser });
-      return { login, reply: await browser.submit(page, '/login/wallet', { signature }) };
     },
   ],
   [
@@ -310,42 +287,29 @@ const messages: Row[] = [
   ],
   ['of a message with another request ID', altered((text) => text.replace(/Request ID: .*/, 'Request ID: x'))],
   ['of a message for another host', altered((text) => text.replace('usher.test wants', 'usher.evil wants'))],
-  ['of a message with another URI', altered((text) => text.replace('URI: https://usher.test', 'URI: https://u.test'))],
   ['of a message for another application', altered((text) => text.replace('Test application', 'Shop'))],
-  ['of a message with another nonce', altered((text) => text.replace(/Nonce: ./, 'Nonce: x'))],
   ['of a message for another chain', altered((text) => text.replace('Chain ID: 1', 'Chain ID: 137'))],
   ['of a message that expires later', altered((text) => text.replace(/Time: 2030/, 'Time: 2031'))],
   ['of a message in lower case', altered((text) => text.replace(/0x\S{40}/, (address) => address.toLowerCase()))],
-  ['of a message with more lines', altered((text) => `${text}\nResources:\n- https://usher.test`)],
   ['of a message with other line breaks', altered((text) => text.replaceAll('\n', '\r\n'))],
   ['of the message in hex', altered((text) => `0x${Buffer.from(text).toString('hex')}`)],
-  ['of an empty text', altered(() => '')],
 ];
 
 const signatures: Row[] = [
   ['of the bare hash', malformed((_, message, wallet) => wallet.signDigest(keccak_256(Buffer.from(message))))],
   ['with s in the upper half of the order', malformed(toHighS)],
   ['with v 0 or 1', malformed((signature) => withV(signature, (v) => v - 27))],
-  ['with v 26', malformed((signature) => withV(signature, () => 26))],
   ['with v 29 or 30', malformed((signature) => withV(signature, (v) => v + 2))],
   ['with v of a transaction of chain 1', malformed((signature) => withV(signature, (v) => v + 10))],
   ['with the other v', malformed((signature) => withV(signature, (v) => 55 - v))],
   ['with another digit', malformed((text) => `0x${text[2] === '0' ? '1' : '0'}${text.slice(3)}`)],
-  ['with r = 0', malformed((signature) => `0x${'0'.repeat(64)}${signature.slice(66)}`)],
-  ['with s = 0', malformed((text) => `${text.slice(0, 66)}${'0'.repeat(64)}${text.slice(130)}`)],
   ['with r beyond the order', malformed((signature) => `0x${'f'.repeat(64)}${signature.slice(66)}`)],
-  ['of zeros', malformed(() => `0x${'0'.repeat(128)}1b`)],
   ['with r and s swapped', malformed((text) => `0x${text.slice(66, 130)}${text.slice(2, 66)}${text.slice(130)}`)],
-  ['without its last byte', malformed((signature) => signature.slice(0, -2))],
   ['without its last digit', malformed((signature) => signature.slice(0, -1))],
   ['with one more byte', malformed((signature) => `${signature}00`)],
   ['without 0x', malformed((signature) => signature.slice(2))],
-  ['with a space before it', malformed((signature) => ` ${signature}`)],
   ['with a line break after it', malformed((signature) => `${signature}\n`)],
-  ['in base64', malformed((signature) => Buffer.from(signature.slice(2), 'hex').toString('base64'))],
   ['in the compact form of EIP-2098', malformed(toCompact)],
-  ['without v', malformed((signature) => signature.slice(0, 130))],
-  ['null', malformed(() => 'null')],
   ['0x', malformed(() => '0x')],
   ['that is empty', malformed(() => ''), UNSIGNED],
   ['three times as long', malformed((signature) => signature.repeat(3)), UNSIGNED],
@@ -355,12 +319,6 @@ describe('nobody signs in with a signature', () => {
   it.each([...messages, ...signatures])('%s', async (_name, attempt, alert = INVALID) => {
     const { reply, login } = await attempt();
     await fixture.expectRefused({ login }, reply, alert);
-  });
-
-  it('that a lenient library accepts, in the upper half of the order', () => {
-    const wallet = new Wallet();
-    const signature = wallet.sign('text');
-    expect(signerOf('text', toHighS(signature))).toBe(wallet.address);
   });
 
   it('of a login that has expired: 410', async () => {
@@ -380,18 +338,4 @@ describe('nobody signs in with a signature', () => {
     const reply = await thief.browser.submit(thief.page, '/login/wallet', { signature });
     expect(reply).toMatchObject({ status: 409, location: undefined });
   });
-});
-
-it('of two browsers that sign in at one login at once, one succeeds and the other gets 409', async () => {
-  const first = await askForMessage();
-  const { login } = first;
-  const second = await fixture.createWalletUser();
-  const asked = await fixture.askForMessage(second.wallet.address, { login });
-  const replies = await Promise.all([
-    first.send(first.wallet.sign(first.message)),
-    asked.send(second.wallet.sign(asked.message)),
-  ]);
-  expect(replies.map(({ status }) => status).sort()).toEqual([303, 409]);
-  const [row] = await service.database.sql`select user_id from login_intents where id = ${login.loginIntentId}`;
-  expect(row?.user_id).toBe(replies[0]?.status === 303 ? first.user.id : second.user.id);
 });

@@ -7,17 +7,19 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDemoAdapter } from '../../src/demo/callback.ts';
 import { parseTrustedProxies } from '../../src/http/client-address.ts';
 import { openListener } from '../../src/http/listener.ts';
-import { DemoTerminal } from '../support/demo-terminal.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
+import { startMain } from '../support/process.ts';
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 
 let directory: string;
 
+const start = () => startMain({ env: { PORT: '0', DATA_DIR: join(directory, 'data') } });
+
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'usher-demo-'));
-  await using terminal = await DemoTerminal.start(directory);
-  expect(await terminal.close()).toBe(0);
+  await using main = await start();
+  expect(await main.end('SIGTERM')).toBe(0);
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -25,11 +27,20 @@ it.each<[string, (file: string) => Promise<void>]>([
   ['works', async () => {}],
   ['is created again if its file was truncated', (file) => truncate(file, 20)],
   ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
-])('at the next start, the demo %s', async (_, spoil) => {
+])('at the next start, the demo %s, with the code in the terminal', async (_, spoil) => {
   await spoil(join(directory, 'data', 'demo.json'));
-  await using terminal = await DemoTerminal.start(directory);
-  expect((await terminal.signIn()).heading).toBe('You are signed in');
-  expect(await terminal.close()).toBe(0);
+  await using main = await start();
+  const [, email = ''] = /^Sign in as (\S+),/m.exec(main.stdout) ?? [];
+  const { origin, pathname, search } = new URL(/^http\S*\/login\?intent=\S+$/m.exec(main.stdout)?.[0] ?? '');
+  const browser = new LoginBrowser({ url: origin });
+  const codePage = await browser.submit(await browser.open(pathname + search), '/login/email', { email });
+  const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
+  await expect.poll(() => main.stdout).toMatch(printed);
+  const [, code = ''] = printed.exec(main.stdout) ?? [];
+  const { location = '' } = await browser.submit(codePage, '/login/code', { code });
+  const callback = new URL(location);
+  expect((await browser.open(callback.pathname + callback.search)).heading).toBe('You are signed in');
+  expect(await main.end('SIGTERM')).toBe(0);
 });
 
 it('the demo application says so if it cannot reach Usher', async () => {

@@ -86,13 +86,3 @@ test('another caller whose API key is being looked up is answered', async () => 
   await lock.release();
   expect((await second).status).toBe(404);
 });
-
-test('asking whether the service is ready ends no call', async () => {
-  using pool = openPool();
-  await using lock = await holdLock(service.database, LOCK_EVENTS);
-  const deletion = pool.call('DELETE', `/api/events/${eventId}`);
-  await waitForLockWaiters(service.database);
-  await pool.call('GET', '/readyz');
-  await lock.release();
-  expect(await deletion).toEqual({ status: 200, body: { status: true, message: 'Event deleted successfully' } });
-});

@@ -9,7 +9,7 @@ import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { frame } from '../support/rpc-wire.ts';
 import { startTestService } from '../support/service.ts';
-import { ShutdownFixture } from '../support/shutdown-fixture.ts';
+import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 
 /** Each obstacle would last far longer than `GIVE_UP_MS`. */
 const LIMITS = { shutdownTimeoutMs: 300, requestTimeoutMs: 60_000 };
@@ -25,7 +25,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 describe('the service closes despite', () => {
   test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
-    const fixture = await ShutdownFixture.open(database, LIMITS);
+    const fixture = await openShutdownFixture(database, LIMITS);
     await using lock = await fixture.lockEvent();
     using client = openHttp2Session(fixture.service.url);
     if (httpVersion === '2') {
@@ -40,7 +40,7 @@ describe('the service closes despite', () => {
   });
 
   test('a stream of replies', async () => {
-    const fixture = await ShutdownFixture.open(database, LIMITS);
+    const fixture = await openShutdownFixture(database, LIMITS);
     using client = openHttp2Session(fixture.service.url);
     const path = '/grpc.health.v1.Health/Watch';
     const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
@@ -55,11 +55,11 @@ describe('the service closes despite', () => {
     ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
     [
       'half the body of a request',
-      ({ tenant }) =>
-        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${tenant.apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
+      ({ apiKey }) =>
+        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
     ],
   ])('%s', async (_, bytes) => {
-    const fixture = await ShutdownFixture.open(database, LIMITS);
+    const fixture = await openShutdownFixture(database, LIMITS);
     using _connection = await fixture.send(bytes(fixture));
     await expectClosed(fixture);
   });
@@ -75,7 +75,7 @@ describe('the service closes despite', () => {
   test.each(['1.1', '2'] as const)(
     'an idle connection of HTTP/%s, without waiting for the timeout',
     async (version) => {
-      const fixture = await ShutdownFixture.open(database, { shutdownTimeoutMs: 25_000 });
+      const fixture = await openShutdownFixture(database, { shutdownTimeoutMs: 25_000 });
       using client = openHttp2Session(fixture.service.url);
       using connection = await RawConnection.open(fixture.service.port);
       if (version === '2') {
@@ -92,7 +92,7 @@ describe('the service closes despite', () => {
 
   test('an expiry job that waits for a table', async () => {
     await using lock = await holdLock(database, 'lock table login_codes in access exclusive mode');
-    const fixture = await ShutdownFixture.open(database);
+    const fixture = await openShutdownFixture(database);
     await waitForLockWaiters(database);
     const { closed } = await fixture.beginClose();
     await lock.release();

@@ -1,82 +1,57 @@
-/** A service that a test closes, and requests that are in progress at that time. */
+/** A service that a test closes while requests are in progress. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../src/config/config.ts';
 import type { TestDatabase } from './database.ts';
 import { request } from './http.ts';
-import { type EventLock, lockEvent } from './lock.ts';
+import { lockEvent } from './lock.ts';
 import { RawConnection } from './raw-connection.ts';
-import { createTenant, createTestEvent, startTestService, type Tenant, type TestService } from './service.ts';
+import { createTenant, createTestEvent, startTestService } from './service.ts';
 
-/** A service with an event whose lock keeps calls in flight; the database outlives the service. */
-export class ShutdownFixture {
-  readonly eventId: string;
-  readonly service: TestService;
-  readonly tenant: Tenant;
+export type ShutdownFixture = Awaited<ReturnType<typeof openShutdownFixture>>;
 
-  private constructor(service: TestService, tenant: Tenant, eventId: string) {
-    this.service = service;
-    this.tenant = tenant;
-    this.eventId = eventId;
-  }
+/** The database outlives the service. The lock of the event keeps calls in flight. */
+export async function openShutdownFixture(database: TestDatabase, config: Partial<Config> = {}) {
+  const service = await startTestService({ database, config: { shutdownTimeoutMs: 10_000, ...config } });
+  const { apiKey } = await createTenant(service);
+  const eventId = await createTestEvent(service, { apiKey });
+  return {
+    service,
+    apiKey,
+    eventId,
+    key: { 'x-api-key': apiKey },
+    lockEvent: () => lockEvent(database, eventId),
+    /** Returns the bytes of a DeleteEvent request over HTTP/1.1. */
+    deleteRequest: (id = eventId) =>
+      `DELETE /api/events/${id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${apiKey}\r\n\r\n`,
+    /** Returns a connection whose bytes the service has read. */
+    send: async (bytes: string) => {
+      const connection = await RawConnection.open(service.port);
+      connection.send(bytes);
+      // The service reads connections in turn: after a few round trips it has read these bytes.
+      for (let round = 0; round < 3; round++) await request(service.url, { path: '/healthz' });
+      return connection;
+    },
+    /** Begins to close the service and resolves when it accepts no connections. */
+    beginClose: async () => {
+      const closed = service.close();
+      while (await accepts(service.port)) await sleep(10);
+      return { closed };
+    },
+    isDeleted: async () => {
+      const [row] = await database.sql`select deleted_at from events where id = ${eventId}`;
+      return row?.deleted_at !== null;
+    },
+  };
+}
 
-  static async open(database: TestDatabase, config: Partial<Config> = {}): Promise<ShutdownFixture> {
-    const service = await startTestService({ database, config: { shutdownTimeoutMs: 10_000, ...config } });
-    const tenant = await createTenant(service);
-    return new ShutdownFixture(service, tenant, await createTestEvent(service, tenant));
-  }
-
-  get key(): Record<string, string> {
-    return { 'x-api-key': this.tenant.apiKey };
-  }
-
-  lockEvent(): Promise<EventLock> {
-    return lockEvent(this.service.database, this.eventId);
-  }
-
-  /** The bytes of a DeleteEvent request over HTTP/1.1. */
-  deleteRequest(eventId = this.eventId): string {
-    return `DELETE /api/events/${eventId} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${this.tenant.apiKey}\r\n\r\n`;
-  }
-
-  /** Returns a connection whose bytes the service has read. */
-  async send(bytes: string | Buffer): Promise<RawConnection> {
-    const connection = await RawConnection.open(this.service.port);
-    connection.send(bytes);
-    await this.#waitUntilRead();
-    return connection;
-  }
-
-  /** Begins to close the service and resolves when it accepts no connections. */
-  async beginClose(): Promise<{ closed: Promise<void> }> {
-    const closed = this.service.close();
-    await this.#refusesConnections();
-    return { closed };
-  }
-
-  async isDeleted(): Promise<boolean> {
-    const [row] = await this.service.database.sql`select deleted_at from events where id = ${this.eventId}`;
-    return row?.deleted_at !== null;
-  }
-
-  /** The service reads connections in turn: after a few round trips it has read what was sent before. */
-  async #waitUntilRead(): Promise<void> {
-    for (let round = 0; round < 3; round++) await request(this.service.url, { path: '/healthz' });
-  }
-
-  async #refusesConnections(): Promise<void> {
-    for (let attempt = 0; attempt < 1_000; attempt++) {
-      const socket = connect(this.service.port, '127.0.0.1');
-      try {
-        await once(socket, 'connect');
-      } catch {
-        return;
-      } finally {
-        socket.destroy();
-      }
-      await sleep(10);
-    }
-    throw new Error('The service still accepts connections');
-  }
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isAccepted = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isAccepted;
 }

@@ -10,10 +10,10 @@ import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Http2Session, openHttp2Session } from '../../support/http2-session.ts';
 import { frame } from '../../support/rpc-wire.ts';
 import { clientsOf } from '../../support/service.ts';
-import { WebhookFixture } from '../../support/webhook-fixture.ts';
+import { openWebhookFixture, type WebhookFixture } from '../../support/webhook-fixture.ts';
 
-const { getWebhook, createWebhook } = WebhookService.method;
-const { createEvent, deleteEvent, checkIn } = EventService.method;
+const { getWebhook } = WebhookService.method;
+const { createEvent, checkIn } = EventService.method;
 const { exchangeToken, generateAuthUrl } = AuthService.method;
 
 interface Call {
@@ -46,7 +46,7 @@ let session: Http2Session;
 let longWebhookId: string;
 
 beforeAll(async () => {
-  fixture = await WebhookFixture.open();
+  fixture = await openWebhookFixture();
   session = openHttp2Session(fixture.service.url);
   const { webhooks, events } = clientsOf(fixture.service, fixture.tenant);
   const url = `https://example.com/${'long'.repeat(400)}`;
@@ -108,13 +108,10 @@ describe.each([
   test.each<[string, () => Call]>([
     ['an unknown webhook', () => call(getWebhook, { webhookId: `wh_${'0'.repeat(32)}` })],
     ['a malformed webhook ID', () => call(getWebhook, { webhookId: 'wh_ü' })],
-    ['an unknown owner', () => call(createWebhook, { url: 'https://a.test', ownerId: crypto.randomUUID() })],
     ['an event that exists', () => call(createEvent, { eventId: 'known' })],
-    ['an unknown event', () => call(deleteEvent, { eventId: 'unknown' })],
     ['a malformed token', () => call(exchangeToken, { authToken: 'none' })],
     ['several violations', () => call(generateAuthUrl, { clientId: '', redirectUri: '', state: 'ö'.repeat(600) })],
     ['another client ID', () => call(generateAuthUrl, { clientId: 'other', redirectUri: 'a', state: 'b' })],
-    ['no fields', () => call(getWebhook, {})],
     ['no API key', () => ({ ...webhook(), headers: {} })],
     ['an unknown API key', () => webhook({ 'x-api-key': `usk_${'0'.repeat(49)}` })],
     ['an unknown API key with a malformed body', () => ({ ...raw('{'), headers: { 'x-api-key': 'wrong' } })],
@@ -123,9 +120,7 @@ describe.each([
     ['a field of another type', () => raw('{"webhookId":7}')],
     ['an unknown field', () => raw(`{"webhookId":"${fixture.webhookId}","more":[1]}`)],
     ['invalid UTF-8', () => raw(Buffer.from([...Buffer.from('{"webhookId":"'), 0xff, 0x22, 0x7d]))],
-    ['random bytes', () => raw(Buffer.from('ffffffffffffffffffff0a', 'hex'))],
     ['bytes after the message', () => raw(Buffer.concat([Buffer.from(webhook().body), Buffer.alloc(3)]))],
-    ['two messages', () => raw(Buffer.concat([Buffer.from(webhook().body), Buffer.from(webhook().body)]))],
     ['a message above 64 KiB', () => raw(frame(Buffer.alloc(70_000, 0x20)))],
     ['a frame that announces 4 GiB', () => raw(Buffer.from('00ffffffff0a', 'hex'))],
     ['an unknown frame flag', () => raw(frame(Buffer.alloc(3), { flags: 0x40 }))],

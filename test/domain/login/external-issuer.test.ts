@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { CALLERS } from '../../support/callers.ts';
 import { encode, generateIssuerKey, ISSUER, JwksServer } from '../../support/issuer.ts';
-import { IssuerFixture } from '../../support/issuer-fixture.ts';
+import { type IssuerFixture, openIssuerFixture } from '../../support/issuer-fixture.ts';
 import { clientsOf, createTenant, logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 let fixture: IssuerFixture;
 
 beforeAll(async () => {
-  fixture = await IssuerFixture.open();
+  fixture = await openIssuerFixture();
 });
 afterAll(() => fixture.close());
 
