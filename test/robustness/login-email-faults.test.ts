@@ -2,9 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
 import { createLogger } from '../../src/log.ts';
-import type { TestDatabase } from '../support/database.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { Mailbox, MailServer, SocketServer } from '../support/mail-server.ts';
@@ -37,35 +35,25 @@ it('of thirty concurrent requests from an IP address, twenty send a code', async
 });
 
 it('letters that only lower() of Postgres folds do not raise the limit of an address', async () => {
-  await using database = await createFoldingDatabase();
-  const mailbox = new Mailbox();
-  await using folding = await startTestService({ database, deliver: mailbox.deliver, config: LOGIN_CONFIG });
-  const tenant = await createTenant(folding);
-  const { email } = await createTestUser(folding, { email: 'iii@example.com' });
-  const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
-  for (const spelling of spellings) await ask(folding, tenant, `${spelling}@example.com`);
-  expect(mailbox.sentTo(email).length).toBeLessThanOrEqual(5);
-});
-
-/** Creates a database whose lower() folds letters beyond ASCII, unlike that of the embedded one. */
-async function createFoldingDatabase(): Promise<TestDatabase> {
-  const name = `folding_${randomBytes(8).toString('hex')}`;
   const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const name = `folding_${randomBytes(8).toString('hex')}`;
+  // Unlike the embedded database, its lower() folds letters beyond ASCII.
   await server.unsafe(`create database ${name} template template0 locale_provider builtin builtin_locale 'C.UTF-8'`);
-  const url = new URL(inject('postgresUrl'));
-  url.pathname = name;
-  await migrateDatabase(url.href);
-  const sql = postgres(url.href, { max: 1, onnotice: () => {} });
-  return {
-    url: url.href,
-    sql,
-    async [Symbol.asyncDispose]() {
-      await sql.end();
-      await server.unsafe(`drop database ${name} with (force)`);
-      await server.end();
-    },
-  };
-}
+  const { href } = Object.assign(new URL(inject('postgresUrl')), { pathname: name });
+  const mailbox = new Mailbox();
+  {
+    const config = { ...LOGIN_CONFIG, databaseUrl: href };
+    const { database } = fixture.service;
+    await using folding = await startTestService({ database, deliver: mailbox.deliver, config });
+    const tenant = await createTenant(folding);
+    await createTestUser(folding, { email: 'iii@example.com' });
+    const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
+    for (const spelling of spellings) await ask(folding, tenant, `${spelling}@example.com`);
+  }
+  await server.unsafe(`drop database ${name} with (force)`);
+  await server.end();
+  expect(mailbox.sentTo('iii@example.com').length).toBeLessThanOrEqual(5);
+});
 
 describe('a mail server', () => {
   const authenticate: NonNullable<Parameters<typeof MailServer.start>[0]>['onAuth'] = (_credentials, _session, done) =>

@@ -15,7 +15,7 @@ import {
 } from './service.ts';
 import { Wallet } from './wallet.ts';
 
-/** Which browser opens which login, and where. What is left out is new, or the fixture's own. */
+/** Which browser opens which login. What is missing is new, or the fixture's own. */
 export interface Arrival {
   readonly at?: TestService;
   readonly of?: Tenant;
@@ -30,29 +30,23 @@ export interface Arrived {
   readonly page: LoginPage;
 }
 
-/** A browser on the page for the code. */
+/** A browser on the page for the code. `enter` submits one, to another replica if that is given. */
 export interface AskedForCode extends Arrived {
   readonly user: TestUser;
   readonly codePage: LoginPage;
-  /** The right one. */
   readonly code: string;
-  /** Submits a code, to another replica if one is given. */
   enter(code: string, at?: TestService): Promise<LoginPage>;
 }
 
-/** A browser whose wallet has been given a message to sign. */
+/** A browser with a message for its wallet. `send` submits a signature, to another replica if that is given. */
 export interface AskedForMessage extends Arrived {
   readonly message: string;
-  /** Submits a signature, to another replica if one is given. */
   send(signature: string, at?: TestService): Promise<LoginPage>;
 }
 
-/** A browser that can complete its login. */
-export interface Ready {
-  readonly browser: LoginBrowser;
-  readonly login: BegunLogin;
+/** A browser that completes its login with `submit`, at another replica if that is given. */
+export interface Ready extends Arrived {
   readonly user: TestUser;
-  /** Submits the form that completes the login, to another replica if one is given. */
   submit(at?: TestService): Promise<LoginPage>;
 }
 

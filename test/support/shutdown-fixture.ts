@@ -9,11 +9,14 @@ import { lockEvent } from './lock.ts';
 import { RawConnection } from './raw-connection.ts';
 import { createTenant, createTestEvent, startTestService } from './service.ts';
 
+/** Calls wait for locks for as long as a test holds them. */
+const PATIENT = { shutdownTimeoutMs: 60_000, requestTimeoutMs: 60_000 };
+
 export type ShutdownFixture = Awaited<ReturnType<typeof openShutdownFixture>>;
 
 /** The database outlives the service. The lock of the event keeps calls in flight. */
 export async function openShutdownFixture(database: TestDatabase, config: Partial<Config> = {}) {
-  const service = await startTestService({ database, config: { shutdownTimeoutMs: 10_000, ...config } });
+  const service = await startTestService({ database, config: { ...PATIENT, ...config } });
   const { apiKey } = await createTenant(service);
   const eventId = await createTestEvent(service, { apiKey });
   return {

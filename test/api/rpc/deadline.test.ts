@@ -11,7 +11,7 @@ import {
   type TestService,
 } from '../../support/service.ts';
 
-const REQUEST_TIMEOUT_MS = 400;
+const REQUEST_TIMEOUT_MS = 1_000;
 
 const RPC_CALLERS = CALLERS.filter(({ isRest }) => !isRest);
 const UNAVAILABLE = { code: 'unavailable', message: 'Service unavailable', fields: [], data: undefined };
@@ -26,11 +26,14 @@ describe('a call that waits for Postgres', () => {
 
   beforeAll(async () => {
     database = await cloneDatabase();
+    {
+      await using patient = await startTestService({ database });
+      tenant = await createTenant(patient);
+      eventId = await createTestEvent(patient, tenant);
+    }
     // Enough connections for each call to have its own.
     const config = { requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 64 };
     service = await startTestService({ database, config });
-    tenant = await createTenant(service);
-    eventId = await createTestEvent(service, tenant);
     lock = await holdLock(database, 'select from events for update');
   });
 

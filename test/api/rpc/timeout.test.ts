@@ -1,31 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import { takeTimeout } from '../../../src/api/rpc/timeout.ts';
 
-const GRPC = ['grpc', 'grpc-web'] as const;
+type Protocol = Parameters<typeof takeTimeout>[0];
 
-describe('the timeout of the caller is read and removed from the headers', () => {
-  test.each([
-    ['connect-timeout-ms', '0', 0],
-    ['Connect-Timeout-Ms', '0250', 250],
-    ['connect-timeout-ms', '9999999999', 9_999_999_999],
-  ])('over Connect, from %s: %s', (name, value, expected) => {
-    expectTaken('connect', name, value, expected);
-  });
+const CONNECT: readonly Protocol[] = ['connect'];
+const GRPC: readonly Protocol[] = ['grpc', 'grpc-web'];
 
-  test.each([
-    ['grpc-timeout', '0m', 0],
-    ['grpc-timeout', '2H', 7_200_000],
-    ['grpc-timeout', '3M', 180_000],
-    ['grpc-timeout', '4S', 4_000],
-    ['grpc-timeout', '250m', 250],
-    ['grpc-timeout', '500u', 0.5],
-    ['Grpc-Timeout', '1000000n', 1],
-    ['grpc-timeout', '99999999H', 99_999_999 * 3_600_000],
-  ])('over gRPC and gRPC-Web, from %s: %s', (name, value, expected) => {
-    for (const protocol of GRPC) expectTaken(protocol, name, value, expected);
-  });
-
-  function expectTaken(protocol: Protocol, name: string, value: string, expected: number): void {
+test.each<[string, string, number, readonly Protocol[]]>([
+  ['connect-timeout-ms', '0', 0, CONNECT],
+  ['Connect-Timeout-Ms', '0250', 250, CONNECT],
+  ['connect-timeout-ms', '9999999999', 9_999_999_999, CONNECT],
+  ['grpc-timeout', '0m', 0, GRPC],
+  ['grpc-timeout', '2H', 7_200_000, GRPC],
+  ['grpc-timeout', '3M', 180_000, GRPC],
+  ['grpc-timeout', '4S', 4_000, GRPC],
+  ['grpc-timeout', '250m', 250, GRPC],
+  ['grpc-timeout', '500u', 0.5, GRPC],
+  ['Grpc-Timeout', '1000000n', 1, GRPC],
+  ['grpc-timeout', '99999999H', 99_999_999 * 3_600_000, GRPC],
+])('%s: %s is %d ms, and leaves the headers', (name, value, expected, protocols) => {
+  for (const protocol of protocols) {
     const headers = new Headers({ [name]: value, 'x-api-key': 'key' });
     expect(takeTimeout(protocol, headers)).toBeCloseTo(expected, 9);
     expect([...headers.keys()]).toEqual(['x-api-key']);
@@ -54,8 +48,6 @@ test.each([
   expect(takeTimeout(protocol, new Headers())).toBeUndefined();
   expectLeft(protocol, name, value);
 });
-
-type Protocol = Parameters<typeof takeTimeout>[0];
 
 function expectLeft(protocol: Protocol, name: string, value: string): void {
   const headers = new Headers({ [name]: value });
