@@ -234,14 +234,6 @@ describe('nobody signs in with', () => {
     const { user } = await clientsOf(service, tenant).auth.exchangeToken({ authToken: authTokenOf(reply) });
     expect(user?.email).toBe(own.user.email);
   });
-
-  it('the code of a login that has expired: 410', async () => {
-    const login = await beginLogin(service, tenant);
-    clock.advance(25 * MINUTE);
-    const asked = await fixture.askForCode({ login });
-    clock.advance(5 * MINUTE);
-    expect(await asked.enter(asked.code)).toMatchObject({ status: 410, location: undefined });
-  });
 });
 
 it('the database has no code, and no hash of one that a million guesses reveal', async () => {

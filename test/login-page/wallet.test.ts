@@ -218,14 +218,6 @@ const messages: Row[] = [
     },
   ],
   [
-    'that another browser has asked for, from one that has not',
-    async () => {
-      const { wallet, message, login } = await askForMessage();
-      const { browser, page } = await fixture.arrive({ login });
-      return { login, reply: await browser.submit(page, '/login/wallet', { signature: wallet.sign(message) }) };
-    },
-  ],
-  [
     'that is right, after one that was not',
     async () => {
       const { wallet, ...asked } = await askForMessage();
@@ -318,23 +310,5 @@ describe('nobody signs in with a signature', () => {
   it.each([...messages, ...signatures])('%s', async (_name, attempt, alert = INVALID) => {
     const { reply, login } = await attempt();
     await fixture.expectRefused({ login }, reply, alert);
-  });
-
-  it('of a login that has expired: 410', async () => {
-    const { wallet } = await fixture.createWalletUser();
-    const login = await beginLogin(service, tenant);
-    clock.advance(25 * MINUTE);
-    const asked = await fixture.askForMessage(wallet.address, { login });
-    clock.advance(5 * MINUTE);
-    expect(await asked.send(wallet.sign(asked.message))).toMatchObject({ status: 410, location: undefined });
-  });
-
-  it('with which another browser has signed in at the same login: 409', async () => {
-    const { wallet, ...asked } = await askForMessage();
-    const thief = await fixture.arrive({ login: asked.login });
-    const signature = wallet.sign(asked.message);
-    expect((await asked.send(signature)).status).toBe(303);
-    const reply = await thief.browser.submit(thief.page, '/login/wallet', { signature });
-    expect(reply).toMatchObject({ status: 409, location: undefined });
   });
 });

@@ -95,29 +95,22 @@ describe('a mail server', () => {
     expect(log()).not.toContain('login code not sent');
   });
 
-  it('that refuses connections delays no reply, and the log has neither address nor password', async () => {
+  it('that refuses connections or the address delays no reply, and the log has no secret', async () => {
     const server = await SocketServer.start(() => {});
-    const { port } = server;
+    const closed = { port: server.port };
     await server[Symbol.asyncDispose]();
-    const { service, log } = await startMailing(port);
-    const { email } = await createTestUser(service);
-    expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
-    await expect.poll(log).toContain('login code not sent');
-    await service.close();
-    expect(log()).toMatch(/"code":"E[A-Z]+"/);
-    for (const secret of [email, 'let me in', 'let%20me%20in']) expect(log()).not.toContain(secret);
-  });
-
-  it('that refuses the address does not get it into the log', async () => {
-    await using server = await MailServer.start({
+    await using refusing = await MailServer.start({
       onAuth: authenticate,
       onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
     });
-    const { service, log } = await startMailing(server.port);
-    const { email } = await createTestUser(service);
-    await ask(service, fixture.tenant, email);
-    await expect.poll(log).toContain('login code not sent');
-    await service.close();
-    expect(log()).not.toContain(email);
+    for (const { port } of [closed, refusing]) {
+      const { service, log } = await startMailing(port);
+      const { email } = await createTestUser(service);
+      expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
+      await expect.poll(log).toContain('login code not sent');
+      await service.close();
+      expect(log()).toMatch(/"code":"E[A-Z]+"/);
+      for (const secret of [email, 'let me in', 'let%20me%20in']) expect(log()).not.toContain(secret);
+    }
   });
 });

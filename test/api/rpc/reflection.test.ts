@@ -77,11 +77,6 @@ test.each([
   expect(registryOf(response).getMessage(message)?.typeName).toBe(message);
 });
 
-test('finds a file by its name', async () => {
-  const [response] = await ask({ case: 'fileByFilename', value: 'usher/v1/webhook.proto' });
-  expect(registryOf(response).getService('usher.v1.WebhookService')).toBeDefined();
-});
-
 test.each<[string, Question]>([
   ['an unknown symbol', { case: 'fileContainingSymbol', value: 'usher.v1.NoService' }],
   ['an empty symbol', { case: 'fileContainingSymbol', value: '' }],
