@@ -1,51 +1,42 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import { loadSwiftly } from './cluster/load-modules.ts';
-import type { Config } from './config/config.ts';
-import type { Service } from './server.ts';
+import { createShutdown } from './cluster/shutdown.ts';
+import { type Config, readConfig } from './config/config.ts';
+import { describeDemo } from './demo/demo.ts';
+import { createLogger } from './log.ts';
+import { startServer, type UsherServer } from './server.ts';
 
 const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
-const [{ readConfig }, { describeDemo }, { createLogger }, { startServer }, { createShutdown }] = await loadSwiftly(
-  () =>
-    Promise.all([
-      import('./config/config.ts'),
-      import('./demo/demo.ts'),
-      import('./log.ts'),
-      import('./server.ts'),
-      import('./cluster/shutdown.ts'),
-    ]),
-);
-
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
-  const service = await start(config, logger);
-  const close = createShutdown(service, logger, config.shutdownTimeoutMs);
+  const server = await start(config, logger);
+  const close = createShutdown(server, logger, config.shutdownTimeoutMs);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
   if (process.env.npm_lifecycle_event) closeWithParent(close);
 
-  if (service.demo) {
-    // Whoever reads what we print may have gone.
+  if (server.demo) {
+    // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
-    process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
+    process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
   }
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
 }
 
-async function start(config: Config, logger: Logger): Promise<Service> {
+async function start(config: Config, logger: Logger): Promise<UsherServer> {
   if (config.workers === 1) return startServer(config, { logger });
-  // Who needs one process only is spared what several take.
+  // A single process does not need the modules of several.
   const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, logger);
 }
 
-/** npm that is ended by a signal does not pass it on, and would leave us behind. */
+/** npm does not forward the signal that ends it, so this process watches for a new parent. */
 function closeWithParent(close: () => void): void {
   const parent = process.ppid;
   setInterval(() => {
@@ -55,7 +46,7 @@ function closeWithParent(close: () => void): void {
 
 function describeStart(url: string, dataDir: string, demo: string): string {
   return `
-Usher is at ${url}, on a Postgres of its own. Data and secrets are in ${dataDir}.
+Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}.
 
 ${demo}
 `;

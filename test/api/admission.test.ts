@@ -1,9 +1,7 @@
 /** The number of calls in flight has a limit, which falls while calls are slow. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { Admission } from '../../src/api/admission.ts';
-import type { RpcCall } from '../../src/api/call.ts';
 
 /** A call should take at most 300 ms of it. */
 const REQUEST_TIMEOUT_MS = 2_000;
@@ -56,20 +54,11 @@ test('admits as many calls as before after slow ones that failed', async () => {
 /** Returns an admission whose calls are in flight until they are released. */
 function openAdmission() {
   let released = Promise.withResolvers<void>();
-  // Admission reads nothing of a call.
-  const call = {} as RpcCall;
-  const { method } = AuthService;
-  const { gate, handler } = new Admission(REQUEST_TIMEOUT_MS).limit({
-    method: method.generateAuthUrl,
-    gate: () => {},
-    handler: async () => {
-      await released.promise;
-      return {};
-    },
-  });
+  const admission = new Admission({ max: MOST, min: LEAST }, REQUEST_TIMEOUT_MS);
   return {
-    passGate: async () => gate(call, method.generateAuthUrl),
-    handle: (count: number) => Promise.all(Array.from({ length: count }, () => handler({}, call))),
+    passGate: () => admission.run(() => {}),
+    handle: (count: number) =>
+      Promise.all(Array.from({ length: count }, () => admission.runTimed(() => released.promise))),
     hold: () => {
       released = Promise.withResolvers<void>();
     },

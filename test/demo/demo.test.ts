@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrap } from '../../src/bootstrap.ts';
 import { createLogger } from '../../src/log.ts';
-import { type Service, startServer } from '../../src/server.ts';
+import { startServer, type UsherServer } from '../../src/server.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { LOGIN_CONFIG, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { Mailbox } from '../support/mail-server.ts';
@@ -13,7 +13,7 @@ import { startTestService, testConfig } from '../support/service.ts';
 describe('the demo application', () => {
   const mailbox = new Mailbox();
   const disposables = new AsyncDisposableStack();
-  let service: Service;
+  let service: UsherServer;
 
   beforeAll(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'usher-demo-'));
@@ -21,8 +21,8 @@ describe('the demo application', () => {
     const database = disposables.use(await cloneDatabase());
     const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
     // As on an embedded Postgres, which takes seconds to create.
-    const foundation = { ...disposables.use(await bootstrap(config)), isEmbedded: true };
-    service = await startServer(config, { foundation, deliver: mailbox.deliver, logger: createLogger('silent') });
+    const base = { ...disposables.use(await bootstrap(config)), isEmbedded: true };
+    service = await startServer(config, { bootstrap: base, deliver: mailbox.deliver, logger: createLogger('silent') });
     disposables.defer(() => service.close());
   });
   afterAll(() => disposables.disposeAsync());

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { clientAddressOf, parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
+import { clientAddressOf } from '../../src/http/client-address.ts';
 
 const LOOPBACK = '127.0.0.1';
 

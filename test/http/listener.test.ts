@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { openListener } from '../../src/http/listener.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
@@ -196,23 +196,25 @@ test.each(['/healthz', '/nothing', '/usher.v1.WebhookService/GetWebhook'])(
 );
 
 test('a handler that throws is reported with the request ID and answered with 500', async () => {
-  const trustedProxies = parseTrustedProxies([]);
-  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined, trustedProxies });
+  const listener = await openListener({
+    host: '127.0.0.1',
+    port: 0,
+    tls: undefined,
+    trustedProxies: parseTrustedProxies([]),
+    renderError: (message) => JSON.stringify({ message }),
+  });
   const reported: unknown[] = [];
   const failure = new Error('a bug');
-  listener.serve(
-    () => Promise.reject(failure),
-    () => false,
-    (error, requestId) => reported.push([error, requestId]),
-  );
-  try {
-    const url = `http://127.0.0.1:${listener.port}`;
-    for (const httpVersion of ['1.1', '2'] as const) {
-      const { status, body, headers } = await request(url, { httpVersion, path: '/' });
-      expect({ status, body }).toEqual({ status: 500, body: '{"status":false,"message":"Internal error"}' });
-      expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
-    }
-  } finally {
-    await listener.close(1_000);
+  listener.serve({
+    handle: () => Promise.reject(failure),
+    handleStream: () => false,
+    onError: (error, requestId) => reported.push([error, requestId]),
+  });
+  const url = `http://127.0.0.1:${listener.port}`;
+  for (const httpVersion of ['1.1', '2'] as const) {
+    const { status, body, headers } = await request(url, { httpVersion, path: '/' });
+    expect({ status, body }).toEqual({ status: 500, body: '{"message":"Internal error"}' });
+    expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
   }
+  await listener.close(1_000);
 });

@@ -1,17 +1,17 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type ConnectionQuota, RequestScheduler } from '../../src/http/request-scheduler.ts';
 
-const MAX_PER_TICK = 256;
+const MAX_PER_ITERATION = 256;
 
-test('starts 16 requests of one connection at once and the rest in the next tick', async () => {
+test('starts 16 requests of one connection at once and the rest in the next iteration', async () => {
   const scheduler = new RequestScheduler();
   const connection = newConnection();
   for (let round = 0; round < 3; round++) {
     let started = 0;
-    for (let at = 0; at < 100; at++) scheduler.take(() => started++, connection);
+    for (let at = 0; at < 100; at++) scheduler.run(() => started++, connection);
     expect(started).toBe(16);
-    await nextTick();
+    await nextIteration();
     expect(started).toBe(100);
   }
 });
@@ -20,60 +20,60 @@ test('starts no request before one that waits', async () => {
   const scheduler = new RequestScheduler();
   const connection = newConnection();
   const started: string[] = [];
-  for (let at = 0; at < 17; at++) scheduler.take(() => started.push('first'), connection);
-  scheduler.take(() => started.push('second'), newConnection());
+  for (let at = 0; at < 17; at++) scheduler.run(() => started.push('first'), connection);
+  scheduler.run(() => started.push('second'), newConnection());
   expect(started).toEqual(Array(16).fill('first'));
-  await nextTick();
+  await nextIteration();
   expect(started.slice(16)).toEqual(['first', 'second']);
 });
 
-test('starts 256 requests per tick, in the order in which they came', async () => {
+test('starts 256 requests per iteration, in the order in which they came', async () => {
   const scheduler = new RequestScheduler();
   const started: number[] = [];
-  const all = Array.from({ length: 3 * MAX_PER_TICK }, (_, at) => at);
-  for (const at of all) scheduler.take(() => started.push(at), newConnection());
-  expect(started).toEqual(all.slice(0, MAX_PER_TICK));
+  const all = Array.from({ length: 3 * MAX_PER_ITERATION }, (_, at) => at);
+  for (const at of all) scheduler.run(() => started.push(at), newConnection());
+  expect(started).toEqual(all.slice(0, MAX_PER_ITERATION));
 
-  await nextTick();
-  expect(started).toEqual(all.slice(0, 2 * MAX_PER_TICK));
-  scheduler.take(() => started.push(3 * MAX_PER_TICK), newConnection());
-  await nextTick();
+  await nextIteration();
+  expect(started).toEqual(all.slice(0, 2 * MAX_PER_ITERATION));
+  scheduler.run(() => started.push(3 * MAX_PER_ITERATION), newConnection());
+  await nextIteration();
   expect(started).toEqual(all);
-  await nextTick();
-  expect(started).toEqual([...all, 3 * MAX_PER_TICK]);
+  await nextIteration();
+  expect(started).toEqual([...all, 3 * MAX_PER_ITERATION]);
 });
 
-test('delays requests by one tick when a connection is accepted', async () => {
+test('delays requests by one iteration when a connection is accepted', async () => {
   const scheduler = new RequestScheduler();
   let started = 0;
   scheduler.yieldToAccept();
-  scheduler.take(() => started++, newConnection());
+  scheduler.run(() => started++, newConnection());
   expect(started).toBe(0);
-  // The tick of the connection, and the one after it.
-  await nextTick();
-  await nextTick();
+  // The iteration of the connection, and the one after it.
+  await nextIteration();
+  await nextIteration();
   expect(started).toBe(1);
-  scheduler.take(() => started++, newConnection());
+  scheduler.run(() => started++, newConnection());
   expect(started).toBe(2);
 });
 
-test('starts requests in every 64th tick while each tick accepts a connection', async () => {
+test('starts requests in every 64th iteration while each of them accepts a connection', async () => {
   const scheduler = new RequestScheduler();
   let started = 0;
-  for (let at = 0; at < 2 * MAX_PER_TICK; at++) {
+  for (let at = 0; at < 2 * MAX_PER_ITERATION; at++) {
     scheduler.yieldToAccept();
-    scheduler.take(() => started++, newConnection());
+    scheduler.run(() => started++, newConnection());
   }
-  const ticks: number[] = [];
-  for (let tick = 1; tick <= 3 * 64; tick++) {
+  const iterations: number[] = [];
+  for (let iteration = 1; iteration <= 3 * 64; iteration++) {
     scheduler.yieldToAccept();
-    await nextTick();
-    if (started > ticks.length * MAX_PER_TICK) ticks.push(tick);
+    await nextIteration();
+    if (started > iterations.length * MAX_PER_ITERATION) iterations.push(iteration);
   }
-  expect(started).toBe(2 * MAX_PER_TICK);
-  expect(ticks).toEqual([64, 128]);
+  expect(started).toBe(2 * MAX_PER_ITERATION);
+  expect(iterations).toEqual([64, 128]);
 });
 
 function newConnection(): ConnectionQuota {
-  return { turn: 0, begunInTurn: 0 };
+  return { iteration: 0, begunInIteration: 0 };
 }

@@ -5,7 +5,7 @@ import { beginLogin, formOf, LoginBrowser, type LoginPage, randomAddress } from 
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createTestUser } from '../support/service.ts';
 
-const TOO_MANY = 'Too many codes have been asked for. Please try again in an hour.';
+const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
 
 let fixture: LoginFixture;
 

@@ -153,7 +153,7 @@ describe('the message to sign', () => {
     const { status, body } = await browser.post('/login/wallet/challenge', { ...fields, address });
     expect({ status, reply: JSON.parse(body) }).toEqual({
       status: 400,
-      reply: { error: 'Your wallet did not tell its address. Please try again.' },
+      reply: { error: 'Your wallet did not share its address. Please try again.' },
     });
   });
 });

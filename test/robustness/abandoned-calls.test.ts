@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DeleteEventRequestSchema } from '../../gen/usher/v1/event_pb.ts';
-import { PATIENCE_MS } from '../../src/http/connections.ts';
+import { CLIENT_TIMEOUT_MS } from '../../src/http/connections.ts';
 import { request } from '../support/http.ts';
 import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FLAG, FRAME } from '../support/http2-frames.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
@@ -107,7 +107,7 @@ test('an upload that is refused leaves the other calls of its connection alone',
   // RESOURCE_EXHAUSTED: the message is too large.
   expect((await reply).trailers).toMatchObject({ 'grpc-status': '8' });
   // The service closes a connection that it has waited for that long.
-  await sleep(PATIENCE_MS + 2_000);
+  await sleep(CLIENT_TIMEOUT_MS + 2_000);
   expect({ isEnded: watching.closed, isConnected: !http2.session.destroyed }).toEqual({
     isEnded: false,
     isConnected: true,

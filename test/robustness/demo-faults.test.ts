@@ -4,8 +4,8 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createDemoAdapter } from '../../src/demo/callback.ts';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
+import { createDemoCallback } from '../../src/demo/callback.ts';
 import { openListener } from '../../src/http/listener.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
@@ -45,13 +45,14 @@ it.each<[string, (file: string) => Promise<void>]>([
 
 it('the demo application says so if it cannot reach Usher', async () => {
   const trustedProxies = parseTrustedProxies([]);
-  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined, trustedProxies });
-  const adapter = createDemoAdapter({ apiKey: 'key', state: 'x' }, 'http://127.0.0.1:1');
-  listener.serve(
-    async (context) => void (await adapter(context)),
-    () => false,
-    () => {},
-  );
+  const renderError = (message: string) => message;
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined, trustedProxies, renderError });
+  const callback = createDemoCallback({ apiKey: 'key', state: 'x' }, 'http://127.0.0.1:1');
+  listener.serve({
+    handle: async (context) => void (await callback(context)),
+    handleStream: () => false,
+    onError: () => {},
+  });
   try {
     const browser = new LoginBrowser({ url: `http://127.0.0.1:${listener.port}` });
     const page = await browser.open('/demo/callback?state=x&authToken=token');

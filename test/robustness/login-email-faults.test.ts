@@ -1,14 +1,14 @@
 /** Concurrent requests for codes, and mail servers that fail. */
 import { randomBytes } from 'node:crypto';
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { Mailbox, MailServer, SocketServer } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
-const TOO_MANY = 'Too many codes have been asked for. Please try again in an hour.';
+const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
 
 let fixture: LoginFixture;
 
@@ -35,7 +35,7 @@ it('of thirty concurrent requests from an IP address, twenty send a code', async
 });
 
 it('letters that only lower() of Postgres folds do not raise the limit of an address', async () => {
-  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   const name = `folding_${randomBytes(8).toString('hex')}`;
   // Unlike the embedded database, its lower() folds letters beyond ASCII.
   await server.unsafe(`create database ${name} template template0 locale_provider builtin builtin_locale 'C.UTF-8'`);

@@ -108,7 +108,7 @@ it('a login asks a wallet to sign twenty times at most, and says so to the scrip
   const refused = replies.filter(({ status }) => status === 429);
   expect(refused).toHaveLength(40 - MESSAGES_PER_LOGIN);
   expect(JSON.parse(refused[0]?.body ?? '')).toEqual({
-    error: 'Your wallet has been asked too often. Go back to the application and sign in again.',
+    error: 'Too many signatures were requested. Go back to the application and sign in again.',
   });
   const { sql } = fixture.service.database;
   expect(await sql`select 1 from wallet_challenges where login_intent_id = ${login.loginIntentId}`).toHaveLength(

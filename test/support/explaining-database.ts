@@ -1,15 +1,14 @@
-/** How Postgres runs statements: which rows it reads, and by what. */
 import type { PlaceholderValues, Statement } from '../../src/database/database.ts';
 import { RecordingDatabase, type SentStatement } from './recording-database.ts';
 
-/** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
+/** Postgres plans for the given parameters, or once for all parameters after five executions. */
 export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
 export interface ExplainedStatement extends SentStatement {
   readonly plans: Readonly<Record<PlanMode, PlanNode>>;
 }
 
-/** A node of a plan as `explain (analyze, format json)` tells it. */
+/** A node of a plan, as `explain (analyze, format json)` returns it. */
 export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -20,9 +19,9 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Explains each statement, with the parameters and the rows of the first time, before it runs it. */
+/** A database that explains each statement before its first execution. */
 export class ExplainingDatabase extends RecordingDatabase {
-  /** By its text. */
+  /** By the statement's text. */
   readonly explained = new Map<string, ExplainedStatement>();
 
   override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
@@ -39,7 +38,7 @@ export class ExplainingDatabase extends RecordingDatabase {
     return super.run(statement, parameters);
   }
 
-  /** Changes nothing. */
+  /** Returns the plan of one execution, which is rolled back. */
   async explain(sql: string, parameters: readonly unknown[], mode: PlanMode): Promise<PlanNode> {
     const values = parameters.length > 0 ? `(${parameters.map(toLiteral).join(', ')})` : '';
     try {
@@ -53,7 +52,7 @@ export class ExplainingDatabase extends RecordingDatabase {
   }
 }
 
-/** What is read of tables, each time with the rows that were looked at, wanted or not. */
+/** Returns how many rows of each table the plan reads, including those that filters remove. */
 export function readsOf(node: PlanNode): { type: string; table: string; rows: number }[] {
   const below = (node.Plans ?? []).flatMap(readsOf);
   const { 'Node Type': type, 'Relation Name': table } = node;

@@ -1,7 +1,7 @@
 /** A browser without JavaScript: it keeps cookies, and reads and submits the forms of a page. */
 import { randomInt } from 'node:crypto';
 import type { Config } from '../../src/config/config.ts';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type HttpReply, request } from './http.ts';
 import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 

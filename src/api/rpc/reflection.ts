@@ -1,28 +1,35 @@
 /** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
-import { create, createRegistry, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  createRegistry,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
+import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import {
   type ServerReflection,
   type ServerReflectionRequest,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { SERVED_SERVICES } from '../catalogue.ts';
 
-type Answer = ServerReflectionResponse['messageResponse'];
+type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
+type Answer = NonNullable<Init['messageResponse']>;
 
-/** Describes the services, their files, and the further files given, such as those of error details. */
-export function createReflectionHandlers(
-  services: readonly DescService[],
-  furtherFiles: readonly DescFile[],
-): ServiceImpl<typeof ServerReflection> {
-  const files = withDependencies([...services.map((service) => service.file), ...furtherFiles]);
+/** Describes all services with their files, and the file of the error details. */
+export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
+  const files = withDependencies([...SERVED_SERVICES.map(({ file }) => file), file_google_rpc_error_details]);
   const registry = createRegistry(...files.values());
 
   function fileOfSymbol(symbol: string): DescFile | undefined {
     const found = registry.get(symbol);
     if (found) return found.file;
-    // A method or field, named below the service or message it belongs to.
+    // A method of a service or a field of a message.
     const parent = registry.get(symbol.slice(0, symbol.lastIndexOf('.')));
     const name = symbol.slice(symbol.lastIndexOf('.') + 1);
     const members = parent?.kind === 'service' ? parent.methods : parent?.kind === 'message' ? parent.fields : [];
@@ -32,7 +39,7 @@ export function createReflectionHandlers(
   function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
     switch (request.case) {
       case 'listServices':
-        return toServiceList(services);
+        return toServiceList(SERVED_SERVICES);
       case 'fileByFilename':
         return toFiles(files.get(request.value));
       case 'fileContainingSymbol':
@@ -48,10 +55,11 @@ export function createReflectionHandlers(
   return {
     async *serverReflectionInfo(requests) {
       for await (const request of requests) {
+        const messageResponse = answer(request);
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answer(request),
+          messageResponse,
         });
       }
     },
@@ -59,39 +67,22 @@ export function createReflectionHandlers(
 }
 
 function toServiceList(services: readonly DescService[]): Answer {
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: {
-      case: 'listServicesResponse',
-      value: { service: services.map((service) => ({ name: service.typeName })) },
-    },
-  });
-  return response.messageResponse;
+  return { case: 'listServicesResponse', value: { service: services.map(({ typeName }) => ({ name: typeName })) } };
 }
 
-/** The file and all that it imports, since not every client asks for those. */
+/** Returns the file with all that it imports, since not every client asks for those. */
 function toFiles(file: DescFile | undefined): Answer {
   if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: {
-      case: 'fileDescriptorResponse',
-      value: {
-        fileDescriptorProto: [...withDependencies([file]).values()].map((each) =>
-          toBinary(FileDescriptorProtoSchema, each.proto),
-        ),
-      },
-    },
-  });
-  return response.messageResponse;
+  const files = [...withDependencies([file]).values()];
+  const fileDescriptorProto = files.map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
 }
 
 function toError(errorCode: Code, errorMessage: string): Answer {
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: { case: 'errorResponse', value: { errorCode, errorMessage } },
-  });
-  return response.messageResponse;
+  return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** By file name, the given files first. */
+/** Returns the files by name, the given ones first. */
 function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
   const files = new Map<string, DescFile>();
   const add = (file: DescFile) => {

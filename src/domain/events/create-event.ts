@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -13,26 +13,21 @@ export interface Event {
   readonly createdAt: Date;
 }
 
-/** Throws `Event already exists` when the application has, or has ever had, an event of that ID. */
+/** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(
   { application, run, now }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Event> {
   const { eventId, name } = check(request, rules);
   const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
-  if (!created) throw new ServiceError('already-exists', 'Event already exists');
+  if (!created) throw new ServiceError('already_exists', 'Event already exists');
   return { eventId, name, createdAt: now };
 }
 
 const insertEvent: Statement<{ id: string }[]> = (db) =>
   db
     .insert(events)
-    .values({
-      applicationId: sql.placeholder('applicationId'),
-      id: sql.placeholder('eventId'),
-      name: sql.placeholder('name'),
-      createdAt: sql.placeholder('createdAt'),
-    })
+    .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
     .onConflictDoNothing()
     .returning({ id: events.id })
     .prepare('insert_event');

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -19,9 +18,10 @@ const rules = {
 };
 
 /**
- * Writes the message (EIP-4361) that the wallet with the address must sign to complete the login in
- * this browser, within 10 minutes. `pageUrl` is the login page's. Throws `Too many challenges` and what
- * requireOpenIntent throws.
+ * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
+ * browser. `pageUrl` is the URL of the login page.
+ *
+ * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
 export async function createWalletChallenge(
   call: Call,
@@ -33,7 +33,7 @@ export async function createWalletChallenge(
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
   if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
-    throw new ServiceError('too-many', 'Too many challenges');
+    throw new ServiceError('resource_exhausted', 'Too many challenges');
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
   const message = formatSignInMessage({
@@ -62,14 +62,16 @@ export async function createWalletChallenge(
 const insertChallenge: Statement<unknown> = (db) =>
   db
     .insert(walletChallenges)
-    .values({
-      applicationId: sql.placeholder('applicationId'),
-      loginIntentId: sql.placeholder('loginIntentId'),
-      id: sql.placeholder('id'),
-      browserDigest: sql.placeholder('browserDigest'),
-      address: sql.placeholder('address'),
-      message: sql.placeholder('message'),
-      createdAt: sql.placeholder('createdAt'),
-      expiresAt: sql.placeholder('expiresAt'),
-    })
+    .values(
+      placeholders(
+        'applicationId',
+        'loginIntentId',
+        'id',
+        'browserDigest',
+        'address',
+        'message',
+        'createdAt',
+        'expiresAt',
+      ),
+    )
     .prepare('insert_wallet_challenge');

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { rateLimits } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -8,8 +8,8 @@ import type { Call } from '../call.ts';
 const WINDOW_MS = 60 * 60_000;
 
 /**
- * Counts one more of `what` unless there have been `limit` within the last hour; whether it may go
- * ahead. Exact, whoever races: the row's lock makes callers take turns.
+ * Takes one permit of `what`. Returns false when `limit` permits were taken within the last hour. The row lock
+ * keeps the count exact under concurrency.
  */
 export async function isWithinLimit({ run, now }: Call, what: string, limit: number): Promise<boolean> {
   const [counted] = await run(countOne, {
@@ -31,12 +31,7 @@ const countOne: Statement<{ key: Buffer }[]> = (db) => {
   const isFree = sql`cardinality(${recent}) < ${sql.placeholder('limit')}::int`;
   return db
     .insert(rateLimits)
-    .values({
-      key: sql.placeholder('key'),
-      instants: sql`array[${now}]`,
-      lastId: sql.placeholder('id'),
-      expiresAt: sql.placeholder('expiresAt'),
-    })
+    .values({ ...placeholders('key', 'expiresAt'), instants: sql`array[${now}]`, lastId: sql.placeholder('id') })
     .onConflictDoUpdate({
       target: rateLimits.key,
       set: {
@@ -44,7 +39,7 @@ const countOne: Statement<{ key: Buffer }[]> = (db) => {
         lastId: sql`excluded.last_id`,
         expiresAt: sql`excluded.expires_at`,
       },
-      // To be refused writes nothing, however often.
+      // A refusal writes nothing.
       setWhere: isFree,
     })
     .returning({ key: rateLimits.key })

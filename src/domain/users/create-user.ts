@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, emailAddress, identifier, optional, type Unchecked, webUrl } from '../validation.ts';
+import type { Profile } from './profile.ts';
 
 const rules = {
   email: emailAddress,
@@ -13,33 +13,22 @@ const rules = {
   walletAddress: identifier,
 };
 
-export interface User {
+export interface User extends Profile {
   readonly id: string;
-  readonly email: string;
-  readonly name: string | null;
-  readonly profileImage: string | null;
-  readonly walletAddress: string;
 }
 
-/** Throws `User already exists` when a user has that e-mail address, in whatever case: `lower` of Postgres tells. */
+/** Creates a user. @throws ServiceError `User already exists` if one has the e-mail address, in any case */
 export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const user = { id: randomUUID(), ...check(request, rules) };
   const [created] = await run(insertUser, { ...user, createdAt: now });
-  if (!created) throw new ServiceError('already-exists', 'User already exists');
+  if (!created) throw new ServiceError('already_exists', 'User already exists');
   return user;
 }
 
 const insertUser: Statement<{ id: string }[]> = (db) =>
   db
     .insert(users)
-    .values({
-      id: sql.placeholder('id'),
-      email: sql.placeholder('email'),
-      name: sql.placeholder('name'),
-      profileImage: sql.placeholder('profileImage'),
-      walletAddress: sql.placeholder('walletAddress'),
-      createdAt: sql.placeholder('createdAt'),
-    })
+    .values(placeholders('id', 'email', 'name', 'profileImage', 'walletAddress', 'createdAt'))
     .onConflictDoNothing()
     .returning({ id: users.id })
     .prepare('insert_user');

@@ -1,0 +1,102 @@
+/**
+ * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle,
+ * log. An edge gives it a function that reads the request, and writes the response or the error.
+ */
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import type { Application, Call as DomainCall } from '../domain/call.ts';
+import type { Peer } from '../domain/sessions/exchange-token.ts';
+import { headerOf, type RequestContext } from '../http/http-context.ts';
+import type { Admission } from './admission.ts';
+import { type Call, createCall, type Protocol } from './call.ts';
+import { codeOf, deadlineExceeded, toCallError, unavailable } from './call-errors.ts';
+import { logCall, type Outcome } from './call-log.ts';
+import type { Credentials } from './credentials.ts';
+import { type Fields, type Procedure, pathOf } from './procedures.ts';
+import { withDeadline } from './with-deadline.ts';
+
+export interface PipelineParts {
+  readonly admission: Admission;
+  readonly clock: () => Date;
+  readonly credentials: Credentials;
+  readonly database: Database;
+  readonly logger: Logger;
+  /** The longest a call may take. */
+  readonly requestTimeoutMs: number;
+}
+
+export interface CallOptions {
+  readonly protocol: Protocol;
+  /** The timeout that the caller set, if any. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Reads the request by the deadline, in milliseconds of `performance.now()`. It may throw what the edge answers. */
+export type ReadRequest = (deadline: number) => Promise<Fields>;
+
+export type ResponseMessage = MessageInitShape<DescMessage>;
+
+export class Pipeline {
+  readonly #parts: PipelineParts;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the response message. @throws ServiceError, or the HttpError that `read` threw */
+  async runUnary(
+    procedure: Procedure,
+    context: RequestContext,
+    options: CallOptions,
+    read: ReadRequest,
+  ): Promise<ResponseMessage> {
+    const { admission, credentials, logger, requestTimeoutMs } = this.#parts;
+    const { method } = procedure;
+    const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
+    let outcome: Outcome = { code: 'ok' };
+    let application: Application | undefined;
+    let isReading = false;
+    logCall(logger, context, call, () => ({ ...outcome, applicationId: application?.id }));
+
+    // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
+    const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
+    const readFields = async () => {
+      // The look-up of the key may have taken all the time there was.
+      if (performance.now() >= call.deadline) throw timeoutError();
+      isReading = true;
+      const fields = await read(call.deadline);
+      isReading = false;
+      return fields;
+    };
+    const work = async () => {
+      if (procedure.credential === 'apiKey') {
+        const caller = await admission.run(() => credentials.authenticateApplication(context, method, call.deadline));
+        application = caller;
+        const fields = await readFields();
+        // The body arrives outside of admission: it takes as long as the caller lets it.
+        return admission.runTimed(() =>
+          procedure.handle(fields, { ...this.#toDomainCall(call), application: caller }, toPeer(context)),
+        );
+      }
+      if (procedure.credential === 'adminKey') credentials.authenticateAdmin(context);
+      return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
+    };
+    try {
+      return await withDeadline(call.deadline, work, timeoutError);
+    } catch (cause) {
+      const error = toCallError(cause, call, logger);
+      outcome = { code: codeOf(error), reason: 'reason' in error ? error.reason : undefined };
+      throw error;
+    }
+  }
+
+  /** The time is read after the body has come: lifetimes end while a slow body arrives. */
+  #toDomainCall({ deadline }: Call): DomainCall {
+    return { run: this.#parts.database.within(deadline), now: this.#parts.clock() };
+  }
+}
+
+function toPeer(context: RequestContext): Peer {
+  return { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
+}
