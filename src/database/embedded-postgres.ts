@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { isRunning, spawnWithLifeline, stop } from './child-process.ts';
+import { isRunning, spawnBoundToParent, stop } from './child-process.ts';
 import { openClient } from './open-client.ts';
 
 export interface EmbeddedPostgres {
@@ -91,7 +91,7 @@ async function startServer({ command, url, directory, temporaryDirectory }: Serv
     if (temporaryDirectory) await createPostgresDirectory(temporaryDirectory);
     // Tells this server from another that still uses the same socket.
     const startId = randomUUID();
-    const server = await spawnWithLifeline([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
+    const server = await spawnBoundToParent([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
     if (await answers(server, { url, startId, startBy })) return server;
     await stop(server);
     await sleep(100);
