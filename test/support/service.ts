@@ -24,7 +24,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface TestServiceOptions extends Overrides {
-  /** ConnectionQuota a database between two instances. */
+  /** Shares a database between two instances. */
   readonly database?: TestDatabase;
   /** The configuration of another instance, so that both have the same secrets. */
   readonly like?: Config;
@@ -160,13 +160,31 @@ export async function createTestEvent(
   return eventId;
 }
 
+/** Creates a webhook of the application. Its owner is a new user where none is given. */
+export async function createTestWebhook(
+  service: { url: string },
+  tenant: Pick<Tenant, 'apiKey'>,
+  { ownerId, url = 'https://hooks.test/usher?a=b' }: { ownerId?: string; url?: string } = {},
+): Promise<{ webhookId: string; signingKey: string }> {
+  const owner = ownerId ?? (await createTestUser(service)).id;
+  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({ url, ownerId: owner });
+  if (!webhook) throw new Error('No webhook');
+  return { webhookId: webhook.webhookId, signingKey: webhook.signingKey };
+}
+
+/** Returns the ID of a new login intent. */
+export async function beginLogin(
+  service: { url: string },
+  { clientId, apiKey }: Pick<Tenant, 'clientId' | 'apiKey'>,
+  { redirectUri = REDIRECT_URI, state = 'state' } = {},
+): Promise<string> {
+  const { auth } = clientsOf(service, { apiKey });
+  return (await auth.generateAuthUrl({ clientId, redirectUri, state })).loginIntentId;
+}
+
 /** Logs the user in to the application and returns the auth token. */
 export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
-  const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
-    clientId: tenant.clientId,
-    redirectUri: REDIRECT_URI,
-    state: 'state',
-  });
+  const loginIntentId = await beginLogin(service, tenant);
   const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
   return authToken;
 }
