@@ -1,36 +1,36 @@
-/** What the service stands on, however many processes serve from it. */
+/** What must be there before any process serves: a migrated database and the secrets. */
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
 import { migrateDatabase } from './database/migrate.ts';
 
 export interface Bootstrap {
-  /** Of a database whose tables are up to date. */
+  /** The URL of a database whose tables are up to date. */
   readonly databaseUrl: string;
-  /** Whether that is a Postgres of our own. */
+  /** Whether that is the embedded Postgres. */
   readonly isEmbedded: boolean;
   readonly secrets: Secrets;
 }
 
-/** On disposal an embedded Postgres ends. Rejects with an Error of one clear line. */
+/** Starts the embedded Postgres if there is no `DATABASE_URL`; it ends on disposal. @throws Error of one line */
 export async function bootstrap(config: Config): Promise<Bootstrap & AsyncDisposable> {
-  await using laying = new AsyncDisposableStack();
-  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, laying));
+  await using stack = new AsyncDisposableStack();
+  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, stack));
   const secrets = await readSecrets(config);
   await migrateDatabase(databaseUrl);
 
-  const laid = laying.move();
+  const disposables = stack.move();
   return {
     databaseUrl,
     isEmbedded: config.databaseUrl === undefined,
     secrets,
-    [Symbol.asyncDispose]: () => laid.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   };
 }
 
-async function startOwnPostgres({ dataDir }: Config, laying: AsyncDisposableStack): Promise<string> {
+async function startOwnPostgres({ dataDir }: Config, stack: AsyncDisposableStack): Promise<string> {
   const postgres = await startEmbeddedPostgres(dataDir);
-  laying.defer(() => postgres.close());
+  stack.defer(() => postgres.close());
   return postgres.url;
 }
 

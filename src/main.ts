@@ -3,7 +3,7 @@ import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
 import { loadSwiftly } from './cluster/load-modules.ts';
 import type { Config } from './config/config.ts';
-import type { Service } from './server.ts';
+import type { UsherServer } from './server.ts';
 
 const PARENT_CHECK_MS = 500;
 
@@ -23,29 +23,29 @@ const [{ readConfig }, { describeDemo }, { createLogger }, { startServer }, { cr
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
-  const service = await start(config, logger);
-  const close = createShutdown(service, logger, config.shutdownTimeoutMs);
+  const server = await start(config, logger);
+  const close = createShutdown(server, logger, config.shutdownTimeoutMs);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
   if (process.env.npm_lifecycle_event) closeWithParent(close);
 
-  if (service.demo) {
-    // Whoever reads what we print may have gone.
+  if (server.demo) {
+    // Nobody may read what we print.
     process.stdout.on('error', () => {});
-    process.stdout.write(describeStart(service.url, config.dataDir, describeDemo(service.url, service.demo)));
+    process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
   }
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
   process.exit(1);
 }
 
-async function start(config: Config, logger: Logger): Promise<Service> {
+async function start(config: Config, logger: Logger): Promise<UsherServer> {
   if (config.workers === 1) return startServer(config, { logger });
-  // Who needs one process only is spared what several take.
+  // A single process does not load what several need.
   const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, logger);
 }
 
-/** npm that is ended by a signal does not pass it on, and would leave us behind. */
+/** npm does not pass on the signal that ends it, and would leave this process behind. */
 function closeWithParent(close: () => void): void {
   const parent = process.ppid;
   setInterval(() => {
@@ -55,7 +55,7 @@ function closeWithParent(close: () => void): void {
 
 function describeStart(url: string, dataDir: string, demo: string): string {
   return `
-Usher is at ${url}, on a Postgres of its own. Data and secrets are in ${dataDir}.
+Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}.
 
 ${demo}
 `;

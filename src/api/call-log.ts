@@ -1,34 +1,34 @@
-import { codeToString } from '@connectrpc/connect/protocol-connect';
 import type { Logger } from 'pino';
-import type { HttpContext } from '../http/http-context.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
-import type { RpcCall } from './call.ts';
+import type { Call } from './call.ts';
 
-/** One line per call. It names no field of the request or the reply. */
-export function logCall(logger: Logger, call: RpcCall, { status, isSent }: { status: number; isSent: boolean }): void {
-  logger.info(
-    {
-      requestId: call.requestId,
-      protocol: call.protocol,
-      method: call.procedure,
-      code: codeOf(call, isSent),
-      status,
-      durationMs: durationMsSince(call.startedAt),
-      applicationId: call.application?.id,
-      reason: call.reason,
-    },
-    'call',
-  );
+/** How a call ended. */
+export interface Outcome {
+  readonly code: ErrorCode | 'ok';
+  /** Why, where the code does not say. */
+  readonly reason?: string | undefined;
+  readonly applicationId?: string | undefined;
 }
 
-export function logWhenDone(logger: Logger, call: RpcCall, { response }: HttpContext): void {
-  response.once('close', () => {
-    logCall(logger, call, { status: response.statusCode, isSent: response.headersSent && response.writableFinished });
+/** Logs one line when the call is over. It holds no field of the request or the response. */
+export function logCall(logger: Logger, context: RequestContext, call: Call, getOutcome: () => Outcome): void {
+  context.onClose(({ status, isSent }) => {
+    const { code, reason, applicationId } = getOutcome();
+    logger.info(
+      {
+        requestId: call.requestId,
+        protocol: call.protocol,
+        method: call.name,
+        // A caller that left before the response was sent did not get it.
+        code: isSent ? code : 'canceled',
+        status,
+        durationMs: durationMsSince(call.startedAt),
+        applicationId,
+        reason,
+      },
+      'call',
+    );
   });
-}
-
-/** A caller who has gone before the reply was out has heard nothing. */
-function codeOf({ code }: RpcCall, isSent: boolean): string {
-  if (!isSent) return 'canceled';
-  return code === 'ok' ? 'ok' : codeToString(code);
 }

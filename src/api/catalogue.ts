@@ -1,9 +1,12 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
-import type { DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { isUnary } from './procedures.ts';
 import { type Route, routes } from './rest/routes.ts';
 
 /** `apiKey`: the key of an application, in `X-API-Key`. `adminKey`: the operator's key, in `X-Admin-Key`. */
@@ -23,6 +26,13 @@ export const SERVICES: readonly { readonly service: DescService; readonly creden
   { service: AdminService, credential: 'adminKey' },
 ];
 
+/** Usher's own services and those of gRPC, as health checks and reflection list them. */
+export const SERVED_SERVICES: readonly DescService[] = [
+  ...SERVICES.map(({ service }) => service),
+  Health,
+  ServerReflection,
+];
+
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, credential }) =>
   service.methods.filter(isUnary).map((method) => ({
     method,
@@ -30,7 +40,3 @@ export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, cre
     route: routes.find(({ rpc }) => rpc === method),
   })),
 );
-
-function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
-  return method.methodKind === 'unary';
-}

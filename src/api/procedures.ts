@@ -1,4 +1,4 @@
-/** Unary RPCs as they are implemented, apart from the protocols they are called over. */
+/** The RPCs of Usher with the handlers that implement them, apart from the protocols they are called over. */
 import type {
   DescMessage,
   DescMethod,
@@ -7,53 +7,73 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
-import type { RpcCall } from './call.ts';
-import type { Gate } from './gate.ts';
+import type { ApplicationCall, Call } from '../domain/call.ts';
+import type { Peer } from '../domain/sessions/exchange-token.ts';
 
-/** A request's fields. Nothing is known of their types: those of REST are whatever JSON the caller sent. */
-export type Fields<Input extends DescMessage> = { readonly [Name in keyof MessageShape<Input>]?: unknown };
+/** A request's fields. Their types are unchecked: those of REST are whatever JSON the caller sent. */
+export type Fields<Input extends DescMessage = DescMessage> = {
+  readonly [Name in keyof MessageShape<Input>]?: unknown;
+};
 
-export type Handler<Input extends DescMessage = DescMessage, Output extends DescMessage = DescMessage> = (
-  request: Fields<Input>,
-  call: RpcCall,
+/** Translates fields to a call of the domain, and its result to a message. `peer` is whoever sent the request. */
+type Handler<Input extends DescMessage, Output extends DescMessage, DomainCall> = (
+  fields: Fields<Input>,
+  call: DomainCall,
+  peer: Peer,
 ) => Promise<MessageInitShape<Output>>;
 
-/** A handler for every RPC of the service. */
-export type Handlers<Service extends DescService> = {
+/** A handler for every RPC of the service, all of them unary. */
+type Handlers<Service extends DescService, DomainCall> = {
   readonly [Name in keyof Service['method']]: Service['method'][Name] extends DescMethodUnary<infer Input, infer Output>
-    ? Handler<Input, Output>
+    ? Handler<Input, Output, DomainCall>
     : never;
 };
 
-export interface Procedure {
-  readonly method: DescMethodUnary;
-  readonly gate: Gate;
-  readonly handler: Handler;
+export type ApplicationHandlers<Service extends DescService> = Handlers<Service, ApplicationCall>;
+export type OpenHandlers<Service extends DescService> = Handlers<Service, Call>;
+
+/** An RPC with its handler. The credential decides what the handler is given. */
+export type Procedure = { readonly method: DescMethodUnary } & (
+  | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
+  | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
+);
+
+type AnyHandler<DomainCall> = Handler<DescMessage, DescMessage, DomainCall>;
+
+/** By path. */
+export type Procedures = ReadonlyMap<string, Procedure>;
+
+export function createApplicationProcedures<Service extends DescService>(
+  service: Service,
+  handlers: Partial<ApplicationHandlers<Service>>,
+): Procedure[] {
+  return bind(service, handlers).map((bound) => ({ ...bound, credential: 'apiKey' }));
 }
 
-export function createProcedures<Service extends DescService>(
+export function createOpenProcedures<Service extends DescService>(
   service: Service,
-  handlers: Handlers<Service>,
-  gate: Gate,
+  handlers: Partial<OpenHandlers<Service>>,
+  credential: 'adminKey' | 'none',
 ): Procedure[] {
-  const byName: Readonly<Record<string, Handler>> = handlers;
-  return service.methods.map((method) => {
-    const handler = byName[method.localName];
-    if (!isUnary(method) || !handler) throw new Error(`${method.name} is not a unary RPC with a handler`);
-    return { method, gate, handler };
+  return bind(service, handlers).map((bound) => ({ ...bound, credential }));
+}
+
+function bind<DomainCall>(
+  service: DescService,
+  handlers: Readonly<Record<string, AnyHandler<DomainCall> | undefined>>,
+) {
+  return service.methods.filter(isUnary).map((method) => {
+    const handle = handlers[method.localName];
+    if (!handle) throw new Error(`${method.name} has no handler`);
+    return { method, handle };
   });
 }
 
-/** By path. */
-export function indexProcedures(procedures: readonly Procedure[]): Map<string, Procedure> {
-  return new Map(procedures.map((procedure) => [pathOf(procedure.method), procedure]));
-}
-
-function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
+export function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {
   return method.methodKind === 'unary';
 }
 
-/** Such as `/usher.v1.WebhookService/GetWebhook`. */
+/** Returns the path of an RPC, such as `/usher.v1.WebhookService/GetWebhook`. */
 export function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }

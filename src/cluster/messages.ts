@@ -1,27 +1,27 @@
-/** What the primary and its workers tell each other, over the channel between the processes. */
+/** What the primary and its workers send each other over the channel between the processes. */
 import { BlockList } from 'node:net';
 import type { Bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { Demo } from '../demo/demo.ts';
 
-/** From the primary: what to serve, and with what. */
+/** The primary tells a worker what to serve. */
 export interface WorkerInit {
   readonly config: SentConfig;
-  readonly foundation: Bootstrap;
-  /** Undefined: still to be opened, where there is to be one. */
+  readonly bootstrap: Bootstrap;
+  /** Undefined if the worker is to open it. */
   readonly demo: Demo | undefined;
 }
 
-/** From a worker that serves. */
-export interface Started {
+/** A worker serves. */
+export interface WorkerStarted {
   readonly url: string;
   readonly demo: Demo | undefined;
 }
 
-/** From a worker: it serves, or why it cannot. */
-export type WorkerStatus = Started | { readonly failure: string };
+/** A worker serves, or cannot. */
+export type WorkerStatus = WorkerStarted | { readonly failure: string };
 
-/** A block list is the one part of the settings that cannot be sent as it is. */
+/** A block list is the only part of the settings that cannot be sent as it is. */
 type SentConfig = Omit<Config, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
 
 export function packConfig(config: Config): SentConfig {

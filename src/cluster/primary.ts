@@ -1,67 +1,69 @@
-/** The process that the workers serve under: it lays what they stand on, and replaces those that end. */
+/** The primary process: it prepares what the workers need, starts them, and replaces those that exit. */
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
-import { openListener } from '../http/listener.ts';
-import type { Service } from '../server.ts';
+import type { UsherServer } from '../server.ts';
 import { packConfig, type WorkerInit } from './messages.ts';
 import { WorkerProcess } from './worker-process.ts';
 
-/** So that workers which cannot live do not come and go in a rush. */
-const REPLACE_PAUSE_MS = 1_000;
+/** Keeps workers that crash at start from being restarted in a loop. */
+const RESTART_DELAY_MS = 1_000;
 
-/** Serves from `config.workers` processes on one port. Rejects with an Error of one clear line. */
-export async function startWorkers(config: Config, logger: Logger): Promise<Service> {
+/** Serves from `config.workers` processes on one port. @throws Error of one line */
+export async function startWorkers(config: Config, logger: Logger): Promise<UsherServer> {
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
-  await using starting = new AsyncDisposableStack();
+  await using stack = new AsyncDisposableStack();
   const first = new WorkerProcess();
   const workers = [first, ...Array.from({ length: config.workers - 1 }, () => new WorkerProcess())];
-  const foundation = starting.use(await bootstrap(config));
+  const base = stack.use(await bootstrap(config));
   const closing = new AbortController();
-  starting.defer(async () => {
+  stack.defer(async () => {
     closing.abort();
     for (const worker of workers) worker.stop();
-    await Promise.all(workers.map(({ ended }) => ended));
+    await Promise.all(workers.map(({ exited }) => exited));
   });
 
-  const port = config.port || (await findFreePort(config));
-  const order = { config: packConfig({ ...config, port }), foundation };
-  // It opens the demo, which all of them show.
-  const { url, demo } = await first.serve({ ...order, demo: undefined });
-  const orderOfOthers: WorkerInit = { ...order, demo };
-  await Promise.all(workers.slice(1).map((worker) => worker.serve(orderOfOthers)));
+  // With port 0 `node:cluster` gives all workers the same port.
+  const init = { config: packConfig(config), bootstrap: base };
+  // The first worker opens the demo for all of them.
+  const { url, demo } = await first.serve({ ...init, demo: undefined });
+  const laterInit: WorkerInit = { ...init, demo };
+  await Promise.all(workers.slice(1).map((worker) => worker.serve(laterInit)));
 
-  const supervise = async (place: number, worker: WorkerProcess) => {
-    for (let current = worker; ; workers[place] = current) {
-      const how = await current.ended;
-      if (!closing.signal.aborted) logger.error({ how }, 'a worker has ended; another takes its place');
-      await sleep(REPLACE_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {});
-      if (closing.signal.aborted) return;
-      try {
-        current = new WorkerProcess();
-      } catch (error) {
-        // There is no memory or no file descriptor for it now.
-        logger.error({ err: error }, 'a worker cannot be started');
-        continue;
-      }
-      current.serve(orderOfOthers).catch((error) => logger.error({ err: error }, 'a worker cannot serve'));
+  const startReplacement = (): WorkerProcess | undefined => {
+    try {
+      const worker = new WorkerProcess();
+      worker.serve(laterInit).then(
+        (started) => {
+          // Port 0, and no worker was left to keep the port.
+          if (started.url !== url) logger.warn({ url: started.url }, 'listening on another port');
+        },
+        (error) => logger.error({ err: error }, 'worker cannot serve'),
+      );
+      return worker;
+    } catch (error) {
+      // There is no memory or no file descriptor for it now.
+      logger.error({ err: error }, 'worker cannot be started');
+      return undefined;
     }
   };
-  for (const [place, worker] of workers.entries()) supervise(place, worker);
+  const supervise = async (index: number, worker: WorkerProcess) => {
+    for (let current: WorkerProcess | undefined = worker; ; ) {
+      if (current) {
+        workers[index] = current;
+        const exitReason = await current.exited;
+        if (!closing.signal.aborted) logger.error({ exitReason }, 'worker exited');
+      }
+      await sleep(RESTART_DELAY_MS, undefined, { signal: closing.signal }).catch(() => {});
+      if (closing.signal.aborted) return;
+      current = startReplacement();
+    }
+  };
+  for (const [index, worker] of workers.entries()) supervise(index, worker);
 
-  const started = starting.move();
-  return { url, demo, close: () => started.disposeAsync() };
-}
-
-/**
- * Found before there are workers: the cluster gives all of them the same port for port 0, but to one
- * that comes when all others are gone another.
- */
-async function findFreePort(config: Config): Promise<number> {
-  const probe = await openListener(config);
-  await probe.close(0);
-  return probe.port;
+  const disposables = stack.move();
+  return { url, demo, close: () => disposables.disposeAsync() };
 }

@@ -2,51 +2,53 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { SECRET_SETTINGS } from '../config/config.ts';
-import type { Started, WorkerInit, WorkerStatus } from './messages.ts';
+import type { WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
 
-/** What a worker must know it is told; its environment can be read by others. */
+/** Secrets go over the channel: other users may read the environment of a process. */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
 
-/** Takes no orders before it is served one: it loads its code meanwhile. */
+/** Starts the process at once. It loads its modules while the primary prepares. */
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
-  readonly #report: Promise<WorkerStatus>;
-  /** Resolves to its exit code or signal when the process is gone. */
-  readonly ended: Promise<string>;
+  readonly #status: Promise<WorkerStatus>;
+  /** Resolves to the exit code or signal when the process is gone. */
+  readonly exited: Promise<string>;
 
   constructor() {
-    this.#report = new Promise((resolve) => this.#worker.once('message', resolve));
-    this.ended = once(this.#worker.process, 'exit').then(
+    this.#status = new Promise((resolve) => this.#worker.once('message', resolve));
+    this.exited = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
       // There is no process.
       (error) => String(error),
     );
     this.#worker.on('error', () => {});
-    closeLastConnection(this.#worker);
+    closeUndeliveredConnection(this.#worker);
   }
 
-  /** Resolves when the worker serves; rejects with the one line that says why it cannot, and ends it. */
-  async serve(order: WorkerInit): Promise<Started> {
-    this.#worker.send(order, () => {});
-    const ended = this.ended.then((how): WorkerStatus => ({ failure: `A worker ended before it could serve: ${how}` }));
-    const report = await Promise.race([this.#report, ended]);
-    if (!('failure' in report)) return report;
+  /** Resolves when the worker serves. Ends it and rejects with one line if it cannot. */
+  async serve(init: WorkerInit): Promise<WorkerStarted> {
+    this.#worker.send(init, () => {});
+    const exited = this.exited.then(
+      (exitReason): WorkerStatus => ({ failure: `A worker exited before it could serve: ${exitReason}` }),
+    );
+    const status = await Promise.race([this.#status, exited]);
+    if (!('failure' in status)) return status;
     this.stop();
-    throw new Error(report.failure);
+    throw new Error(status.failure);
   }
 
-  /** Ends it; what is under way is finished. */
+  /** Asks the worker to exit after it has finished what is in flight. */
   stop(): void {
     this.#worker.process.kill('SIGTERM');
   }
 }
 
 /**
- * The cluster forgets a connection that it has sent to a worker which then dies before it can take it:
- * the client would wait for ever. There is one at most, since a worker is sent the next only when it
- * has taken the last. One that has been taken is closed on this side already.
+ * `node:cluster` forgets a connection that it has sent to a worker which exits before it takes the
+ * connection, and the client would wait for ever. There is one at most: a worker is sent the next
+ * connection when it has taken the last. A connection that was taken is closed on this side already.
  */
-function closeLastConnection({ process }: Worker): void {
+function closeUndeliveredConnection({ process }: Worker): void {
   const send: (...sent: never[]) => boolean = process.send.bind(process);
   let last: Closable | undefined;
   process.send = (...sent: unknown[]) => {

@@ -1,32 +1,29 @@
-/**
- * A process that serves beside others. The primary tells it what to serve; when the primary is gone,
- * `node:cluster` ends it.
- */
+/** A process that serves beside others. `node:cluster` ends it when the primary is gone. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { loadSwiftly } from './load-modules.ts';
 import { unpackConfig, type WorkerInit, type WorkerStatus } from './messages.ts';
 
-// A Ctrl-C arrives in every process of the terminal; the primary answers it for all.
+// Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
 process.on('SIGINT', () => {});
 
-const ordered = once(process, 'message');
+const initialised = once(process, 'message');
 const [{ createLogger }, { startServer }, { createShutdown }] = await loadSwiftly(() =>
   Promise.all([import('../log.ts'), import('../server.ts'), import('./shutdown.ts')]),
 );
-const [{ config, foundation, demo }]: [WorkerInit] = (await ordered) as [WorkerInit];
+const [{ config, bootstrap, demo }]: [WorkerInit] = (await initialised) as [WorkerInit];
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
-  const service = await startServer(unpackConfig(config), { foundation, demo, logger });
-  // It prints codes; whoever reads them may have gone.
-  if (service.demo) process.stdout.on('error', () => {});
-  process.on('SIGTERM', createShutdown(service, logger, config.shutdownTimeoutMs));
-  report({ url: service.url, demo: service.demo });
+  const server = await startServer(unpackConfig(config), { bootstrap, demo, logger });
+  // It prints codes; nobody may read them.
+  if (server.demo) process.stdout.on('error', () => {});
+  process.on('SIGTERM', createShutdown(server, logger, config.shutdownTimeoutMs));
+  sendStatus({ url: server.url, demo: server.demo });
 } catch (error) {
-  // Who hears it ends us: were we gone before, nobody might hear it.
-  report({ failure: error instanceof Error ? error.message : String(error) });
+  // The primary stops this worker after it has read the message.
+  sendStatus({ failure: error instanceof Error ? error.message : String(error) });
 }
 
-function report(message: WorkerStatus): void {
-  process.send?.(message);
+function sendStatus(status: WorkerStatus): void {
+  process.send?.(status);
 }

@@ -1,4 +1,4 @@
-/** An application, user, webhook and two events to try Usher with, on its embedded Postgres only. */
+/** The demo: an application, user, webhook and two events to try Usher with, on the embedded Postgres only. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { createUser } from '../domain/users/create-user.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 
-/** What is kept of the demo between starts. */
+/** What `demo.json` keeps between starts. */
 interface KeptDemo {
   readonly apiKey: string;
   readonly applicationId: string;
@@ -32,52 +32,51 @@ interface KeptDemo {
 
 export interface Demo extends KeptDemo {
   readonly redirectUri: string;
-  /** Of the login that `authUrl` starts. */
+  /** The state of the login that `authUrl` starts. */
   readonly state: string;
-  /** Undefined where nobody could sign in there, or would not be sent back. */
+  /** Undefined if nobody could sign in there or come back. */
   readonly authUrl: string | undefined;
-  /** Only at the start that created the demo, since a token lives 15 minutes. */
+  /** Only at the start that created the demo, since a token expires after 15 minutes. */
   readonly authToken: string | undefined;
 }
 
-/** What the demo is made with. */
 export interface DemoParts {
   readonly directory: string;
-  /** How this machine reaches the service. */
+  /** How this machine reaches the server. */
   readonly url: string;
   readonly authPageUrl: string;
-  /** Whether codes of our own login page appear in the terminal. */
+  /** Whether the terminal shows the codes of the login page. */
   readonly showsCodes: boolean;
   readonly tokens: AuthTokens;
   readonly cipher: SigningKeyCipher;
 }
 
-/** The demo kept in the directory, or, where that is gone, a new one, to be kept there with mode 0600. */
+/** Returns the demo in the directory, or creates one and stores it there with mode 0600. */
 export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const file = join(parts.directory, 'demo.json');
   const found = await readDemo(file);
-  const isNew = !found || (await call.run(selectParties, { ...found })).length === 0;
+  const isNew = !found || (await call.run(selectDemo, { ...found })).length === 0;
   const kept = isNew ? await createDemo(call, parts) : found;
   if (isNew) {
     await rm(file, { force: true });
     await readOrCreateFile(file, () => JSON.stringify(kept, null, 2));
   }
 
-  // Over http any port of the loopback address will do, so that the demo survives a change of port.
+  // Over http, a redirect URI on 127.0.0.1 matches any port, so the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
   if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
   const { clientId, redirectUris } = kept;
-  // One that no application may register, or that has another scheme than when the demo was made, will not do.
+  // False if no application may register it, or if its scheme has changed since the demo was created.
   const canReturn = isRegistered(callback.href, redirectUris);
   const redirectUri = canReturn ? callback.href : (redirectUris[0] ?? '');
   const application = { id: kept.applicationId, name: kept.applicationName, clientId, redirectUris };
-  const begin = (state: string) =>
+  const startLogin = (state: string) =>
     generateAuthUrl({ ...call, application }, createAuthPageLink(parts.authPageUrl), { clientId, redirectUri, state });
 
   const state = randomUUID();
-  const { authUrl } = await begin(state);
+  const { authUrl } = await startLogin(state);
   const logIn = async () => {
-    const { loginIntentId } = await begin('demo');
+    const { loginIntentId } = await startLogin('demo');
     return completeLogin(call, parts.tokens, { loginIntentId, userId: kept.userId });
   };
   return {
@@ -89,7 +88,7 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   };
 }
 
-/** Undefined where there is none, or a damaged one. */
+/** Returns undefined if there is no readable file. */
 async function readDemo(file: string): Promise<KeptDemo | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
@@ -98,8 +97,8 @@ async function readDemo(file: string): Promise<KeptDemo | undefined> {
   }
 }
 
-/** Nothing where the application or its user has been deleted, or the database is a new one. */
-const selectParties: Statement<unknown[]> = (db) =>
+/** Returns no row if the application or its user has been deleted, or if the database is new. */
+const selectDemo: Statement<unknown[]> = (db) =>
   db
     .select({ id: applications.id })
     .from(applications)
@@ -111,7 +110,7 @@ const selectParties: Statement<unknown[]> = (db) =>
         isNull(users.deletedAt),
       ),
     )
-    .prepare('select_demo_parties');
+    .prepare('select_demo');
 
 async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
@@ -139,7 +138,7 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
   };
 }
 
-/** What to paste into a shell, a command per line. */
+/** Returns commands to paste into a shell, one per line. */
 export function describeDemo(url: string, demo: Demo): string {
   const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, authUrl, email } = demo;
   const key = `-H 'X-API-Key: ${apiKey}'`;

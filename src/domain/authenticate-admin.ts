@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from './errors.ts';
 
-/** Throws `Invalid admin key`. Takes the same time however much of the key is right. */
+/** Compares in constant time. @throws ServiceError `Invalid admin key` */
 export function authenticateAdmin(given: string | undefined, adminKey: string): void {
   if (given === undefined || !timingSafeEqual(digest(given), digest(adminKey))) {
     throw new ServiceError('unauthenticated', 'Invalid admin key');

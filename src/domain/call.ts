@@ -1,10 +1,10 @@
 import type { Run } from '../database/database.ts';
 
-/** What a verb knows of the call it serves. */
+/** What a function of the domain knows of the call it serves. */
 export interface Call {
-  /** Runs a statement; every one ends by the call's deadline. */
+  /** Runs a statement, which ends by the deadline of the call. */
   readonly run: Run;
-  /** The time of the call, by the clock of this process. Every lifetime is measured against it. */
+  /** The time of the call by the clock of this process. Every lifetime is measured against it. */
   readonly now: Date;
 }
 
@@ -13,7 +13,7 @@ export interface ApplicationCall extends Call {
   readonly application: Application;
 }
 
-/** The application that owns an API key. */
+/** The owner of an API key. */
 export interface Application {
   readonly id: string;
   readonly name: string;

@@ -1,17 +1,17 @@
-/** Checks a request field by field and reports everything that is wrong with it at once. */
+/** Validation of requests: every field is checked, and all violations are reported at once. */
 import { ServiceError, type Violation } from './errors.ts';
 
-/** Fields as a caller sent them: nothing is known of their types yet. */
+/** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
 
-/** Returns the value it accepts; throws Unacceptable for any other. */
+/** Returns an accepted value. @throws Unacceptable for any other */
 export type Rule<T> = (value: unknown) => T;
 
 type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
 
 class Unacceptable extends Error {}
 
-/** Throws a ServiceError `Validation failed` that lists every violation. */
+/** Returns the checked fields. @throws ServiceError `Validation failed` with every violation */
 export function check<Rules extends Record<string, Rule<unknown>>>(
   fields: Unchecked<Extract<keyof Rules, string>>,
   rules: Rules,
@@ -27,24 +27,24 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
       violations.push({ field: name, message: error.message });
     }
   }
-  if (violations) throw new ServiceError('invalid', 'Validation failed', violations);
-  // Each value is what the rule of that name returned.
+  if (violations) throw new ServiceError('invalid_argument', 'Validation failed', { violations });
+  // The rule of each name returned its value.
   return values as Checked<Rules>;
 }
 
-/** Well-formed Unicode text, its length counted in code points. */
+/** Accepts well-formed Unicode text. The length is counted in code points. */
 export function text({ max, min = 1 }: { max: number; min?: number }): Rule<string> {
   return (value) => {
     const string = requireText(value);
     if (string.length === 0 && min > 0) throw new Unacceptable('is required');
-    // A code point takes one or two code units, so most texts need no count.
+    // A code point has one or two code units, so most texts need no count.
     const length = string.length <= max && string.length >= 2 * min ? max : countCodePoints(string);
     if (length < min || length > max) throw new Unacceptable(`must have ${min} to ${max} characters`);
     return string;
   };
 }
 
-/** Text of 1 to 255 characters, none of them a control character: identifiers and names. */
+/** Accepts text of 1 to 255 characters without control characters: identifiers and names. */
 export const identifier: Rule<string> = (value) => {
   const string = identifierText(value);
   if (/\p{Cc}/u.test(string)) throw new Unacceptable('must not have control characters');
@@ -52,7 +52,7 @@ export const identifier: Rule<string> = (value) => {
 };
 const identifierText = text({ max: 255 });
 
-/** Well-formed Unicode text of 1 to `max` bytes in UTF-8. */
+/** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
 export function textOfBytes(max: number): Rule<string> {
   return (value) => {
     const string = requireText(value);
@@ -62,7 +62,7 @@ export function textOfBytes(max: number): Rule<string> {
   };
 }
 
-/** A UUID, in lower case. */
+/** Accepts a UUID and returns it in lower case. */
 export const uuid: Rule<string> = (value) => {
   const string = requireString(value);
   if (string === '') throw new Unacceptable('is required');
@@ -72,7 +72,7 @@ export const uuid: Rule<string> = (value) => {
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** An absolute http or https URL of 1 to 2048 characters, as it was written. */
+/** Accepts an absolute http or https URL of 1 to 2048 characters. */
 export const webUrl: Rule<string> = (value) => {
   const string = urlText(value);
   if (!/^https?:\/\/[\x21-\x7e]+$/i.test(string) || !URL.canParse(string)) {
@@ -82,7 +82,7 @@ export const webUrl: Rule<string> = (value) => {
 };
 const urlText = text({ max: 2048 });
 
-/** Something of the shape of an e-mail address, 3 to 254 characters, none of them of RFC 5322's specials. */
+/** Accepts text that looks like an e-mail address: 3 to 254 characters, without the specials of RFC 5322. */
 export const emailAddress: Rule<string> = (value) => {
   const string = emailText(value);
   const hasSpecials = /[\s\p{Cc}<>()[\]\\,;:"]/u.test(string);
@@ -91,7 +91,7 @@ export const emailAddress: Rule<string> = (value) => {
 };
 const emailText = text({ min: 3, max: 254 });
 
-/** Text that also passes `accepts`, or else the violation `problem`. */
+/** Accepts text that passes `accepts`. `problem` is the violation otherwise. */
 export function textThat(accepts: (text: string) => boolean, problem: string, limits: { max: number }): Rule<string> {
   const rule = text(limits);
   return (value) => {
@@ -101,7 +101,7 @@ export function textThat(accepts: (text: string) => boolean, problem: string, li
   };
 }
 
-/** An array of `min` to `max` items that pass the rule. */
+/** Accepts an array of `min` to `max` items that pass the rule. */
 export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: number }): Rule<T[]> {
   return (value) => {
     if (!Array.isArray(value) || value.length < min || value.length > max) {
@@ -111,7 +111,7 @@ export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: numbe
   };
 }
 
-/** Null for what is not given; all else, null included, must pass the rule. */
+/** Returns null for a missing field. Any other value, null included, must pass the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | null> {
   return (value) => (value === undefined ? null : rule(value));
 }

@@ -1,43 +1,39 @@
-/** Every connection there is. Nobody may hold one for nothing. */
+/** Tracks open connections and closes idle or stalled ones. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ConnectionQuota } from './request-scheduler.ts';
 
-/** How long a client may keep us waiting: for its first request, for the rest of one, for taking a reply. */
-export const PATIENCE_MS = 7_000;
-/** How long a connection may be of no use between requests. */
+/** How long a client may take to send its first request, to send the rest of one, and to read a response. */
+export const CLIENT_TIMEOUT_MS = 7_000;
+/** How long a connection may be idle between requests. */
 const KEEP_ALIVE_MS = 60_000;
-/** As many connections may lie idle for that long; with more, all of them have no longer than anyone else. */
-const MAX_UNCROWDED = 256;
-/** What is announced to clients is less by this, so that they are not the ones who are late. */
+/** With more connections than this, the idle ones have `CLIENT_TIMEOUT_MS` only. */
+const IDLE_LIMIT = 256;
+/** The announced timeout is shorter by this, so that clients do not send as we close. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
-export const SWEEP_MS = 500;
+export const SWEEP_INTERVAL_MS = 500;
 
-/** How many requests may be under way on one connection. */
-export const MAX_REQUESTS = 100;
+/** How many requests may be in flight on one connection. */
+export const MAX_REQUESTS_PER_CONNECTION = 100;
 
-/** How a connection is used. Its protocol says when it is, and adds who else keeps us waiting on it. */
+/** How a connection is used. The server of its protocol reports requests and adds checks of its own. */
 export class Connection implements ConnectionQuota {
-  turn = 0;
-  begunInTurn = 0;
+  iteration = 0;
+  begunInIteration = 0;
   #requests = 0;
   #idleSince = performance.now();
-  #hasAsked = false;
-  #waitedSweeps = 0;
+  #hasSentRequest = false;
+  #stalledSweeps = 0;
   readonly socket: Socket;
-  /**
-   * Over HTTP/1.1, those that are not out yet, oldest first. One list per connection: a Set of all of
-   * them makes a new table every few requests, and of tables that have grown old each keeps the next
-   * from being collected, with all that is in it.
-   */
-  readonly replies: ServerResponse[] = [];
-  /** Over HTTP/1.1, whether the request that came last was answered before all of it had come. */
+  /** HTTP/1.1: the responses that have not been sent completely, oldest first. */
+  readonly responses: ServerResponse[] = [];
+  /** HTTP/1.1: whether the latest request was answered before all of it had come. */
   isAnsweredEarly = false;
-  /** Ends it without harm to what is under way. */
+  /** Closes the connection after the requests in flight. */
   end: () => void;
-  /** What else there is to look after at every sweep. */
+  /** What the protocol checks at every sweep. */
   onSweep = (): void => {};
 
   constructor(socket: Socket) {
@@ -45,41 +41,37 @@ export class Connection implements ConnectionQuota {
     this.end = () => socket.destroy();
   }
 
-  get isIdle(): boolean {
-    return this.#requests === 0;
-  }
-
   get isFull(): boolean {
-    return this.#requests >= MAX_REQUESTS;
+    return this.#requests >= MAX_REQUESTS_PER_CONNECTION;
   }
 
-  /** A request has come, head and all. */
-  begin(): void {
+  /** Counts a request whose head has come. */
+  startRequest(): void {
     this.#requests++;
-    this.#hasAsked = true;
+    this.#hasSentRequest = true;
   }
 
-  /** It has been answered, or is gone. One whose client has kept us waiting has been of no use. */
-  finish({ wasOfUse = true } = {}): void {
+  /** Counts a request as over. After one that stalled, the connection counts as idle since before it. */
+  finishRequest({ hasStalled = false } = {}): void {
     this.#requests--;
-    if (wasOfUse) this.#idleSince = performance.now();
+    if (!hasStalled) this.#idleSince = performance.now();
   }
 
-  /** Ends it with whatever has not been sent. */
+  /** Closes the connection at once and drops what has not been sent. */
   reset(): void {
-    // Only a plain socket can be reset: over TLS that throws.
+    // Over TLS `resetAndDestroy` throws.
     if (this.socket instanceof TLSSocket) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
 
   sweep(now: number, keepAliveMs: number): void {
     // Bytes that the kernel does not take, sweep after sweep: the client does not read.
-    this.#waitedSweeps = this.socket.writableLength > 0 ? this.#waitedSweeps + 1 : 0;
-    const idleMs = this.isIdle ? now - this.#idleSince : 0;
-    if (this.#waitedSweeps * SWEEP_MS >= PATIENCE_MS) this.reset();
-    // One that has not gone when it was ended has had its chance.
-    else if (idleMs > keepAliveMs + PATIENCE_MS) this.socket.destroy();
-    else if (idleMs >= (this.#hasAsked ? keepAliveMs : PATIENCE_MS)) this.end();
+    this.#stalledSweeps = this.socket.writableLength > 0 ? this.#stalledSweeps + 1 : 0;
+    const idleMs = this.#requests === 0 ? now - this.#idleSince : 0;
+    if (this.#stalledSweeps * SWEEP_INTERVAL_MS >= CLIENT_TIMEOUT_MS) this.reset();
+    // `end` was called before and had no effect.
+    else if (idleMs > keepAliveMs + CLIENT_TIMEOUT_MS) this.socket.destroy();
+    else if (idleMs >= (this.#hasSentRequest ? keepAliveMs : CLIENT_TIMEOUT_MS)) this.end();
     else this.onSweep();
   }
 }
@@ -87,7 +79,7 @@ export class Connection implements ConnectionQuota {
 export class Connections {
   readonly #all = new Set<Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
-  #crowdedUntil = 0;
+  #isOverIdleLimitUntil = 0;
 
   add(socket: Socket): Connection {
     const connection = new Connection(socket);
@@ -102,22 +94,22 @@ export class Connections {
   }
 
   /**
-   * Takes a request over HTTP/1.1 with the reply it is to get, and returns true; or ends its connection,
-   * where nobody who means well would wait for so many.
+   * Counts a request over HTTP/1.1 and returns true. Closes the connection and returns false when the
+   * client has sent too many requests without waiting for responses.
    */
-  begin(socket: Socket, reply: ServerResponse): boolean {
+  startRequest(socket: Socket, response: ServerResponse): boolean {
     const connection = this.#bySocket.get(socket);
     if (!connection || connection.isFull) {
       socket.destroy();
       return false;
     }
-    connection.begin();
-    connection.replies.push(reply);
+    connection.startRequest();
+    connection.responses.push(response);
     connection.isAnsweredEarly = false;
-    reply.once('close', () => {
-      connection.isAnsweredEarly = !reply.req.complete;
-      connection.finish();
-      connection.replies.splice(connection.replies.indexOf(reply), 1);
+    response.once('close', () => {
+      connection.isAnsweredEarly = !response.req.complete;
+      connection.finishRequest();
+      connection.responses.splice(connection.responses.indexOf(response), 1);
     });
     return true;
   }
@@ -126,12 +118,12 @@ export class Connections {
     return this.#all.values();
   }
 
-  /** To be called every SWEEP_MS. Returns the keep-alive timeout to announce, in milliseconds. */
+  /** Closes idle and stalled connections, every `SWEEP_INTERVAL_MS`. Returns the keep-alive timeout to announce. */
   sweep(): number {
     const now = performance.now();
-    // Once they are too many, all that are idle go: not only as many as are too many.
-    if (this.#all.size > MAX_UNCROWDED) this.#crowdedUntil = now + KEEP_ALIVE_MS;
-    const keepAliveMs = now < this.#crowdedUntil ? PATIENCE_MS : KEEP_ALIVE_MS;
+    // All idle connections go then, not only as many as exceed the limit.
+    if (this.#all.size > IDLE_LIMIT) this.#isOverIdleLimitUntil = now + KEEP_ALIVE_MS;
+    const keepAliveMs = now < this.#isOverIdleLimitUntil ? CLIENT_TIMEOUT_MS : KEEP_ALIVE_MS;
     for (const connection of this.#all) connection.sweep(now, keepAliveMs);
     return keepAliveMs - KEEP_ALIVE_MARGIN_MS;
   }

@@ -4,11 +4,11 @@ import { TLSSocket } from 'node:tls';
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /**
- * Which protocol the connection speaks: over TLS the one negotiated by ALPN; in cleartext HTTP/2 when
- * the first bytes are its preface (RFC 9113, section 3.4), which are put back for the server to read.
- * `none` when the connection ends before that is known.
+ * Returns the protocol that the connection speaks. Over TLS, ALPN has negotiated it. In cleartext it is
+ * HTTP/2 if the first bytes are the preface (RFC 9113, section 3.4); the server reads those bytes again.
+ * Returns `none` if the connection ends before that is known.
  */
-export async function chooseProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
+export async function detectProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
   if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 
   const { promise, resolve } = Promise.withResolvers<'h2' | 'http/1.1' | 'none'>();
@@ -22,7 +22,7 @@ export async function chooseProtocol(socket: Socket): Promise<'h2' | 'http/1.1' 
   };
   const onEnd = () => resolve('none');
   socket.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
-  // What arrived before we listened makes no event.
+  // Bytes that came before the listener was added cause no event.
   onReadable();
 
   const protocol = await promise;

@@ -1,4 +1,4 @@
-/** One HTTP request and its response, HTTP/1.1 and HTTP/2 alike, with what every handler needs of it. */
+/** One HTTP request and its response, over HTTP/1.1 and HTTP/2 alike, with what every handler needs of them. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
@@ -8,96 +8,102 @@ import { clientAddressOf } from './client-address.ts';
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** What is known of a request before its body. */
+/** What is known of a request before its body is read. */
 export interface RequestContext {
   readonly headers: IncomingHttpHeaders;
-  /** On the reply as `x-request-id`, and in every log line of the request. */
+  /** The `x-request-id` of the response and of every log line of the request. */
   readonly requestId: string;
   readonly clientAddress: string;
-  /** The instant, in milliseconds of `performance.now()`, at which it came. */
+  /** When the request came, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
+  /** Calls the listener once, when the exchange is over. */
+  onClose(listener: (result: ResponseResult) => void): void;
+}
+
+/** What became of a response. */
+export interface ResponseResult {
+  readonly status: number;
+  /** False when the client left before it had the whole response. */
+  readonly isSent: boolean;
 }
 
 export interface HttpContext extends RequestContext {
   readonly request: NodeRequest;
   readonly response: NodeResponse;
-  /** The target's path as it was sent, without the query. */
+  /** The path of the request target as it was sent, without the query. */
   readonly path: string;
-  /** The target's query as it was sent, without the question mark. */
+  /** The query of the request target as it was sent, without the question mark. */
   readonly query: string;
 }
 
-/** A request over HTTP/2 that has not become a Node request yet. */
+/** A request over HTTP/2 that Node has not wrapped in a request object. */
 export interface StreamContext extends RequestContext {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
-  /** Makes it one after all: nothing of the stream may have been used up. */
-  fallThrough(): void;
 }
 
-/** Takes a stream and returns true, or returns false and leaves it as it was. */
-export type StreamHandler = (exchange: StreamContext) => boolean;
+/** Returns true if it answers the stream. Returns false, without touching the stream, if it does not. */
+export type StreamHandler = (context: StreamContext) => boolean;
 
-/** Answers the exchange and resolves to true, or to false where its path is another's. */
-export type HttpAdapter = (exchange: HttpContext) => Promise<boolean>;
+/** Answers the request and resolves to true, or resolves to false if the path belongs to another handler. */
+export type PathHandler = (context: HttpContext) => Promise<boolean>;
 
-/** Answers an exchange; a rejection is a bug of ours and is answered with 500. */
-export type HttpHandler = (exchange: HttpContext) => Promise<void> | void;
+/** Answers every request. A rejection is a defect; the listener answers it with 500. */
+export type HttpHandler = (context: HttpContext) => Promise<void> | void;
 
-export function createHttpContext(
-  request: NodeRequest,
-  response: NodeResponse,
-  { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
-): HttpContext {
-  const context = createRequestContext(request.headers, request.socket.remoteAddress, { trustedProxies, receivedAt });
+interface Origin {
+  readonly trustedProxies: BlockList;
+  readonly receivedAt: number;
+}
+
+export function createHttpContext(request: NodeRequest, response: NodeResponse, origin: Origin): HttpContext {
   const { path, query } = splitTarget(request.url ?? '');
-  return { request, response, path, query, ...context };
+  return {
+    ...createRequestFacts(request.headers, request.socket.remoteAddress, origin),
+    request,
+    response,
+    path,
+    query,
+    onClose(listener) {
+      response.once('close', () => {
+        listener({ status: response.statusCode, isSent: response.headersSent && response.writableFinished });
+      });
+    },
+  };
 }
 
-export function createRequestContext(
+/** Of a stream that is answered with status 200, whatever the outcome: gRPC has its own status in the trailers. */
+export function createStreamContext(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  origin: Origin,
+): StreamContext {
+  return {
+    ...createRequestFacts(headers, stream.session?.socket.remoteAddress, origin),
+    stream,
+    path: String(headers[':path'] ?? ''),
+    onClose(listener) {
+      stream.once('close', () => listener({ status: 200, isSent: stream.headersSent && stream.writableFinished }));
+    },
+  };
+}
+
+function createRequestFacts(
   headers: IncomingHttpHeaders,
   remoteAddress: string | undefined,
-  { trustedProxies, receivedAt }: { trustedProxies: BlockList; receivedAt: number },
-): RequestContext {
+  { trustedProxies, receivedAt }: Origin,
+): Omit<RequestContext, 'onClose'> {
   const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
   return { headers, requestId: requestIdOf(headers), clientAddress, receivedAt };
 }
 
-/** Whether the request names a host that makes a URL; without one there is nothing to route by. */
-export function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): boolean {
-  const authority = headers[':authority'] ?? headers.host;
-  return (
-    hasOneHost(rawHeaders) &&
-    typeof authority === 'string' &&
-    /^[^\s/?#@\\]+$/.test(authority) &&
-    URL.canParse(`http://${authority}`)
-  );
-}
-
-/** RFC 9112, section 3.2: a request with two is refused, since others might take the other one. */
-function hasOneHost(rawHeaders: readonly string[]): boolean {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count++;
-  return count <= 1;
-}
-
-/** The most bytes of headers in a request, as `headerBytesOf` has it. */
-export const MAX_HEADER_BYTES = 16_384;
-
-/** Names and values, without what is between them. */
-export function headerBytesOf(rawHeaders: readonly string[]): number {
-  let bytes = 0;
-  for (const text of rawHeaders) bytes += text.length;
-  return bytes;
-}
-
-/** By its name in lower case; undefined where it is missing or a list. */
+/** Returns the header of that name (in lower case), or undefined if it is missing or a list. */
 export function headerOf({ headers }: Pick<RequestContext, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The caller's own request ID where it is well-formed, or else a new one. */
+/** Returns the caller's own request ID if it is well-formed, or a new one. */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();

@@ -1,10 +1,11 @@
-/** The half of the listener that speaks HTTP/1.1, and that connections of both come to. */
+/** The HTTP/1.1 server. It accepts the connections of both protocols. */
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { answerUnparsable, rawFailure } from '../api/rest/envelope.ts';
-import { type Connections, PATIENCE_MS, SWEEP_MS } from './connections.ts';
-import { MAX_HEADER_BYTES, requestIdOf } from './http-context.ts';
+import { CLIENT_TIMEOUT_MS, type Connections, SWEEP_INTERVAL_MS } from './connections.ts';
+import { requestIdOf } from './http-context.ts';
+import { answerUnparsableRequest, formatRawError, type RenderError } from './raw-error.ts';
+import { MAX_HEADER_BYTES } from './validate-head.ts';
 
 /** PEM. */
 export interface TlsOptions {
@@ -12,28 +13,31 @@ export interface TlsOptions {
   readonly key: string;
 }
 
-export interface Http1Side {
+export interface Http1Server {
   readonly server: Server;
-  /** The server's event that brings a connection as soon as it can be told which protocol it speaks. */
-  readonly connected: 'connection' | 'secureConnection';
+  /** The event of the server that brings a connection whose protocol can be detected. */
+  readonly connectionEvent: 'connection' | 'secureConnection';
   /** Takes over a connection that speaks HTTP/1.1. */
   accept(socket: Socket): void;
 }
 
-/** How long a client of TLS may take to say so. */
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 
 const OPTIONS = {
-  headersTimeout: PATIENCE_MS,
-  requestTimeout: PATIENCE_MS,
-  connectionsCheckingInterval: SWEEP_MS,
+  headersTimeout: CLIENT_TIMEOUT_MS,
+  requestTimeout: CLIENT_TIMEOUT_MS,
+  connectionsCheckingInterval: SWEEP_INTERVAL_MS,
   maxHeaderSize: MAX_HEADER_BYTES,
-  // A missing Host is ours to answer.
+  // We answer a missing Host ourselves.
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-/** A server that listens, and takes none of its connections by itself. */
-export function createHttp1Server(tls: TlsOptions | undefined, connections: Connections): Http1Side {
+/** Creates a server that hands none of its connections to HTTP/1.1 before `accept`. */
+export function createHttp1Server(
+  tls: TlsOptions | undefined,
+  connections: Connections,
+  renderError: RenderError,
+): Http1Server {
   const server: Server = tls
     ? createHttpsServer({
         ...OPTIONS,
@@ -42,25 +46,25 @@ export function createHttp1Server(tls: TlsOptions | undefined, connections: Conn
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       })
     : createHttpServer(OPTIONS);
-  const connected = tls ? 'secureConnection' : 'connection';
-  const listeners = server.listeners(connected);
-  server.removeAllListeners(connected);
+  const connectionEvent = tls ? 'secureConnection' : 'connection';
+  const listeners = server.listeners(connectionEvent);
+  server.removeAllListeners(connectionEvent);
   server.on('tlsClientError', (_error, socket) => socket.destroy());
-  server.on('connect', ({ headers }, socket) =>
-    socket.end(rawFailure(405, 'Method not allowed', requestIdOf(headers))),
-  );
+  server.on('connect', ({ headers }, socket) => {
+    socket.end(formatRawError(405, renderError('Method not allowed'), requestIdOf(headers)));
+  });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
-    const pending = connection?.replies[0];
-    // What was asked before is answered first, unless it is its body that cannot be parsed.
+    const pending = connection?.responses[0];
+    // Earlier requests are answered first, unless it is the body of one that cannot be parsed.
     if (pending?.req.complete) pending.once('close', () => socket.destroy());
-    // A second reply to one request would be taken for that to the next.
+    // The client would take a second response to one request for that to its next.
     else if (pending?.headersSent || connection?.isAnsweredEarly) socket.destroy();
-    else answerUnparsable(error, socket);
+    else answerUnparsableRequest(error, socket, renderError);
   });
   return {
     server,
-    connected,
+    connectionEvent,
     accept(socket) {
       for (const listener of listeners) listener.call(server, socket);
     },

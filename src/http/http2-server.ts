@@ -1,94 +1,93 @@
-/** The half of the listener that speaks HTTP/2. */
+/** The HTTP/2 server. The HTTP/1.1 server accepts its connections. */
 import {
   constants,
   createServer,
-  type Http2Server,
   type Http2Session,
   type IncomingHttpHeaders,
+  type Http2Server as NodeHttp2Server,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { BlockList, Socket } from 'node:net';
-import { type Connection, MAX_REQUESTS, PATIENCE_MS, SWEEP_MS } from './connections.ts';
-import {
-  createRequestContext,
-  hasValidAuthority,
-  headerBytesOf,
-  MAX_HEADER_BYTES,
-  type StreamHandler,
-} from './http-context.ts';
+import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_INTERVAL_MS } from './connections.ts';
+import { createStreamContext, type StreamHandler } from './http-context.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
 import { replaceStreamMap } from './stream-map.ts';
+import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
-  // Headers beyond this limit are a reset; those between it and ours get an answer.
-  settings: { maxConcurrentStreams: MAX_REQUESTS, maxHeaderListSize: 4 * MAX_HEADER_BYTES, enablePush: false },
+  // nghttp2 resets a stream with larger headers; those between this limit and ours get an answer.
+  settings: {
+    maxConcurrentStreams: MAX_REQUESTS_PER_CONNECTION,
+    maxHeaderListSize: 4 * MAX_HEADER_BYTES,
+    enablePush: false,
+  },
   maxSessionMemory: 10,
-  // A client may give up all its streams at once, and then some every second; more ends the connection.
-  streamResetBurst: MAX_REQUESTS,
+  // A client may reset all its streams at once, and then some every second; more ends the connection.
+  streamResetBurst: MAX_REQUESTS_PER_CONNECTION,
   streamResetRate: 33,
   maxSessionInvalidFrames: 100,
 };
 
-export interface Http2Side {
-  readonly server: Http2Server;
+export interface Http2Server {
+  readonly server: NodeHttp2Server;
   readonly sessions: ReadonlyMap<Http2Session, Connection>;
-  /** When streams that have been passed on had come. */
-  readonly arrivals: WeakMap<ServerHttp2Stream, number>;
+  /** When the stream of a Node request came, in milliseconds of `performance.now()`. */
+  readonly receivedAt: WeakMap<ServerHttp2Stream, number>;
   /** Takes over a connection that speaks HTTP/2. */
   accept(socket: Socket, connection: Connection): void;
 }
 
-/** A server that others bring its connections to, and the sessions it has. */
-export function createHttp2Server(): Http2Side {
+/** Creates a server that has no connections but those it is given. */
+export function createHttp2Server(): Http2Server {
   const server = createServer(OPTIONS);
   const sessions = new Map<Http2Session, Connection>();
-  let arriving: Connection | undefined;
+  let accepted: Connection | undefined;
   server.on('session', (session) => {
     replaceStreamMap(session);
     session.on('error', () => session.destroy());
-    if (!arriving) return;
-    sessions.set(session, arriving);
+    if (!accepted) return;
+    sessions.set(session, accepted);
     session.once('close', () => sessions.delete(session));
-    watch(session, arriving);
+    watchStreams(session, accepted);
   });
   server.on('sessionError', () => {});
   return {
     server,
     sessions,
-    arrivals: new WeakMap(),
+    receivedAt: new WeakMap(),
     accept(socket, connection) {
-      // Else a client that leaves would go unnoticed: the HTTP/1.1 server lets its sockets be half open.
+      // The HTTP/1.1 server lets its sockets be half open, and a client that leaves would go unnoticed.
       socket.allowHalfOpen = false;
-      arriving = connection;
+      accepted = connection;
       server.emit('connection', socket);
     },
   };
 }
 
-/** Ends streams that wait too long for their client: to send its request, or to take the reply. */
-function watch(session: ServerHttp2Session, connection: Connection): void {
-  const watched: { readonly stream: ServerHttp2Stream; waitedSweeps: number; isEnded: boolean }[] = [];
+/** Ends streams whose client takes too long to send the request or to read the response. */
+function watchStreams(session: ServerHttp2Session, connection: Connection): void {
+  const watched: { readonly stream: ServerHttp2Stream; stalledSweeps: number; isEnded: boolean }[] = [];
   session.on('stream', (stream) => {
-    const entry = { stream, waitedSweeps: 0, isEnded: false };
+    const entry = { stream, stalledSweeps: 0, isEnded: false };
     watched.push(entry);
-    connection.begin();
+    connection.startRequest();
     stream.once('close', () => {
       watched.splice(watched.indexOf(entry), 1);
-      connection.finish({ wasOfUse: entry.waitedSweeps === 0 });
+      connection.finishRequest({ hasStalled: entry.stalledSweeps > 0 });
     });
   });
   connection.end = () => session.close();
   connection.onSweep = () => {
     for (const entry of watched) {
       const { stream } = entry;
-      // Not even its end has been sent since the last sweep: the client reads nothing at all.
+      // Not even the end of the stream could be sent since the last sweep: the client reads nothing.
       if (entry.isEnded) return connection.reset();
-      const isWaiting = stream.writableLength > 0 || stream.state.remoteClose === 0;
-      entry.waitedSweeps = isWaiting ? entry.waitedSweeps + 1 : 0;
-      if (entry.waitedSweeps * SWEEP_MS < PATIENCE_MS) continue;
+      const isStalled = stream.writableLength > 0 || stream.state.remoteClose === 0;
+      entry.stalledSweeps = isStalled ? entry.stalledSweeps + 1 : 0;
+      if (entry.stalledSweeps * SWEEP_INTERVAL_MS < CLIENT_TIMEOUT_MS) continue;
       if (stream.closed) {
-        // It is over, but for the rest of its request, which nobody reads any more.
+        // Only the rest of its request is open, and nobody reads that any more.
         stream.destroy();
         continue;
       }
@@ -100,8 +99,8 @@ function watch(session: ServerHttp2Session, connection: Connection): void {
 }
 
 /**
- * Once the reply is out, a client that goes on sending its request is told to stop. The last of a
- * reply are its trailers, sent in answer to the event that this waits for: listen to it first.
+ * Tells a client that is still sending its request to stop, once the response is sent. The trailers end
+ * a response, so whoever sends trailers must listen to `wantTrailers` before this is called.
  */
 export function endUnreadStream(stream: ServerHttp2Stream): void {
   stream.once('wantTrailers', () => {
@@ -109,33 +108,30 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
   });
 }
 
-/** Offers every stream to the handler first; what it does not take becomes a Node request, as usual. */
-export function offerStreams(
-  { server, sessions, arrivals }: Http2Side,
+/** Offers every stream to the handler. Node wraps the streams that it leaves in request objects, as usual. */
+export function serveStreams(
+  { server, sessions, receivedAt }: Http2Server,
   handleStream: StreamHandler,
-  { turns, trustedProxies }: { turns: RequestScheduler; trustedProxies: BlockList },
+  { scheduler, trustedProxies }: { scheduler: RequestScheduler; trustedProxies: BlockList },
 ): void {
-  const becomeRequest = server.listeners('stream');
+  const wrapStream = server.listeners('stream');
   server.removeAllListeners('stream');
-  server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+  server.on('stream', (...event: StreamEvent) => {
+    const [stream] = event;
     stream.on('error', () => {});
     const connection = stream.session && sessions.get(stream.session);
-    const receivedAt = performance.now();
-    if (connection) turns.take(() => offer(receivedAt, stream, headers, flags, rawHeaders), connection);
+    const now = performance.now();
+    if (connection) scheduler.run(() => serve(now, event), connection);
   });
 
-  const offer = (receivedAt: number, ...[stream, headers, flags, rawHeaders]: StreamEvent) => {
-    // Who opens streams only to reset them gets no work done for it.
+  const serve = (now: number, event: StreamEvent) => {
+    const [stream, headers, , rawHeaders] = event;
+    // The client has reset it while it waited.
     if (stream.closed) return;
-    const fallThrough = () => {
-      // It may have been given up since it was offered.
-      if (stream.closed) return;
-      arrivals.set(stream, receivedAt);
-      for (const listener of becomeRequest) listener.call(server, stream, headers, flags, rawHeaders);
-    };
-    const isValid = headerBytesOf(rawHeaders) <= MAX_HEADER_BYTES && hasValidAuthority(headers, rawHeaders);
-    const context = createRequestContext(headers, stream.session?.socket.remoteAddress, { trustedProxies, receivedAt });
-    if (!isValid || !handleStream({ stream, path: headers[':path'] ?? '', fallThrough, ...context })) fallThrough();
+    const isValid = findHeadProblem(headers, rawHeaders) === undefined;
+    if (isValid && handleStream(createStreamContext(stream, headers, { trustedProxies, receivedAt: now }))) return;
+    receivedAt.set(stream, now);
+    for (const listener of wrapStream) listener.call(server, ...event);
   };
 }
 

@@ -1,7 +1,6 @@
-import type { Deadline } from '../database/database.ts';
 import { headerOf, type NodeRequest } from './http-context.ts';
 
-/** A refusal that HTTP has a status for and no RPC of ours a code. */
+/** A refusal of the request itself, by the status that HTTP has for it. */
 export class HttpError extends Error {
   readonly status: 408 | 413 | 415;
 
@@ -11,14 +10,19 @@ export class HttpError extends Error {
   }
 }
 
-/** Throws HttpError 413 where the request says that its body is larger. */
-export function requireLengthWithin(request: NodeRequest, maxBytes: number): void {
+/** @throws HttpError 413 if `Content-Length` says that the body is larger. */
+export function checkContentLength(request: NodeRequest, maxBytes: number): void {
   if (Number(headerOf(request, 'content-length') ?? 0) > maxBytes) throw new HttpError(413, 'Payload too large');
 }
 
-/** The whole body. Throws HttpError 413 above `maxBytes`, and 408 when it has not arrived by the deadline. */
-export async function readBody(request: NodeRequest, maxBytes: number, deadline: Deadline): Promise<Buffer> {
-  requireLengthWithin(request, maxBytes);
+/**
+ * Returns the whole body.
+ *
+ * @param deadline in milliseconds of `performance.now()`
+ * @throws HttpError 413 if it is larger than `maxBytes`, and 408 if it has not come by the deadline.
+ */
+export async function readBody(request: NodeRequest, maxBytes: number, deadline: number): Promise<Buffer> {
+  checkContentLength(request, maxBytes);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -28,7 +32,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     else chunks.push(chunk);
   };
   const onEnd = () => {
-    // What closes after its end is no failure, and an error that nobody sees costs time.
+    // A close after the end is no failure; creating its error costs time.
     request.off('close', onClose);
     resolve(Buffer.concat(chunks));
   };

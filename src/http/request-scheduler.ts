@@ -1,70 +1,71 @@
 /**
- * Who comes first when more comes at once than can be done. libuv goes on reading for as long as a
- * thousand sockets are ready, and lets timers, and whatever else waits for the event loop to turn, wait
- * for seconds; and it takes one new connection each time it asks what is ready. So in a turn of the loop
- * only some requests begin, and none in a turn that brings a connection: the others wait, and meanwhile
- * their clients have nothing more to send. Who sends many at once only to give them up gets little done for
- * it: most of them wait at least until all has been read.
+ * Limits how many requests begin in one iteration of the event loop.
+ *
+ * While a thousand sockets are readable, libuv keeps reading and timers wait for seconds; and it accepts
+ * one new connection per poll. So only some requests begin per iteration, and none in an iteration that
+ * brings a connection: the others wait in order. Clients that open many streams only to reset them get
+ * little work done, because most of those streams wait at least until everything has been read.
  */
 
-/** How many requests begin in a turn. */
-const MAX_PER_TURN = 256;
-/** How many of them may be of one connection while there is more to read. */
+/** How many requests begin per iteration. */
+const MAX_PER_ITERATION = 256;
+/** How many of them may belong to one connection while there is more to read. */
 const MAX_PER_CONNECTION = 16;
-/** How many turns in a row they give way to connections: requests are to get the most of the time. */
-const PATIENCE_TURNS = 64;
+/** After so many iterations in a row that brought connections, requests begin all the same. */
+const MAX_YIELDED_ITERATIONS = 64;
 
-/** Kept with a connection: how many of its requests have begun in which turn. */
+/** What a connection has used of its share, in which iteration. */
 export interface ConnectionQuota {
-  turn: number;
-  begunInTurn: number;
+  iteration: number;
+  begunInIteration: number;
 }
 
 export class RequestScheduler {
-  #number = 0;
-  #isAwaited = false;
+  #iteration = 0;
+  #isScheduled = false;
   #begun = 0;
-  #hasConnection = false;
-  #turnsGivenWay = 0;
-  readonly #waiting: (() => void)[] = [];
+  #hasNewConnection = false;
+  #yieldedIterations = 0;
+  readonly #queue: (() => void)[] = [];
 
-  /** To be called when a connection comes. */
+  /** Delays requests to the next iteration, so that the new connection is followed by others. */
   yieldToAccept(): void {
-    this.#hasConnection = true;
-    this.#await();
+    this.#hasNewConnection = true;
+    this.#schedule();
   }
 
-  /** Calls `begin` now or in a turn to come, after those that wait already. */
-  take(begin: () => void, share: ConnectionQuota): void {
-    this.#await();
-    if (share.turn !== this.#number) {
-      share.turn = this.#number;
-      share.begunInTurn = 0;
+  /** Calls `begin` now or in a later iteration, after those that wait already. */
+  run(begin: () => void, quota: ConnectionQuota): void {
+    this.#schedule();
+    if (quota.iteration !== this.#iteration) {
+      quota.iteration = this.#iteration;
+      quota.begunInIteration = 0;
     }
-    const isFull = this.#begun >= MAX_PER_TURN || share.begunInTurn >= MAX_PER_CONNECTION;
-    if (this.#hasConnection || this.#waiting.length > 0 || isFull) {
-      this.#waiting.push(begin);
+    const isFull = this.#begun >= MAX_PER_ITERATION || quota.begunInIteration >= MAX_PER_CONNECTION;
+    if (this.#hasNewConnection || this.#queue.length > 0 || isFull) {
+      this.#queue.push(begin);
       return;
     }
     this.#begun++;
-    share.begunInTurn++;
+    quota.begunInIteration++;
     begin();
   }
 
-  #await(): void {
-    if (this.#isAwaited) return;
-    this.#isAwaited = true;
-    setImmediate(() => this.#turn());
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#startIteration());
   }
 
-  #turn(): void {
-    this.#isAwaited = false;
-    this.#number++;
-    this.#turnsGivenWay = this.#hasConnection ? this.#turnsGivenWay + 1 : 0;
-    this.#hasConnection = false;
-    const due = this.#turnsGivenWay % PATIENCE_TURNS === 0 ? this.#waiting.splice(0, MAX_PER_TURN) : [];
+  #startIteration(): void {
+    this.#isScheduled = false;
+    this.#iteration++;
+    this.#yieldedIterations = this.#hasNewConnection ? this.#yieldedIterations + 1 : 0;
+    this.#hasNewConnection = false;
+    const mayBegin = this.#yieldedIterations % MAX_YIELDED_ITERATIONS === 0;
+    const due = mayBegin ? this.#queue.splice(0, MAX_PER_ITERATION) : [];
     this.#begun = due.length;
-    if (this.#waiting.length > 0) this.#await();
+    if (this.#queue.length > 0) this.#schedule();
     for (const begin of due) begin();
   }
 }

@@ -1,41 +1,41 @@
 import { ServerResponse } from 'node:http';
 import type { HttpContext, NodeRequest } from './http-context.ts';
 
-/** How long, and for how many bytes, we read on after a reply that came before the request was over. */
+/** How long, and for how many bytes, we keep reading after a response that came before the end of its request. */
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 1_048_576;
-/** Of a body that nobody reads; with more of it to come, a connection is not worth keeping. */
+/** With more of an unread body to come, the connection is closed instead of kept. */
 const MAX_UNREAD_BYTES = 65_536;
 
-/** Sends JSON as it is. `headers`, in lower case, override ours. */
+/** Sends JSON text. `headers`, in lower case, override the defaults. */
 export function sendJson(
-  exchange: HttpContext,
+  context: HttpContext,
   status: number,
   json: string,
   headers: Record<string, string> = {},
 ): void {
-  send(exchange, status, json, { 'content-type': 'application/json', ...headers });
+  send(context, status, json, { 'content-type': 'application/json', ...headers });
 }
 
-/** Sends the whole reply, and closes the connection after it where it must be. */
+/** Sends the whole response, and closes the connection after it where it must be closed. */
 export function send(
-  exchange: HttpContext,
+  context: HttpContext,
   status: number,
   body: string | Uint8Array,
   headers: Record<string, string>,
 ): void {
-  const { request, response } = exchange;
-  const isLast = mustClose(exchange);
+  const { request, response } = context;
+  const isLast = mustClose(context);
   const head: HeadWriter = response;
   head.writeHead(status, {
-    ...commonHeadersOf(exchange),
+    ...commonHeadersOf(context),
     'content-length': Buffer.byteLength(body),
     ...headers,
     ...(isLast && { connection: 'close' }),
   });
-  const shown = request.method === 'HEAD' ? '' : body;
-  if (isLast && response instanceof ServerResponse) endWhenRead(request, response, shown);
-  else response.end(shown);
+  const sent = request.method === 'HEAD' ? '' : body;
+  if (isLast && response instanceof ServerResponse) endAfterRequest(request, response, sent);
+  else response.end(sent);
 }
 
 /** What the two kinds of response have in common. */
@@ -43,16 +43,16 @@ interface HeadWriter {
   writeHead(status: number, headers: Record<string, string | number>): unknown;
 }
 
-/** For a reply that somebody else sends. */
-export function setCommonHeaders(exchange: HttpContext): void {
-  for (const [name, value] of Object.entries(commonHeadersOf(exchange))) exchange.response.setHeader(name, value);
+/** Sets the headers of every response on one that Connect sends. */
+export function setCommonHeaders(context: HttpContext): void {
+  for (const [name, value] of Object.entries(commonHeadersOf(context))) context.response.setHeader(name, value);
 }
 
 function commonHeadersOf({ requestId }: HttpContext) {
   return { 'x-request-id': requestId, 'cache-control': 'no-store' };
 }
 
-/** Whether so much of a request over HTTP/1.1 is still to come that its connection is not worth keeping. */
+/** Returns whether so much of an HTTP/1.1 request is still to come that its connection must be closed. */
 export function mustClose({ request, response }: HttpContext): boolean {
   if (request.complete || !(response instanceof ServerResponse)) return false;
   return (
@@ -61,8 +61,8 @@ export function mustClose({ request, response }: HttpContext): boolean {
   );
 }
 
-/** Reads on for a while: to close while the client still sends resets the connection and may lose the reply. */
-function endWhenRead(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
+/** Closing while the client still sends would reset the connection, and the client might lose the response. */
+function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
   let read = 0;
   const end = () => void response.end();

@@ -1,4 +1,4 @@
-/** Removes what has expired, so that the tables stay the size of what is live. */
+/** The expiry job removes expired rows, so that tables stay the size of what is live. */
 import { sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
@@ -10,20 +10,16 @@ const INTERVAL_MS = 60_000;
 const BATCH_SIZE = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
-/**
- * For an hour a login that comes too late is told that its intent has expired; after that, like
- * any other, that there is none.
- */
+/** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
 
-/** What has been removed. */
-interface Batch {
+interface RemovedBatch {
   readonly count: number;
-  /** When the last of it expired. */
+  /** The latest expiry among the removed rows. */
   readonly latest: Date | null;
 }
 
-const SWEEPS: readonly { deleteBatch: Statement<Batch[]>; graceMs: number }[] = [
+const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number }[] = [
   { deleteBatch: deleteExpired(loginCodes), graceMs: 0 },
   { deleteBatch: deleteExpired(walletChallenges), graceMs: 0 },
   { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
@@ -32,32 +28,32 @@ const SWEEPS: readonly { deleteBatch: Statement<Batch[]>; graceMs: number }[] = 
 ];
 
 /**
- * Sweeps about once a minute until the signal is aborted. Any number of replicas may do so at once:
- * rows that one of them is removing are skipped by the others.
+ * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
+ * each skips the rows that another is removing.
  */
 export async function runExpiryJob(
   database: Database,
   { clock, signal, onError }: { clock: () => Date; signal: AbortSignal; onError: (error: unknown) => void },
 ): Promise<void> {
   while (!signal.aborted) {
-    await sweep(database, clock(), signal).catch(onError);
-    // Spread, so that replicas started together do not sweep together.
+    await removeExpired(database, clock(), signal).catch(onError);
+    // Jitter, so that replicas started together do not run together.
     await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
 }
 
 /**
- * Removes every expired row, in batches short enough to hold nobody up, and with pauses as long, so that
- * Postgres has at least half of its time for calls however much there is to remove.
+ * Removes every expired row, in short batches with pauses as long, so that Postgres has at least half of its
+ * time for calls.
  */
-export async function sweep(database: Pick<Database, 'run'>, now: Date, signal?: AbortSignal): Promise<void> {
-  for (const { deleteBatch, graceMs } of SWEEPS) {
+export async function removeExpired(database: Pick<Database, 'run'>, now: Date, signal?: AbortSignal): Promise<void> {
+  for (const { deleteBatch, graceMs } of TABLES) {
     const before = new Date(now.getTime() - graceMs);
     let since = new Date(0);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
       const [removed] = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
-      // The next batch need not find its way past what is gone but has not been vacuumed yet.
+      // The next batch starts behind the dead rows, which have not been vacuumed.
       since = removed?.latest ?? since;
       isMore = removed?.count === BATCH_SIZE;
       if (isMore) await pause(performance.now() - startedAt, signal);
@@ -67,10 +63,10 @@ export async function sweep(database: Pick<Database, 'run'>, now: Date, signal?:
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Batch[]> {
+function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<RemovedBatch[]> {
   const { expiresAt } = table;
-  // So that any plan reads just a batch: the limit is part of the text, the rows are found by where they are, and the
-  // lower bound is written as a row, since for a range between two parameters Postgres expects next to nothing.
+  // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
+  // row comparison, because Postgres estimates a range between two parameters as almost empty.
   const expired = sql`
     select ctid from ${table}
     where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}

@@ -1,4 +1,4 @@
-/** Rotation of the keys that the signing keys of webhooks are encrypted with. */
+/** Rotation of the keys that encrypt the signing keys of webhooks. */
 import { and, between, eq, gt, sql } from 'drizzle-orm';
 import type { Database, Run, Statement } from '../database/database.ts';
 import { encryptionKeyIdOf, webhooks } from '../database/schema.ts';
@@ -11,7 +11,7 @@ const BATCH_SIZE = 200;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
-/** The IDs, in hex, of the keys that some webhook needs. A step of an index for each, whatever the table's size. */
+/** Returns the IDs, in hex, of the keys that webhooks need. It costs one index step per key. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   const keyIds = new Set<string>();
   for (let after: Buffer = Buffer.alloc(0); ; ) {
@@ -22,7 +22,7 @@ export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   }
 }
 
-/** Throws an Error of one line where a webhook needs a key that the cipher does not have. */
+/** @throws Error of one line if a webhook needs a key that the cipher does not have */
 export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySet<string>): void {
   const missing = [...usedKeyIds].filter((keyId) => !keyIds.includes(keyId));
   if (missing.length === 0) return;
@@ -32,42 +32,42 @@ export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySe
   );
 }
 
+export interface KeyRotationOptions {
+  /** The keys in use when the service started. A key that comes into use later is a newer one, and stays. */
+  readonly usedAtStart: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+  onStatusChange(keyId: string, status: 'is being retired' | 'is not in use'): void;
+  onError(error: unknown): void;
+}
+
 /**
- * Encrypts with the first key what the others have encrypted, until the signal is aborted. Any number
- * of replicas may do so at once. Only keys that were in use at the start are retired: a key that comes
- * into use later is a new one, which replicas with newer settings have put first.
+ * Re-encrypts with the first key what the other keys have encrypted, until the signal is aborted. Any number of
+ * replicas may run it at once.
  */
 export async function runKeyRotation(
   database: Database,
   cipher: SigningKeyCipher,
-  usedAtStart: ReadonlySet<string>,
-  {
-    signal,
-    tell,
-    onError,
-  }: {
-    signal: AbortSignal;
-    tell: (keyId: string, state: 'is being retired' | 'is not in use') => void;
-    onError: (error: unknown) => void;
-  },
+  { usedAtStart, signal, onStatusChange, onError }: KeyRotationOptions,
 ): Promise<void> {
-  const [, ...others] = cipher.keyIds;
-  const retiring = others.filter((keyId) => usedAtStart.has(keyId));
-  for (const keyId of others) tell(keyId, retiring.includes(keyId) ? 'is being retired' : 'is not in use');
+  const [, ...oldKeyIds] = cipher.keyIds;
+  const retiring = oldKeyIds.filter((keyId) => usedAtStart.has(keyId));
+  for (const keyId of oldKeyIds) onStatusChange(keyId, retiring.includes(keyId) ? 'is being retired' : 'is not in use');
 
   let used = usedAtStart;
   while (retiring.length > 0 && !signal.aborted) {
     let intervalMs = INTERVAL_MS;
     try {
       for (const keyId of retiring) await reencrypt(database, cipher, keyId, signal);
-      const before = used;
+      const usedBefore = used;
       used = await readUsedKeyIds(database.within(performance.now() + BATCH_TIMEOUT_MS));
-      for (const keyId of retiring) if (before.has(keyId) && !used.has(keyId)) tell(keyId, 'is not in use');
+      for (const keyId of retiring) {
+        if (usedBefore.has(keyId) && !used.has(keyId)) onStatusChange(keyId, 'is not in use');
+      }
     } catch (error) {
       intervalMs = INTERVAL_AFTER_FAILURE_MS;
       onError(error);
     }
-    // Replicas that still have the old key first may use it yet.
+    // A replica whose first key is the old one may still encrypt with it.
     await pause(intervalMs * (0.5 + Math.random()), signal);
   }
 }
@@ -76,7 +76,7 @@ async function reencrypt(database: Database, cipher: SigningKeyCipher, keyId: st
   let unreadable = 0;
   while (!signal.aborted) {
     const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
-    // What cannot be decrypted stays, and comes first the next time.
+    // Rows that cannot be decrypted stay, and come first the next time.
     const rows = await run(selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
     const batch = rows.flatMap((row) => renew(cipher, row) ?? []);
     unreadable += rows.length - batch.length;
@@ -93,16 +93,17 @@ interface EncryptedRow {
   readonly signingKey: Buffer;
 }
 
-function renew(cipher: SigningKeyCipher, { signingKey, ...place }: EncryptedRow) {
+/** Returns undefined if the signing key cannot be decrypted. */
+function renew(cipher: SigningKeyCipher, { signingKey, ...aad }: EncryptedRow) {
   try {
-    const renewed = cipher.encrypt(cipher.decrypt(signingKey, place), place);
-    return { ...place, old: signingKey.toString('hex'), renewed: renewed.toString('hex') };
+    const renewed = cipher.encrypt(cipher.decrypt(signingKey, aad), aad);
+    return { ...aad, old: signingKey.toString('hex'), renewed: renewed.toString('hex') };
   } catch {
     return undefined;
   }
 }
 
-/** A Postgres array for each field. */
+/** Returns a Postgres array per field. */
 function toColumns(batch: readonly Record<(typeof COLUMNS)[number], string>[]): Record<string, string> {
   return Object.fromEntries(COLUMNS.map((name) => [name, `{${batch.map((row) => JSON.stringify(row[name])).join()}}`]));
 }
@@ -120,7 +121,7 @@ const selectNextKeyId: Statement<{ keyId: Buffer }[]> = (db) => {
     .prepare('select_next_encryption_key_id');
 };
 
-/** A range of one, in order: for an equality Postgres may well take to reading the whole table. */
+/** A range of one key, in order: for an equality Postgres may choose to read the whole table. */
 const selectEncrypted: Statement<EncryptedRow[]> = (db) => {
   const keyId = encryptionKeyIdOf(webhooks.signingKey);
   return db
@@ -133,7 +134,7 @@ const selectEncrypted: Statement<EncryptedRow[]> = (db) => {
     .prepare('select_encrypted');
 };
 
-/** Leaves out what another replica has encrypted anew, or is about to. */
+/** Skips rows that another replica has re-encrypted or is about to. */
 const updateEncrypted: Statement<unknown> = (db) => {
   const column = sql.placeholder;
   const batch = sql`

@@ -1,24 +1,24 @@
-/** The cookie that ties a login to one browser, and the token in its forms that ties them to the cookie. */
+/** The cookie that binds a login to one browser, and the form token that binds forms to the cookie. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Browser } from '../domain/login/browser.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 
 export interface KnownBrowser extends Browser {
   readonly formToken: string;
-  /** Whether it came without its cookie. */
+  /** Whether the request had no valid cookie. */
   readonly isNew: boolean;
-  /** Whether it comes over https. */
+  /** Whether the public URL is https. */
   readonly isSecure: boolean;
 }
 
-/** The browser of the exchange. One that is new here gets its cookie with the reply. */
-export function identifyBrowser(exchange: HttpContext, isSecure: boolean): KnownBrowser {
+/** Returns the browser of the request. The response sets the cookie of a new one. */
+export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
   const name = cookieName(isSecure);
-  const given = readCookie(exchange, name);
+  const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
   if (!known) {
-    exchange.response.appendHeader(
+    context.response.appendHeader(
       'set-cookie',
       `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
     );
@@ -27,17 +27,17 @@ export function identifyBrowser(exchange: HttpContext, isSecure: boolean): Known
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
     isNew: !known,
-    address: exchange.clientAddress,
+    address: context.clientAddress,
     isSecure,
   };
 }
 
-/** Whether a form came from a page that this browser was shown. */
+/** Returns whether a form comes from a page that this browser was shown. */
 export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', formToken, 'buffer'));
 }
 
-/** Over https no other host can set it (RFC 6265bis, section 4.1.3.2). */
+/** The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2). */
 function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-usher' : 'usher';
 }
@@ -48,11 +48,11 @@ function secureFlag(isSecure: boolean): string {
 
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
-/** No address is longer, and browsers drop cookies above 4 KiB. */
+/** No address is longer. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
-/** Keeps the address a code went to, for the page where the code is typed. */
-export function rememberEmail({ response }: HttpContext, { isSecure }: KnownBrowser, email: string): void {
+/** Stores the e-mail address for the page where the user enters the code. */
+export function setEmailCookie({ response }: HttpContext, { isSecure }: KnownBrowser, email: string): void {
   const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
   response.appendHeader(
     'set-cookie',
@@ -60,10 +60,10 @@ export function rememberEmail({ response }: HttpContext, { isSecure }: KnownBrow
   );
 }
 
-/** Empty where there is none. */
-export function rememberedEmail(exchange: HttpContext): string {
+/** Returns an empty string if there is none. */
+export function readEmailCookie(context: HttpContext): string {
   try {
-    return decodeURIComponent(readCookie(exchange, EMAIL_COOKIE) ?? '');
+    return decodeURIComponent(readCookie(context, EMAIL_COOKIE) ?? '');
   } catch {
     return '';
   }

@@ -1,4 +1,4 @@
-/** HTML whose values are escaped unless they are HTML themselves. */
+/** HTML that needs no more escaping. */
 export class Html {
   readonly text: string;
 
@@ -7,6 +7,7 @@ export class Html {
   }
 }
 
+/** Template tag that escapes its values, except for HTML. */
 export function html(strings: TemplateStringsArray, ...values: (string | Html | undefined | false)[]): Html {
   return new Html(String.raw({ raw: strings }, ...values.map(toHtmlText)));
 }

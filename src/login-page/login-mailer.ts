@@ -3,35 +3,36 @@ import type { LoginCode } from '../domain/login/create-login-code.ts';
 import { pause } from '../domain/pause.ts';
 import type { DeliverCode } from './mailer.ts';
 
-/** How long letters on their way may take at the end: longer than a mail server that is well. */
-const PATIENCE_MS = 3_000;
+/** How long `close` waits: a mail server that works is faster. */
+const CLOSE_TIMEOUT_MS = 3_000;
 
-/** Hands letters on while whoever asked for them has been answered. */
+/** Sends login codes in the background, after the browser has been answered. */
 export class LoginMailer {
   readonly #deliver: DeliverCode;
   readonly #logger: Logger;
-  readonly #inFlight = new Map<Promise<void>, string>();
+  /** With the IDs of the requests that asked for them. */
+  readonly #pending = new Map<Promise<void>, string>();
 
   constructor(deliver: DeliverCode, logger: Logger) {
     this.#deliver = deliver;
     this.#logger = logger;
   }
 
-  post(letter: LoginCode, requestId: string): void {
-    const delivery = this.#deliver(letter)
-      .catch(({ code, responseCode }) => this.#tell(requestId, { code, responseCode }))
-      .finally(() => this.#inFlight.delete(delivery));
-    this.#inFlight.set(delivery, requestId);
+  send(code: LoginCode, requestId: string): void {
+    const delivery = this.#deliver(code)
+      .catch(({ code, responseCode }) => this.#logFailure(requestId, { code, responseCode }))
+      .finally(() => this.#pending.delete(delivery));
+    this.#pending.set(delivery, requestId);
   }
 
-  /** Waits for letters on their way. */
+  /** Waits up to 3 s for pending e-mails. */
   async close(): Promise<void> {
-    await Promise.race([Promise.all(this.#inFlight.keys()), pause(PATIENCE_MS)]);
-    for (const requestId of this.#inFlight.values()) this.#tell(requestId, { code: 'shutdown' });
+    await Promise.race([Promise.all(this.#pending.keys()), pause(CLOSE_TIMEOUT_MS)]);
+    for (const requestId of this.#pending.values()) this.#logFailure(requestId, { code: 'shutdown' });
   }
 
-  /** Not the error itself: a mail server's answer quotes the address. */
-  #tell(requestId: string, why: { code?: string; responseCode?: number }): void {
+  /** The error itself is not logged: the answer of a mail server quotes the address. */
+  #logFailure(requestId: string, why: { code?: string; responseCode?: number }): void {
     this.#logger.error({ requestId, ...why }, 'login code not sent');
   }
 }

@@ -1,34 +1,37 @@
-/** The login page over HTTP: takes forms to verbs, and what the verbs say to pages and redirects. */
+/** The login page over HTTP: limits, form checks and errors of every request; `actions.ts` does the rest. */
 import type { Logger } from 'pino';
+import type { Admission } from '../api/admission.ts';
+import { createCall } from '../api/call.ts';
+import { codeOf, toCallError } from '../api/call-errors.ts';
+import { logCall, type Outcome } from '../api/call-log.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
-import { DatabaseUnavailableError, type Deadline } from '../database/database.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { type HttpAdapter, type HttpContext, headerOf } from '../http/http-context.ts';
+import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { HttpError, readBody } from '../http/read-body.ts';
-import { durationMsSince } from '../log.ts';
-import { ACTIONS, type Action, answerProblem, type Fields, type LoginParts, type LoginRequest } from './actions.ts';
-import { identifyBrowser, isOwnForm, type KnownBrowser } from './browser-cookie.ts';
+import { ACTIONS, type Action, answerProblem, type Fields, type LoginPageParts, type LoginRequest } from './actions.ts';
+import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 
 const MAX_FORM_BYTES = 8_192;
 
-/** More visits are not let in at a time: applications' calls wait for the same connections to Postgres. */
-const MAX_LOGIN_REQUESTS = 100;
+/** More requests than this are refused: applications' calls wait for the same connections to Postgres. */
+export const LOGIN_LIMITS = { min: 100, max: 100 };
 
-export function createLoginAdapter(parts: LoginParts): HttpAdapter {
-  const visits = { inFlight: 0 };
-  const isSecure = parts.pageUrl.startsWith('https:');
-  return async (exchange) => {
-    if (exchange.path !== '/login' && !exchange.path.startsWith('/login/')) return false;
-    // RFC 6797: from now on the browser comes here over https only.
-    if (isSecure) exchange.response.setHeader('strict-transport-security', 'max-age=31536000');
-    const action = findAction(exchange, parts.methods);
-    if (action) {
-      logWhenDone(parts.logger, exchange);
-      await serve(action, exchange, identifyBrowser(exchange, isSecure), parts, visits);
-    } else {
-      sendErrorPage(exchange, 'not-found');
-    }
+export interface LoginPageOptions extends LoginPageParts {
+  readonly admission: Admission;
+  readonly logger: Logger;
+  readonly requestTimeoutMs: number;
+}
+
+export function createLoginPage(options: LoginPageOptions): PathHandler {
+  const isSecure = options.pageUrl.startsWith('https:');
+  return async (context) => {
+    if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
+    // RFC 6797: the browser comes back over https only.
+    if (isSecure) context.response.setHeader('strict-transport-security', 'max-age=31536000');
+    const action = findAction(context, options.methods);
+    if (action) await serve(action, context, isSecure, options);
+    else sendErrorPage(context, 'not-found');
     return true;
   };
 }
@@ -42,50 +45,45 @@ function findAction({ request, path }: HttpContext, methods: readonly LoginMetho
 
 async function serve(
   action: Action,
-  exchange: HttpContext,
-  browser: KnownBrowser,
-  parts: LoginParts,
-  visits: { inFlight: number },
+  context: HttpContext,
+  isSecure: boolean,
+  { admission, logger, requestTimeoutMs, ...parts }: LoginPageOptions,
 ): Promise<void> {
-  const deadline = exchange.receivedAt + parts.requestTimeoutMs;
+  const name = `${context.request.method} ${context.path}`;
+  const call = createCall(context, { name, protocol: 'login' }, requestTimeoutMs);
+  let outcome: Outcome = { code: 'ok' };
+  logCall(logger, context, call, () => outcome);
+  const browser = identifyBrowser(context, isSecure);
   try {
-    const fields = await readForm(action, exchange, deadline);
+    const fields = await readFields(action, context, call.deadline);
     if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
-      refuse(action.form, exchange, browser.isNew ? 'no-cookie' : 'stale-form');
+      outcome = { code: 'unauthenticated' };
+      refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form');
       return;
     }
-    const call = { run: parts.database.within(deadline), now: parts.clock() };
-    // Who is still sending the form takes nobody's place.
-    if (visits.inFlight >= MAX_LOGIN_REQUESTS) {
-      refuse(action.form, exchange, 'unavailable');
-      return;
-    }
-    visits.inFlight++;
-    await run(action, { exchange, call, browser, fields, parts }).finally(() => visits.inFlight--);
-  } catch (error) {
-    if (error instanceof HttpError) {
-      refuse(action.form, exchange, 'bad-request', error.status);
-    } else if (error instanceof DatabaseUnavailableError) {
-      parts.logger.warn({ err: error, requestId: exchange.requestId }, 'database unavailable');
-      refuse(action.form, exchange, 'unavailable');
-    } else {
-      parts.logger.error({ err: error, requestId: exchange.requestId }, 'unexpected error');
-      refuse(action.form, exchange, 'unavailable', 500);
-    }
+    const domainCall = { run: parts.database.within(call.deadline), now: parts.clock() };
+    // A browser that is still sending its form counts towards no limit.
+    await admission.run(() => run(action, { context, call: domainCall, browser, fields, parts }));
+  } catch (cause) {
+    const error = toCallError(cause, call, logger);
+    outcome = { code: codeOf(error), reason: 'reason' in error ? error.reason : undefined };
+    if (error instanceof HttpError) refuse(action.form, context, 'bad-request', error.status);
+    else refuse(action.form, context, 'unavailable', error.code === 'internal' ? 500 : 503);
   }
 }
 
-async function run(action: Action, visit: LoginRequest): Promise<void> {
+/** Documented errors become the answer of the page. */
+async function run(action: Action, request: LoginRequest): Promise<void> {
   try {
-    await action.run(visit);
+    await action.run(request);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    await answerProblem(visit, action.form, error);
+    await answerProblem(request, action.form, error);
   }
 }
 
-/** The fields of the form, or of the query of a page; what is missing is an empty text. */
-async function readForm(action: Action, { request, query }: HttpContext, deadline: Deadline): Promise<Fields> {
+/** Returns the fields of the form, or of the query of a page. A missing one is an empty string. */
+async function readFields(action: Action, { request, query }: HttpContext, deadline: number): Promise<Fields> {
   let text = query;
   if (action.method === 'POST') {
     const contentType = headerOf(request, 'content-type') ?? '';
@@ -105,15 +103,4 @@ async function readForm(action: Action, { request, query }: HttpContext, deadlin
     signature: field('signature'),
     problem: field('problem'),
   };
-}
-
-/** A line per request; it names no field of the form. */
-function logWhenDone(logger: Logger, { request, response, path, requestId, receivedAt }: HttpContext): void {
-  response.once('close', () => {
-    const durationMs = durationMsSince(receivedAt);
-    logger.info(
-      { requestId, protocol: 'login', method: `${request.method} ${path}`, status: response.statusCode, durationMs },
-      'call',
-    );
-  });
 }

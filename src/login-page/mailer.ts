@@ -1,15 +1,15 @@
 import type { LoginCode } from '../domain/login/create-login-code.ts';
 
-/** Gets a code to its user. Rejects when it could not be handed on. */
+/** Delivers a code to its user. Rejects if the mail server does not take it. */
 export type DeliverCode = (code: LoginCode) => Promise<void>;
 
-/** How long the mail server may take for each step. */
+/** How long the mail server may take per step. */
 const TIMEOUT_MS = 10_000;
 
-/** Sends codes by SMTP; `smtpUrl` as nodemailer takes it, such as smtps://user:password@host. */
+/** Sends codes by SMTP. `smtpUrl` is a URL of nodemailer, such as smtps://user:password@host. */
 export function createMailer(smtpUrl: string, from: string): DeliverCode {
   const options = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
-  // Loaded for the first letter, since most starts have no need of it.
+  // Loaded with the first e-mail, since most processes send none.
   const open = async () => (await import('nodemailer')).createTransport({ url: smtpUrl, ...options }, { from });
   let transport: ReturnType<typeof open> | undefined;
   return async ({ email, code, applicationName }) => {
@@ -25,7 +25,7 @@ If you did not ask for it, somebody typed your e-mail address by mistake; you ne
   };
 }
 
-/** Shows codes in the terminal, for want of a mail server. */
+/** Prints codes to the terminal, where there is no mail server. */
 export function createTerminalMailer(write: (text: string) => void): DeliverCode {
   return async ({ email, code, applicationName }) => {
     write(`\n  E-MAIL to ${email}: ${code} is your code for ${applicationName}\n\n`);

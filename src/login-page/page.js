@@ -1,4 +1,4 @@
-// What the login page does beyond plain forms: says that it waits, and asks a wallet to sign.
+// Adds to the plain forms: a busy state, and the request for a wallet's signature.
 const status = document.querySelector('[role=status]');
 const alert = document.querySelector('[role=alert]');
 const wallet = document.querySelector('#wallet');
@@ -36,7 +36,7 @@ async function signIn() {
     setBusy('Signing in…');
     wallet.submit();
   } catch (error) {
-    // EIP-1193: the user said no.
+    // EIP-1193: the user rejected the request.
     fail(
       error?.code === 4001
         ? 'You declined in your wallet. Nothing was signed.'
@@ -57,9 +57,9 @@ if (wallet) {
   });
 }
 for (const form of document.querySelectorAll('form:not(#wallet)')) {
-  // A button that is disabled before the form is sent would not be sent with it.
+  // The form would be sent without a button that is disabled before.
   form.addEventListener('submit', () => setTimeout(setBusy, 0, form.dataset.busy));
 }
-// A page that comes back from the history must not come back waiting.
+// A page restored from the history must not be busy.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
 if (alert?.textContent) alert.focus();

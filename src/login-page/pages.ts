@@ -1,21 +1,21 @@
-/** The login page in each of its states: one document, its style and script within it. */
+/** The login page in each of its states: one document with inline style and script. */
 import { readFileSync } from 'node:fs';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { Html, html } from './html.ts';
 
-/** What every form on a page sends along. */
+/** What every form on a page carries. */
 export interface FormContext {
   readonly loginIntentId: string;
-  /** Of the login page, as the browser knows it. */
+  /** The path of the login page in its public URL. */
   readonly path: string;
-  /** Ties the form to the browser's cookie. */
+  /** Binds the form to the browser's cookie. */
   readonly formToken: string;
 }
 
 const style = new Html(readFileSync(new URL('page.css', import.meta.url), 'utf8'));
 const script = new Html(readFileSync(new URL('page.js', import.meta.url), 'utf8'));
 
-/** Where the user chooses how to sign in. */
+/** Renders the choice of login methods. */
 export function renderChoice(
   form: FormContext,
   view: { applicationName: string; methods: readonly LoginMethod[]; email?: string; alert?: string },
@@ -49,7 +49,7 @@ ${renderCancel(form)}`,
   );
 }
 
-/** Where the user types the code from the e-mail. */
+/** Renders the form for the code from the e-mail. */
 export function renderCode(
   form: FormContext,
   view: { applicationName: string; email: string; alert?: string },
@@ -60,7 +60,7 @@ export function renderCode(
     html`<h1>Check your e-mail</h1>
 ${renderAlert(view.alert)}
 <p>If <strong>${view.email}</strong> belongs to an account, a six-digit code is on its way there. It signs you in to
-${view.applicationName} and is good for 10 minutes.</p>
+${view.applicationName} and is valid for 10 minutes.</p>
 <form method="post" action="${form.path}/code" data-busy="Signing in…">
 ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
 <label for="code">Code</label>
@@ -78,12 +78,12 @@ ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
   );
 }
 
-/** Where there is nothing to sign in to, and what to do about it. */
+/** Renders an error with advice. */
 export function renderErrorPage(view: { title: string; advice: string }, nonce: string): string {
   return renderDocument(view.title, html`<h1>${view.title}</h1>\n${renderAlert()}\n<p>${view.advice}</p>`, nonce);
 }
 
-/** A whole document around a body of ours. */
+/** Renders a whole document. */
 export function renderDocument(title: string, body: Html, nonce: string): string {
   return html`<!doctype html>
 <html lang="en">

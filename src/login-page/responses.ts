@@ -1,21 +1,21 @@
-/** What the login page answers with, and the headers that keep it to itself. */
+/** The responses of the login page, with their security headers. */
 import { randomBytes } from 'node:crypto';
 import type { LoginState } from '../domain/login/find-login-state.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
 import { renderErrorPage } from './pages.ts';
 
-/** Takes a page as a function of the nonce that its style and script must carry. */
+/** Sends a page. `render` gets the nonce that its style and script must carry. */
 export function sendPage(
-  exchange: HttpContext,
+  context: HttpContext,
   status: number,
   render: (nonce: string) => string,
   headers: Record<string, string> = {},
 ): void {
   const nonce = randomBytes(16).toString('base64');
-  send(exchange, status, render(nonce), {
+  send(context, status, render(nonce), {
     'content-type': 'text/html; charset=utf-8',
-    // No form-action: browsers apply it to where the form redirects to as well, which is up to the application.
+    // No form-action: browsers apply it to the redirect of the form as well, which leads to the application.
     'content-security-policy':
       `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
       `img-src data:; base-uri 'none'; frame-ancestors 'none'`,
@@ -25,20 +25,20 @@ export function sendPage(
   });
 }
 
-export function sendRedirect(exchange: HttpContext, location: string): void {
-  send(exchange, 303, '', { location, 'referrer-policy': 'no-referrer' });
+export function sendRedirect(context: HttpContext, location: string): void {
+  send(context, 303, '', { location, 'referrer-policy': 'no-referrer' });
 }
 
-/** For the script of the page. */
-export function sendScriptReply(
-  exchange: HttpContext,
+/** Answers the script of the page. */
+export function sendScriptResponse(
+  context: HttpContext,
   status: number,
-  reply: { message: string } | { error: string } | { redirectUrl: string },
+  body: { message: string } | { error: string } | { redirectUrl: string },
 ): void {
-  sendJson(exchange, status, JSON.stringify(reply), { 'x-content-type-options': 'nosniff' });
+  sendJson(context, status, JSON.stringify(body), { 'x-content-type-options': 'nosniff' });
 }
 
-/** Which form: where to choose how to sign in, where to type the code, or a reply to the page's script. */
+/** Where a problem is shown: the choice of methods, the form for the code, or the script of the page. */
 export type Form = 'choice' | 'code' | 'script';
 
 type ErrorPage =
@@ -58,7 +58,7 @@ const ERROR_PAGES: Record<ErrorPage, { status: number; title: string; advice: st
   expired: {
     status: 410,
     title: 'This sign-in has expired',
-    advice: 'It was good for 30 minutes. Go back to the application you came from and sign in again.',
+    advice: 'It was valid for 30 minutes. Go back to the application you came from and sign in again.',
   },
   completed: {
     status: 409,
@@ -70,11 +70,11 @@ const ERROR_PAGES: Record<ErrorPage, { status: number; title: string; advice: st
     title: 'Your browser did not send our cookie',
     advice: 'Allow cookies for this page. Then go back to the application you came from and sign in again.',
   },
-  // Of a page from before the browser got the cookie that it has now.
+  // The page is older than the cookie.
   'stale-form': {
     status: 403,
     title: 'That page was out of date',
-    advice: 'Another page of ours was opened after it. Go back, load the page again, and send it once more.',
+    advice: 'You opened another of our pages after it. Go back, reload the page and send it again.',
   },
   unavailable: {
     status: 503,
@@ -98,13 +98,13 @@ export function adviceOf(kind: ErrorPage): string {
   return `${title}. ${advice}`;
 }
 
-export function sendErrorPage(exchange: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
+export function sendErrorPage(context: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
   const headers = status === 503 ? { 'retry-after': '1' } : undefined;
-  sendPage(exchange, status, (nonce) => renderErrorPage(ERROR_PAGES[kind], nonce), headers);
+  sendPage(context, status, (nonce) => renderErrorPage(ERROR_PAGES[kind], nonce), headers);
 }
 
-/** Says so to the person, or, where the page's script asked, to the script. */
-export function refuse(form: Form, exchange: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
-  if (form === 'script') sendScriptReply(exchange, status, { error: adviceOf(kind) });
-  else sendErrorPage(exchange, kind, status);
+/** Shows an error page, or answers the error to the script of the page. */
+export function refuse(form: Form, context: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
+  if (form === 'script') sendScriptResponse(context, status, { error: adviceOf(kind) });
+  else sendErrorPage(context, kind, status);
 }

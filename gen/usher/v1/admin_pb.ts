@@ -54,7 +54,7 @@ export type CreateApplicationResponse = Message<"usher.v1.CreateApplicationRespo
   apiKeyId: string;
 
   /**
-   * Shown this once.
+   * Only this response shows it.
    *
    * @generated from field: string api_key = 3;
    */
@@ -129,7 +129,7 @@ export type CreateApiKeyResponse = Message<"usher.v1.CreateApiKeyResponse"> & {
   apiKeyId: string;
 
   /**
-   * Shown this once.
+   * Only this response shows it.
    *
    * @generated from field: string api_key = 2;
    */
@@ -276,7 +276,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
   loginIntentId: string;
 
   /**
-   * Who the user turned out to be: a UUID.
+   * The ID of the user who signed in, a UUID.
    *
    * @generated from field: string user_id = 2;
    */
@@ -404,7 +404,7 @@ export const AdminService: GenService<{
     output: typeof CreateApplicationResponseSchema;
   },
   /**
-   * Deletes an application; its API keys stop working within 5 seconds.
+   * Deletes an application. Its API keys stop working within 5 seconds.
    *
    * NOT_FOUND "Application not found".
    *
@@ -416,7 +416,7 @@ export const AdminService: GenService<{
     output: typeof DeleteApplicationResponseSchema;
   },
   /**
-   * Issues one more API key for an application.
+   * Creates another API key of an application.
    *
    * NOT_FOUND "Application not found".
    *
@@ -428,7 +428,7 @@ export const AdminService: GenService<{
     output: typeof CreateApiKeyResponseSchema;
   },
   /**
-   * Revokes an API key, which stops working within 5 seconds.
+   * Revokes an API key. It stops working within 5 seconds.
    *
    * NOT_FOUND "API key not found".
    *
@@ -464,9 +464,8 @@ export const AdminService: GenService<{
     output: typeof DeleteUserResponseSchema;
   },
   /**
-   * Completes a login intent for a user whom the login page has authenticated:
-   * mints the auth token and says where to send the browser. Works once per
-   * intent.
+   * Completes a login intent for a user whom the login page has authenticated.
+   * Returns the auth token and where to send the browser. Works once per intent.
    *
    * NOT_FOUND "Login intent not found" or "User not found";
    * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".

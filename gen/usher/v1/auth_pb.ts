@@ -33,7 +33,7 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
   redirectUri: string;
 
   /**
-   * A fresh random value that comes back on the redirect, 1 to 500 characters.
+   * A random value that the redirect returns, 1 to 500 characters.
    *
    * @generated from field: string state = 3;
    */
@@ -78,7 +78,7 @@ export const GenerateAuthUrlResponseSchema: GenMessage<GenerateAuthUrlResponse> 
  */
 export type ExchangeTokenRequest = Message<"usher.v1.ExchangeTokenRequest"> & {
   /**
-   * The JWT that came back on the redirect, 1 to 8192 bytes.
+   * The JWT from the redirect, 1 to 8192 bytes.
    *
    * @generated from field: string auth_token = 1;
    */
@@ -115,7 +115,7 @@ export const ExchangeTokenResponseSchema: GenMessage<ExchangeTokenResponse> = /*
   messageDesc(file_usher_v1_auth, 3);
 
 /**
- * The user as at the moment the session began.
+ * The user's profile when the session began.
  *
  * @generated from message usher.v1.UserProfile
  */
@@ -151,7 +151,7 @@ export const UserProfileSchema: GenMessage<UserProfile> = /*@__PURE__*/
   messageDesc(file_usher_v1_auth, 4);
 
 /**
- * Lives 15 minutes from its creation.
+ * Expires 15 minutes after its creation.
  *
  * @generated from message usher.v1.Session
  */
@@ -184,8 +184,8 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
  */
 export const AuthService: GenService<{
   /**
-   * Starts a login: records an intent that lives 30 minutes and returns the URL
-   * to send the user to.
+   * Starts a login. Creates an intent that expires after 30 minutes and returns
+   * the URL to send the user to.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed",
    * "Client ID mismatch" or "Invalid redirect URI".

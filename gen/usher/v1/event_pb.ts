@@ -101,7 +101,7 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
   eventId: string;
 
   /**
-   * Whom to admit, 1 to 255 characters without control characters.
+   * The attendee, 1 to 255 characters without control characters.
    *
    * @generated from field: string attendee_id = 2;
    */
@@ -191,16 +191,15 @@ export const CheckInSchema: GenMessage<CheckIn> = /*@__PURE__*/
   messageDesc(file_usher_v1_event, 7);
 
 /**
- * Keeps an application's events and admits attendees to them. Every call
- * carries the application's API key in the header X-API-Key and sees that
- * application's events only.
+ * The events of an application and their check-ins. Every call carries the
+ * application's API key in the header X-API-Key and reaches only that
+ * application's events.
  *
  * @generated from service usher.v1.EventService
  */
 export const EventService: GenService<{
   /**
-   * Marks an event as deleted. Once this has answered, no check-in to the event
-   * succeeds any more.
+   * Soft-deletes an event. After the response, no check-in to it succeeds.
    *
    * UNAUTHENTICATED "Invalid API key" or "Application not found";
    * INVALID_ARGUMENT "Validation failed"; NOT_FOUND "Event not found".
@@ -213,8 +212,8 @@ export const EventService: GenService<{
     output: typeof DeleteEventResponseSchema;
   },
   /**
-   * Creates an event under an ID that the application chooses. An ID is given
-   * out once and for all: that of a deleted event stays taken.
+   * Creates an event with an ID that the application chooses. The ID of a
+   * deleted event cannot be used again.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
    * ALREADY_EXISTS "Event already exists".
@@ -227,7 +226,7 @@ export const EventService: GenService<{
     output: typeof CreateEventResponseSchema;
   },
   /**
-   * Checks an attendee in. Doing so again returns the first check-in.
+   * Checks an attendee in. A second call returns the first check-in.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
    * NOT_FOUND "Event not found".

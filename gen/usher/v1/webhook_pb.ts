@@ -186,7 +186,7 @@ export type WebhookOwner = Message<"usher.v1.WebhookOwner"> & {
   id: string;
 
   /**
-   * Empty where the user has no name.
+   * Empty if the user has no name.
    *
    * @generated from field: string name = 2;
    */
@@ -206,8 +206,8 @@ export const WebhookOwnerSchema: GenMessage<WebhookOwner> = /*@__PURE__*/
   messageDesc(file_usher_v1_webhook, 6);
 
 /**
- * Keeps an application's webhooks. Every call carries the application's API key
- * in the header X-API-Key and sees that application's webhooks only.
+ * The webhooks of an application. Every call carries the application's API key
+ * in the header X-API-Key and reaches only that application's webhooks.
  *
  * @generated from service usher.v1.WebhookService
  */
@@ -229,7 +229,7 @@ export const WebhookService: GenService<{
    * Creates an active webhook with a new signing key.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "User not found" when no such owner exists.
+   * NOT_FOUND "User not found" for an unknown owner.
    *
    * @generated from rpc usher.v1.WebhookService.CreateWebhook
    */

@@ -8,43 +8,44 @@ import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deleteUser } from '../../domain/users/delete-user.ts';
-import type { Handlers } from '../procedures.ts';
+import type { OpenHandlers } from '../procedures.ts';
+import { toProfile } from './to-profile.ts';
 
-export function createAdminHandlers(tokens: AuthTokens, apiKeys: ApiKeys): Handlers<typeof AdminService> {
+export function createAdminHandlers(tokens: AuthTokens, apiKeys: ApiKeys): OpenHandlers<typeof AdminService> {
   return {
-    async createApplication(request, call) {
-      const { application, apiKeyId, apiKey } = await createApplication(call, request);
+    async createApplication(fields, call) {
+      const { application, apiKeyId, apiKey } = await createApplication(call, fields);
       return { application: { ...application, redirectUris: [...application.redirectUris] }, apiKeyId, apiKey };
     },
 
-    async deleteApplication(request, call) {
-      await deleteApplication(call, request);
+    async deleteApplication(fields, call) {
+      await deleteApplication(call, fields);
       apiKeys.forgetAll();
       return {};
     },
 
-    async createApiKey(request, call) {
-      return createApiKey(call, request);
+    async createApiKey(fields, call) {
+      return createApiKey(call, fields);
     },
 
-    async revokeApiKey(request, call) {
-      await revokeApiKey(call, request);
+    async revokeApiKey(fields, call) {
+      await revokeApiKey(call, fields);
       apiKeys.forgetAll();
       return {};
     },
 
-    async createUser(request, call) {
-      const { name, profileImage, ...user } = await createUser(call, request);
-      return { user: { ...user, ...(name !== null && { name }), ...(profileImage !== null && { profileImage }) } };
+    async createUser(fields, call) {
+      const user = await createUser(call, fields);
+      return { user: { id: user.id, ...toProfile(user) } };
     },
 
-    async deleteUser(request, call) {
-      await deleteUser(call, request);
+    async deleteUser(fields, call) {
+      await deleteUser(call, fields);
       return {};
     },
 
-    async completeLogin(request, call) {
-      return completeLogin(call, tokens, request);
+    async completeLogin(fields, call) {
+      return completeLogin(call, tokens, fields);
     },
   };
 }

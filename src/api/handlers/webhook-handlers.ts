@@ -4,17 +4,16 @@ import { createWebhook } from '../../domain/webhooks/create-webhook.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
-import { applicationCallOf } from '../call.ts';
-import type { Handlers } from '../procedures.ts';
+import type { ApplicationHandlers } from '../procedures.ts';
 
-export function createWebhookHandlers(cipher: SigningKeyCipher): Handlers<typeof WebhookService> {
+export function createWebhookHandlers(cipher: SigningKeyCipher): ApplicationHandlers<typeof WebhookService> {
   return {
-    async getWebhook(request, call) {
-      return { webhook: toWebhook(await getWebhook(applicationCallOf(call), cipher, request)) };
+    async getWebhook(fields, call) {
+      return { webhook: toWebhook(await getWebhook(call, cipher, fields)) };
     },
 
-    async createWebhook(request, call) {
-      return { webhook: toWebhook(await createWebhook(applicationCallOf(call), cipher, request)) };
+    async createWebhook(fields, call) {
+      return { webhook: toWebhook(await createWebhook(call, cipher, fields)) };
     },
   };
 }

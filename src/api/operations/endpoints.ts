@@ -1,26 +1,29 @@
-/** What anyone may ask without a key: liveness, readiness, and the public keys that verify auth tokens. */
+/** Operations endpoints, open to everyone: liveness, readiness, and the public keys that verify auth tokens. */
 import type { JWK } from 'jose';
-import type { HttpAdapter, HttpContext } from '../../http/http-context.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
-import { sendFailure } from '../rest/envelope.ts';
+import { sendFailure } from '../envelope.ts';
 
-export function createOpenEndpoints(publicJwks: { keys: JWK[] }, isReady: () => Promise<boolean>): HttpAdapter {
+export function createOperationsEndpoints(
+  publicJwks: { readonly keys: readonly JWK[] },
+  isReady: () => Promise<boolean>,
+): PathHandler {
   const jwks = JSON.stringify(publicJwks);
-  const answers: Record<string, (exchange: HttpContext) => Promise<void> | void> = {
-    '/healthz': (exchange) => sendJson(exchange, 200, '{"status":"ok"}'),
-    '/readyz': async (exchange) => {
-      if (await isReady()) sendJson(exchange, 200, '{"status":"ready"}');
-      else sendJson(exchange, 503, '{"status":"not ready"}', { 'retry-after': '1' });
+  const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
+    '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
+    '/readyz': async (context) => {
+      if (await isReady()) sendJson(context, 200, '{"status":"ready"}');
+      else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
-    '/.well-known/jwks.json': (exchange) => sendJson(exchange, 200, jwks, { 'cache-control': 'public, max-age=300' }),
+    '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
   };
 
-  return async (exchange) => {
-    const answer = Object.hasOwn(answers, exchange.path) ? answers[exchange.path] : undefined;
+  return async (context) => {
+    const answer = Object.hasOwn(endpoints, context.path) ? endpoints[context.path] : undefined;
     if (!answer) return false;
-    const { method } = exchange.request;
-    if (method === 'GET' || method === 'HEAD') await answer(exchange);
-    else sendFailure(exchange, 405, 'Method not allowed', { allow: 'GET, HEAD' });
+    const { method } = context.request;
+    if (method === 'GET' || method === 'HEAD') await answer(context);
+    else sendFailure(context, 405, 'Method not allowed', { allow: 'GET, HEAD' });
     return true;
   };
 }

@@ -2,27 +2,26 @@
 import { create, createRegistry, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
+import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import {
   type ServerReflection,
   type ServerReflectionRequest,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { SERVED_SERVICES } from '../catalogue.ts';
 
 type Answer = ServerReflectionResponse['messageResponse'];
 
-/** Describes the services, their files, and the further files given, such as those of error details. */
-export function createReflectionHandlers(
-  services: readonly DescService[],
-  furtherFiles: readonly DescFile[],
-): ServiceImpl<typeof ServerReflection> {
-  const files = withDependencies([...services.map((service) => service.file), ...furtherFiles]);
+/** Describes all services with their files, and the file of the error details. */
+export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
+  const files = withDependencies([...SERVED_SERVICES.map(({ file }) => file), file_google_rpc_error_details]);
   const registry = createRegistry(...files.values());
 
   function fileOfSymbol(symbol: string): DescFile | undefined {
     const found = registry.get(symbol);
     if (found) return found.file;
-    // A method or field, named below the service or message it belongs to.
+    // A method of a service or a field of a message.
     const parent = registry.get(symbol.slice(0, symbol.lastIndexOf('.')));
     const name = symbol.slice(symbol.lastIndexOf('.') + 1);
     const members = parent?.kind === 'service' ? parent.methods : parent?.kind === 'message' ? parent.fields : [];
@@ -32,7 +31,7 @@ export function createReflectionHandlers(
   function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
     switch (request.case) {
       case 'listServices':
-        return toServiceList(services);
+        return toServiceList(SERVED_SERVICES);
       case 'fileByFilename':
         return toFiles(files.get(request.value));
       case 'fileContainingSymbol':
@@ -68,7 +67,7 @@ function toServiceList(services: readonly DescService[]): Answer {
   return response.messageResponse;
 }
 
-/** The file and all that it imports, since not every client asks for those. */
+/** Returns the file with all that it imports, since not every client asks for those. */
 function toFiles(file: DescFile | undefined): Answer {
   if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
   const response = create(ServerReflectionResponseSchema, {
@@ -91,7 +90,7 @@ function toError(errorCode: Code, errorMessage: string): Answer {
   return response.messageResponse;
 }
 
-/** By file name, the given files first. */
+/** Returns the files by name, the given ones first. */
 function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
   const files = new Map<string, DescFile>();
   const add = (file: DescFile) => {

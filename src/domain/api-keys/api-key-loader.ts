@@ -3,24 +3,24 @@ import type { Run, Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import type { Application } from '../call.ts';
 
-/** The owner of a key: an application, or one that has been deleted since. */
+/** The application of a key, which may have been deleted. */
 export interface KeyOwner {
   readonly application: Application;
   readonly isDeleted: boolean;
 }
 
-/** How long a statement gathers keys when there has just been another, and how many it takes. */
-const GATHER_MS = 5;
-const MAX_KEYS = 1_000;
+/** The shortest interval between statements, and how many keys one takes. */
+const BATCH_INTERVAL_MS = 5;
+const MAX_BATCH_SIZE = 1_000;
 
 /**
- * Looks up whose API keys are, many with one statement. The first key after a pause goes at once;
- * whatever flood of guesses follows costs Postgres some 200 short statements a second, and holds a
- * new key up by a few milliseconds. So nobody has to be turned away unheard.
+ * Loads the owners of API keys in batches. The first key after a pause is loaded at once. A flood of
+ * guesses costs Postgres at most 200 short statements a second and delays a new key by milliseconds, so
+ * unknown keys need no rate limit.
  */
 export class ApiKeyLoader {
   readonly #run: Run;
-  #waiting = new Map<string, PromiseWithResolvers<KeyOwner | undefined>>();
+  #batch = new Map<string, PromiseWithResolvers<KeyOwner | undefined>>();
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,32 +28,32 @@ export class ApiKeyLoader {
     this.#run = run;
   }
 
-  /** Takes the key's digest in hex. Resolves to undefined for a key that is nobody's any more, or never was. */
-  ownerOf(digest: string): Promise<KeyOwner | undefined> {
-    const waiting = this.#waiting.get(digest);
-    if (waiting) return waiting.promise;
-    const lookUp = Promise.withResolvers<KeyOwner | undefined>();
-    this.#waiting.set(digest, lookUp);
-    const gatherMs = this.#sentAt + GATHER_MS - performance.now();
-    if (gatherMs <= 0 || this.#waiting.size >= MAX_KEYS) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), gatherMs);
-    return lookUp.promise;
+  /** Takes the key's digest in hex. Resolves to undefined for an unknown or revoked key. */
+  load(digest: string): Promise<KeyOwner | undefined> {
+    const pending = this.#batch.get(digest);
+    if (pending) return pending.promise;
+    const load = Promise.withResolvers<KeyOwner | undefined>();
+    this.#batch.set(digest, load);
+    const delayMs = this.#sentAt + BATCH_INTERVAL_MS - performance.now();
+    if (delayMs <= 0 || this.#batch.size >= MAX_BATCH_SIZE) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), delayMs);
+    return load.promise;
   }
 
   async #send(): Promise<void> {
-    const lookUps = this.#waiting;
-    this.#waiting = new Map();
+    const batch = this.#batch;
+    this.#batch = new Map();
     this.#sentAt = performance.now();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     try {
-      const rows = await this.#run(selectKeyOwners, { digests: `{${[...lookUps.keys()].join()}}` });
+      const rows = await this.#run(selectKeyOwners, { digests: `{${[...batch.keys()].join()}}` });
       for (const { digest, application, deletedAt } of rows) {
-        lookUps.get(digest)?.resolve({ application, isDeleted: deletedAt !== null });
+        batch.get(digest)?.resolve({ application, isDeleted: deletedAt !== null });
       }
-      for (const { resolve } of lookUps.values()) resolve(undefined);
+      for (const { resolve } of batch.values()) resolve(undefined);
     } catch (error) {
-      for (const { reject } of lookUps.values()) reject(error);
+      for (const { reject } of batch.values()) reject(error);
     }
   }
 }

@@ -8,17 +8,18 @@ const CHECKSUM_LENGTH = 6;
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
+/** Returns a new key. */
 export function generateApiKey(): string {
   const secret = toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
   return PREFIX + secret + checksumOf(PREFIX + secret);
 }
 
-/** Whether the text can be an API key at all: one that was mistyped is refused without a look-up. */
+/** Returns whether the text is a well-formed API key. A mistyped key is refused without a look-up. */
 export function isApiKey(text: string): boolean {
   return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
 
-/** SHA-256 of the key in hex: all that is ever stored of it. */
+/** Returns the SHA-256 of the key in hex. Only this is stored. */
 export function digestOf(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }

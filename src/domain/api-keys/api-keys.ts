@@ -6,35 +6,36 @@ import { digestOf, isApiKey } from './api-key.ts';
 import { ApiKeyLoader, type KeyOwner } from './api-key-loader.ts';
 
 interface Entry {
-  /** A promise while the look-up is under way. */
+  /** A promise while the look-up is pending. */
   owner: KeyOwner | Promise<KeyOwner | undefined>;
-  /** When the look-up was asked for, in milliseconds of `performance.now()`. */
+  /** When the look-up began, in milliseconds of `performance.now()`. */
   readonly readAt: number;
-  refreshing: boolean;
+  isRefreshing: boolean;
 }
 
-/** A revoked key is refused everywhere within 5 seconds; a look-up itself takes a part of them. */
-const TRUST_MS = 4_000;
-const REFRESH_MS = 1_500;
+/** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
+const MAX_AGE_MS = 4_000;
+const REFRESH_AGE_MS = 1_500;
 
 /**
- * Knows whose API key it is. A key in use costs no round trip: its owner is remembered and read
- * again in the background. Unknown keys have a memory of their own, so that guesses cannot push
- * out the keys in use.
+ * Authenticates applications by API key. A key in use costs no round trip: its owner is cached and
+ * refreshed in the background. Unknown keys have a cache of their own, so that guesses cannot evict the
+ * keys in use.
  */
 export class ApiKeys {
   readonly #known = new LRUCache<string, Entry>({ max: 50_000 });
   readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
-  readonly #lookUps: ApiKeyLoader;
+  readonly #loader: ApiKeyLoader;
 
-  /** Looks keys up with `run`, for as long as that takes: callers share the answer, not their deadlines. */
+  /** `run` looks keys up without the deadline of a caller: callers share the answer, not their deadlines. */
   constructor(run: Run) {
-    this.#lookUps = new ApiKeyLoader(run);
+    this.#loader = new ApiKeyLoader(run);
   }
 
   /**
-   * Resolves to the key's application. Throws a ServiceError `Invalid API key`, or, where
-   * `deletedMessage` is given, that message for the key of a deleted application.
+   * Returns the application of the key.
+   *
+   * @throws ServiceError `Invalid API key`, or `deletedMessage` for the key of a deleted application
    */
   async authenticate(
     apiKey: string | undefined,
@@ -47,7 +48,7 @@ export class ApiKeys {
     return owner.application;
   }
 
-  /** Looks every key up anew: what this process itself has revoked stops working here at once. */
+  /** Empties the cache, so that what this process revokes stops working here at once. */
   forgetAll(): void {
     this.#known.clear();
   }
@@ -56,23 +57,23 @@ export class ApiKeys {
     if (this.#unknown.has(digest)) return undefined;
     const entry = this.#known.get(digest);
     const age = entry ? performance.now() - entry.readAt : Number.POSITIVE_INFINITY;
-    if (!entry || age > TRUST_MS) return settleBefore(deadline, this.#lookUp(digest));
-    if (age > REFRESH_MS && !entry.refreshing) {
-      entry.refreshing = true;
+    if (!entry || age > MAX_AGE_MS) return settleBefore(deadline, this.#lookUp(digest));
+    if (age > REFRESH_AGE_MS && !entry.isRefreshing) {
+      entry.isRefreshing = true;
       this.#refresh(digest, entry);
     }
     if (!(entry.owner instanceof Promise)) return entry.owner;
-    // One that began before we came may have failed early for us.
+    // The pending look-up of another caller may fail before our deadline.
     return settleBefore(
       deadline,
       entry.owner.catch(() => this.#lookUp(digest)),
     );
   }
 
-  /** Callers who come while the look-up is under way share it; a failed one is not remembered. */
+  /** Callers that come while the look-up is pending share it. A failed one is not cached. */
   #lookUp(digest: string): Promise<KeyOwner | undefined> {
-    const owner = this.#lookUps.ownerOf(digest);
-    const entry: Entry = { owner, readAt: performance.now(), refreshing: false };
+    const owner = this.#loader.load(digest);
+    const entry: Entry = { owner, readAt: performance.now(), isRefreshing: false };
     this.#known.set(digest, entry);
     owner.then(
       (found) => {
@@ -86,14 +87,14 @@ export class ApiKeys {
 
   #refresh(digest: string, entry: Entry): void {
     const readAt = performance.now();
-    this.#lookUps.ownerOf(digest).then(
+    this.#loader.load(digest).then(
       (owner) => {
         if (this.#known.peek(digest) !== entry) return;
-        if (owner) this.#known.set(digest, { owner, readAt, refreshing: false });
+        if (owner) this.#known.set(digest, { owner, readAt, isRefreshing: false });
         else this.#markUnknown(digest, entry);
       },
       () => {
-        entry.refreshing = false;
+        entry.isRefreshing = false;
       },
     );
   }
@@ -108,7 +109,7 @@ export class ApiKeys {
   }
 }
 
-/** Rejects with DatabaseUnavailableError when the look-up takes longer. */
+/** @throws DatabaseUnavailableError if the look-up takes longer */
 function settleBefore<T>(deadline: Deadline, lookUp: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(

@@ -8,7 +8,7 @@ import { apiKeyColumns, newApiKey } from './new-api-key.ts';
 
 const rules = { applicationId: uuid };
 
-/** Issues one more API key, which is shown this once. Throws `Application not found`. */
+/** Creates another API key, to be shown once. @throws ServiceError `Application not found` */
 export async function createApiKey(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,
@@ -16,7 +16,7 @@ export async function createApiKey(
   const { applicationId } = check(request, rules);
   const { apiKey, apiKeyId, digest } = newApiKey();
   const [created] = await run(insertApiKey, { applicationId, apiKeyId, digest, now });
-  if (!created) throw new ServiceError('not-found', 'Application not found');
+  if (!created) throw new ServiceError('not_found', 'Application not found');
   return { apiKeyId, apiKey };
 }
 

@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { digestOf, generateApiKey } from './api-key.ts';
 
-/** A new key, which is shown once, with what is stored of it. */
+/** Returns a new key, to be shown once, with what is stored of it. */
 export function newApiKey(): { apiKey: string; apiKeyId: string; digest: Buffer } {
   const apiKey = generateApiKey();
   return { apiKey, apiKeyId: randomUUID(), digest: Buffer.from(digestOf(apiKey), 'hex') };
 }
 
-/** The columns of its row but for the application, with the placeholders apiKeyId, digest and now. */
+/** The columns of a key's row except the application. Placeholders: apiKeyId, digest, now. */
 export const apiKeyColumns = {
   id: sql`${sql.placeholder('apiKeyId')}::uuid`.as('api_key_id'),
   digest: sql`${sql.placeholder('digest')}::bytea`.as('digest'),

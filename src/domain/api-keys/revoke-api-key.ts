@@ -7,11 +7,11 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { apiKeyId: uuid };
 
-/** Revokes an API key. Throws `API key not found`, also when it has been revoked before. */
+/** Revokes an API key. @throws ServiceError `API key not found`, also if it was revoked before */
 export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { apiKeyId } = check(request, rules);
   const [revoked] = await run(markRevoked, { apiKeyId, now });
-  if (!revoked) throw new ServiceError('not-found', 'API key not found');
+  if (!revoked) throw new ServiceError('not_found', 'API key not found');
 }
 
 const markRevoked: Statement<{ id: string }[]> = (db) =>

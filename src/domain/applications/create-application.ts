@@ -14,7 +14,7 @@ const redirectUri = textThat(
 );
 const rules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
 
-/** Creates an application and its first API key, which is shown this once. */
+/** Creates an application and its first API key, to be shown once. */
 export async function createApplication(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,

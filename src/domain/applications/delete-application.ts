@@ -7,11 +7,11 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { applicationId: uuid };
 
-/** Marks an application as deleted; its keys stop working. Throws `Application not found`. */
+/** Soft-deletes an application; its keys stop working. @throws ServiceError `Application not found` */
 export async function deleteApplication({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { applicationId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId, now });
-  if (!deleted) throw new ServiceError('not-found', 'Application not found');
+  if (!deleted) throw new ServiceError('not_found', 'Application not found');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) =>

@@ -6,7 +6,7 @@ const LOOPBACK_IP_ORIGIN = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?(
 const PRIVATE_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 
 /**
- * Whether an application may register the URI: absolute https, http on a loopback host, or a private
+ * Returns whether an application may register the URI: absolute https, http on a loopback host, or a private
  * scheme; without fragment, user information or wildcard (RFC 9700, section 2.1).
  */
 export function isRegistrable(uri: string): boolean {
@@ -19,8 +19,8 @@ export function isRegistrable(uri: string): boolean {
 }
 
 /**
- * Whether the URI is registered, byte for byte (RFC 9700, section 4.1.3). For http on 127.0.0.1 and
- * [::1] any port will do, since native applications take a free one (RFC 8252, section 7.3).
+ * Returns whether the URI is registered, byte for byte (RFC 9700, section 4.1.3). For http on 127.0.0.1 and
+ * [::1] any port matches, since native applications take a free one (RFC 8252, section 7.3).
  */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
@@ -34,7 +34,7 @@ function withoutLoopbackPort(uri: string): string | undefined {
   return match[1] + uri.slice(match[0].length);
 }
 
-/** The URI with the parameters added to its query; all else stays as it was registered. */
+/** Returns the URI with the parameters added to its query. The rest stays as it was registered. */
 export function addToQuery(uri: string, parameters: Record<string, string>): string {
   const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
   return uri + separator + new URLSearchParams(parameters);

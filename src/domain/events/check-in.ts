@@ -10,25 +10,25 @@ const rules = { eventId: identifier, attendeeId: identifier };
 
 export interface CheckIn {
   readonly attendeeId: string;
-  /** The first time, however often the attendee checks in. */
+  /** When the attendee first checked in. */
   readonly checkedInAt: Date;
   readonly alreadyCheckedIn: boolean;
 }
 
-/** Admits an attendee to an event. Throws `Event not found`, also when it has been deleted. */
+/** Checks an attendee in to an event. @throws ServiceError `Event not found`, also for a deleted one */
 export async function checkIn(
   { application, run, now }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<CheckIn> {
   const { eventId, attendeeId } = check(request, rules);
   const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
-  if (!row) throw new ServiceError('not-found', 'Event not found');
+  if (!row) throw new ServiceError('not_found', 'Event not found');
   return { attendeeId, ...row };
 }
 
 /**
- * The share lock on the event makes a delete wait for check-ins under way, and a check-in that
- * waited for a delete look again: none commits after the delete has answered.
+ * The share lock on the event makes a delete wait for concurrent check-ins, and makes a check-in that waited
+ * for a delete read the row again. So no check-in commits after the delete has answered.
  */
 const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
   const open = db
@@ -55,12 +55,12 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
     )
     .onConflictDoUpdate({
       target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
-      // Changes nothing; it makes the existing row part of the result.
+      // Changes nothing, but returns the existing row.
       set: { attendeeId: sql`${checkIns.attendeeId}` },
     })
     .returning({
       checkedInAt: checkIns.checkedInAt,
-      // A row that was there before has been locked by this transaction.
+      // This transaction has locked a row that existed before.
       alreadyCheckedIn: sql<boolean>`xmax <> 0`,
     })
     .prepare('insert_check_in');

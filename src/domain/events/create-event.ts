@@ -13,14 +13,14 @@ export interface Event {
   readonly createdAt: Date;
 }
 
-/** Throws `Event already exists` when the application has, or has ever had, an event of that ID. */
+/** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(
   { application, run, now }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Event> {
   const { eventId, name } = check(request, rules);
   const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
-  if (!created) throw new ServiceError('already-exists', 'Event already exists');
+  if (!created) throw new ServiceError('already_exists', 'Event already exists');
   return { eventId, name, createdAt: now };
 }
 

@@ -8,8 +8,9 @@ import { eventLock, isOpenEvent } from './open-event.ts';
 const rules = { eventId: identifier };
 
 /**
- * Marks an event as deleted; once this has resolved, no check-in to it commits any more. Throws
- * `Event not found`, also when the event belongs to another application or is deleted already.
+ * Soft-deletes an event. After this has resolved, no check-in to it commits.
+ *
+ * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
 export async function deleteEvent(
   { application, run, now }: ApplicationCall,
@@ -17,7 +18,7 @@ export async function deleteEvent(
 ): Promise<void> {
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
-  if (!deleted) throw new ServiceError('not-found', 'Event not found');
+  if (!deleted) throw new ServiceError('not_found', 'Event not found');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) =>

@@ -1,7 +1,7 @@
-/** The browser a user signs in with. What belongs to one browser is worth nothing in another. */
+/** The browser that a user signs in with. Codes and challenges of one browser are useless in another. */
 export interface Browser {
   /** SHA-256 of the secret in its cookie. */
   readonly digest: Buffer;
-  /** The IP address it calls from. */
+  /** Its IP address. */
   readonly address: string;
 }

@@ -6,8 +6,10 @@ import { requireOpenIntent } from './login-intent.ts';
 const rules = { loginIntentId: uuid };
 
 /**
- * Where to send a user who does not want to sign in (RFC 6749, section 4.1.2.1, and RFC 9207). The
- * intent stays open: who comes back within its time may still sign in.
+ * Returns where to send a user who cancels (RFC 6749, section 4.1.2.1, and RFC 9207). The intent stays open:
+ * the user may still come back and sign in.
+ *
+ * @throws ServiceError as `requireOpenIntent` does
  */
 export async function cancelLogin(
   call: Call,

@@ -17,10 +17,11 @@ export interface Completion {
 }
 
 /**
- * Marks a login intent as completed by the user, once, and returns the auth token and where to send
- * the browser. A browser that did it on the login page is remembered by its digest. Throws
- * `Login intent not found`, `Login intent already completed`, `Login intent expired` or
- * `User not found`.
+ * Completes a login intent, once, and returns the auth token and where to send the browser. The login page
+ * passes the digest of the browser, which may then ask for the same answer again.
+ *
+ * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`,
+ * `User not found`
  */
 export async function completeLogin(
   { run, now }: Call,
@@ -34,11 +35,11 @@ export async function completeLogin(
   return answerLogin(tokens, { ...intent, loginIntentId, userId, completedAt: now });
 }
 
-/** The answer to a completed login: the same every time, as far as the signature algorithm allows. */
+/** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
   const { clientId, redirectUri, state, loginIntentId, userId, completedAt } = login;
   const authToken = await tokens.mint({ userId, loginIntentId, clientId }, completedAt);
-  // RFC 9207: the issuer tells the application whose answer this is.
+  // RFC 9207: `iss` tells the application which issuer answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   return { authToken, redirectUrl };
 }
@@ -52,16 +53,16 @@ export interface CompletedLogin {
   readonly completedAt: Date;
 }
 
-/** Why an intent could not be completed. */
+/** Returns why an intent could not be completed. */
 export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
-  return refusalOf(intent, call.now) ?? new ServiceError('not-found', 'User not found');
+  return refusalOf(intent, call.now) ?? new ServiceError('not_found', 'User not found');
 }
 
 const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>
   updateIntent(db).prepare('complete_login_intent');
 
-/** Completes an open intent, under the condition, with the placeholders loginIntentId, userId, browserDigest and now. */
+/** Completes an open intent if the condition holds. Placeholders: loginIntentId, userId, browserDigest, now. */
 export function updateIntent(db: Db, condition?: SQL) {
   const now = instantPlaceholder('now');
   const user = db

@@ -18,7 +18,7 @@ const CODES_PER_NETWORK = 20;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
-/** A code that is to be sent to a user. */
+/** A code to send to a user. */
 export interface LoginCode {
   readonly email: string;
   readonly code: string;
@@ -26,9 +26,10 @@ export interface LoginCode {
 }
 
 /**
- * Makes a six-digit code for the user with the e-mail address, good for 10 minutes, for this intent
- * and in this browser. For an address nobody has all is the same, except that there is nothing to
- * send. Throws `Too many codes` and what requireOpenIntent throws.
+ * Creates a six-digit code for the user with the e-mail address, valid for 10 minutes, for this intent and
+ * in this browser. Returns undefined if no user has the address; everything else is the same then.
+ *
+ * @throws ServiceError `Too many codes`, and as `requireOpenIntent` does
  */
 export async function createLoginCode(
   call: Call,
@@ -41,7 +42,7 @@ export async function createLoginCode(
   const isAllowed =
     (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
     (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
-  if (!isAllowed) throw new ServiceError('too-many', 'Too many codes');
+  if (!isAllowed) throw new ServiceError('resource_exhausted', 'Too many codes');
 
   const id = randomUUID();
   const code = generateLoginCode();
@@ -58,14 +59,14 @@ export async function createLoginCode(
   return created?.email ? { email: created.email, code, applicationName } : undefined;
 }
 
-/** The same for all spellings that any Postgres may take for one address; a few more cannot hurt. */
+/** Folds every spelling that any collation of Postgres may take for one address, and some more. */
 function foldEmail(email: string): string {
   return email.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').toUpperCase();
 }
 
 /**
- * Returns the user's address as the user has it, or null where there is no such user. Either way it does
- * the same: how long it takes is not to tell whether there is one.
+ * Returns the address as the user has it, or null if there is no such user. It does the same work for both,
+ * so that its latency does not tell them apart.
  */
 const insertCode: Statement<{ email: string | null }[]> = (db) => {
   const addressee = db.$with('addressee').as(

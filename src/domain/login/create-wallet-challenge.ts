@@ -19,9 +19,10 @@ const rules = {
 };
 
 /**
- * Writes the message (EIP-4361) that the wallet with the address must sign to complete the login in
- * this browser, within 10 minutes. `pageUrl` is the login page's. Throws `Too many challenges` and what
- * requireOpenIntent throws.
+ * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
+ * browser. `pageUrl` is the URL of the login page.
+ *
+ * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
 export async function createWalletChallenge(
   call: Call,
@@ -33,7 +34,7 @@ export async function createWalletChallenge(
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
   if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
-    throw new ServiceError('too-many', 'Too many challenges');
+    throw new ServiceError('resource_exhausted', 'Too many challenges');
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
   const message = formatSignInMessage({

@@ -1,15 +1,15 @@
-/** What Sign-In with Ethereum needs of Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
+/** Sign-In with Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 
-/** Mainnet; a sign-in touches no chain. */
+/** Mainnet. A sign-in uses no chain. */
 const CHAIN_ID = 1;
 
-/** A statement holds spaces and what RFC 3986 calls reserved and unreserved. */
+/** A statement may hold spaces and the reserved and unreserved characters of RFC 3986. */
 const NOT_OF_STATEMENTS = /[^ A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/g;
 
 export interface SignInMessage {
-  /** The host that asks, with its port if it has one. */
+  /** The host that asks, with its port if there is one. */
   readonly domain: string;
   /** In lower case. */
   readonly address: string;
@@ -21,7 +21,7 @@ export interface SignInMessage {
   readonly requestId: string;
 }
 
-/** The text a wallet signs, after EIP-4361. */
+/** Returns the text that a wallet signs (EIP-4361). */
 export function formatSignInMessage(message: SignInMessage): string {
   return [
     `${message.domain} wants you to sign in with your Ethereum account:`,
@@ -40,8 +40,8 @@ export function formatSignInMessage(message: SignInMessage): string {
 }
 
 /**
- * The address, in lower case, of the key that signed the text with `personal_sign` (EIP-191);
- * undefined for anything but a well-formed signature in its one canonical form.
+ * Returns the address, in lower case, of the key that signed the text with `personal_sign` (EIP-191).
+ * Returns undefined for a signature that is malformed or not canonical.
  */
 export function recoverSigner(text: string, signature: string): string | undefined {
   const [, rs, v] = /^0x([0-9a-f]{128})([0-9a-f]{2})$/i.exec(signature) ?? [];
@@ -59,7 +59,7 @@ export function recoverSigner(text: string, signature: string): string | undefin
   }
 }
 
-/** The address of an uncompressed public key of 65 bytes, in lower case. */
+/** Returns the address, in lower case, of an uncompressed public key of 65 bytes. */
 export function addressOf(publicKey: Uint8Array): string {
   return `0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(-20)).toString('hex')}`;
 }

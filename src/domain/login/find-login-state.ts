@@ -6,14 +6,14 @@ import { answerLogin } from './complete-login.ts';
 import { findLoginIntent, statusOf } from './login-intent.ts';
 import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
-/** What to show a browser that comes with a login intent. */
+/** What to show a browser that opens a login intent. */
 export type LoginState =
   | { readonly kind: 'open'; readonly applicationName: string }
   | { readonly kind: 'unknown' | 'expired' | 'completed' }
-  /** This browser has completed the intent before: it gets the same answer again, while its token lives. */
+  /** This browser has completed the intent. It gets the same answer again while the token lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
 
-/** What has become of the intent, for this browser; the ID may be anything. */
+/** Returns the state of the intent for this browser. The ID may be any text. */
 export async function findLoginState(
   call: Call,
   tokens: AuthTokens,

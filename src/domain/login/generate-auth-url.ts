@@ -7,7 +7,7 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked } from '../validation.ts';
 
-/** Interface, "Limits": a login intent lives 30 minutes. */
+/** Interface, "Limits": a login intent expires after 30 minutes. */
 const INTENT_LIFETIME_MS = 30 * 60_000;
 
 const rules = {
@@ -16,10 +16,10 @@ const rules = {
   state: text({ max: 500 }),
 };
 
-/** Takes a login intent's ID, and returns the URL to send the user to. */
+/** Takes the ID of a login intent and returns the URL to send the user to. */
 export type AuthPageLink = (loginIntentId: string) => string;
 
-/** The page's URL with exactly one `intent` in its query, and all else with the same meaning; made once, not for each. */
+/** Returns a function that adds `intent` to the page's URL without parsing the URL again. */
 export function createAuthPageLink(authPageUrl: string): AuthPageLink {
   const url = new URL(authPageUrl);
   const mark = randomUUID();
@@ -29,8 +29,9 @@ export function createAuthPageLink(authPageUrl: string): AuthPageLink {
 }
 
 /**
- * Records a login intent and returns the URL to send the user to. Throws `Client ID mismatch` or
- * `Invalid redirect URI`.
+ * Creates a login intent and returns the URL to send the user to.
+ *
+ * @throws ServiceError `Client ID mismatch`, `Invalid redirect URI`
  */
 export async function generateAuthUrl(
   { application, run, now }: ApplicationCall,
@@ -38,10 +39,11 @@ export async function generateAuthUrl(
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
   const { clientId, redirectUri, state } = check(request, rules);
-  if (clientId !== application.clientId) throw new ServiceError('invalid', 'Client ID mismatch');
-  if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('invalid', 'Invalid redirect URI');
+  if (clientId !== application.clientId) throw new ServiceError('invalid_argument', 'Client ID mismatch');
+  if (!isRegistered(redirectUri, application.redirectUris))
+    throw new ServiceError('invalid_argument', 'Invalid redirect URI');
 
-  // In the order of time, so that of indexes that have grown only the end is written.
+  // Ordered by time, so that inserts write to the end of large indexes only.
   const loginIntentId = randomUUIDv7();
   await run(insertIntent, {
     applicationId: application.id,

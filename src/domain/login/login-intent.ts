@@ -14,17 +14,21 @@ export interface LoginIntent {
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
   readonly userId: string | null;
-  /** Of the browser that completed the intent on the login page. */
+  /** The browser that completed the intent on the login page. */
   readonly browserDigest: Buffer | null;
 }
 
-/** Undefined too where the intent's application has been deleted. */
+/** Returns the intent, or undefined if it or its application does not exist. */
 export async function findLoginIntent({ run }: Call, id: string): Promise<LoginIntent | undefined> {
   const [intent] = await run(selectIntent, { id });
   return intent;
 }
 
-/** The intent, if it waits for its user. Throws `Login intent not found`, `… already completed` or `… expired`. */
+/**
+ * Returns an open intent.
+ *
+ * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`
+ */
 export async function requireOpenIntent(call: Call, id: string): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
   const refusal = refusalOf(intent, call.now);
@@ -32,19 +36,19 @@ export async function requireOpenIntent(call: Call, id: string): Promise<LoginIn
   return intent;
 }
 
-/** One that is completed stays so; any other expires. */
+/** Returns the status of an intent. A completed one does not expire. */
 export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'open' | 'completed' | 'expired' {
   if (completedAt) return 'completed';
   return expiresAt <= now ? 'expired' : 'open';
 }
 
-/** Why the intent does not wait for its user; undefined where it does. */
+/** Returns the error for an intent that is not open, or undefined for an open one. */
 export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
-  if (!intent) return new ServiceError('not-found', 'Login intent not found');
+  if (!intent) return new ServiceError('not_found', 'Login intent not found');
   const status = statusOf(intent, now);
   if (status === 'open') return undefined;
   const message = status === 'completed' ? 'Login intent already completed' : 'Login intent expired';
-  return new ServiceError('failed-precondition', message);
+  return new ServiceError('failed_precondition', message);
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>

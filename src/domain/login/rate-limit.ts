@@ -8,8 +8,8 @@ import type { Call } from '../call.ts';
 const WINDOW_MS = 60 * 60_000;
 
 /**
- * Counts one more of `what` unless there have been `limit` within the last hour; whether it may go
- * ahead. Exact, whoever races: the row's lock makes callers take turns.
+ * Takes one permit of `what`. Returns false when `limit` permits were taken within the last hour. The row lock
+ * keeps the count exact under concurrency.
  */
 export async function isWithinLimit({ run, now }: Call, what: string, limit: number): Promise<boolean> {
   const [counted] = await run(countOne, {
@@ -44,7 +44,7 @@ const countOne: Statement<{ key: Buffer }[]> = (db) => {
         lastId: sql`excluded.last_id`,
         expiresAt: sql`excluded.expires_at`,
       },
-      // To be refused writes nothing, however often.
+      // A refusal writes nothing.
       setWhere: isFree,
     })
     .returning({ key: rateLimits.key })

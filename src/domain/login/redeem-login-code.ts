@@ -16,9 +16,10 @@ const ATTEMPTS = 5;
 const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
 
 /**
- * Completes the login with the code that was sent last for this intent in this browser. Throws
- * `Wrong code`, `Code no longer valid` after five wrong ones or 10 minutes, and what requireOpenIntent
- * throws.
+ * Completes the login with the latest code for this intent in this browser.
+ *
+ * @throws ServiceError `Wrong code`, `Code no longer valid` (after five wrong ones or 10 minutes), and as
+ * `requireOpenIntent` does
  */
 export async function redeemLoginCode(
   call: Call,
@@ -71,9 +72,8 @@ interface Attempt {
 }
 
 /**
- * Whether a guess is right is not told before it is counted: guesses that race are guesses all the
- * same. And the count is not seen before the login is completed: of the two requests of a double
- * click the second waits for the first, whichever replica they come to.
+ * Counts the attempt before revealing the result, so that concurrent guesses are all counted. The same
+ * statement completes the login, so that the second request of a double click waits for the first.
  */
 const countAttempt: Statement<Attempt[]> = (db) => {
   const attempt = db.$with('attempt').as(

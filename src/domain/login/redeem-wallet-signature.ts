@@ -14,9 +14,10 @@ import { requireOpenIntent } from './login-intent.ts';
 const rules = { loginIntentId: uuid, signature: text({ max: 255 }) };
 
 /**
- * Completes the login with the wallet's signature of the message written last for this intent in
- * this browser; a message is good for one try. Throws `Invalid signature`, `Unknown wallet`, and what
- * requireOpenIntent throws.
+ * Completes the login with the wallet's signature of the latest message for this intent in this browser. A
+ * message is valid for one attempt.
+ *
+ * @throws ServiceError `Invalid signature`, `Unknown wallet`, and as `requireOpenIntent` does
  */
 export async function redeemWalletSignature(
   call: Call,
@@ -37,19 +38,19 @@ export async function redeemWalletSignature(
     const userId = await findSigner(call, challenge, signature);
     return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
   } finally {
-    // Not before: the second request of a double click must find it for as long as the login is open.
-    // Should it stay, housekeeping will find it; the login is what it is.
+    // Deleted last: the second request of a double click must find it while the login is open. The expiry job
+    // removes it if this fails.
     await call.run(deleteChallenge, { applicationId, loginIntentId, id: challenge.id }).catch(() => {});
   }
 }
 
-/** The user whose wallet made the signature. */
+/** Returns the ID of the user whose wallet made the signature. */
 async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
   if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
   const owners = await call.run(selectWalletUsers, { address });
   const [owner] = owners;
-  // A wallet that several users share does not tell which of them this is.
-  if (!owner || owners.length > 1) throw new ServiceError('not-found', 'Unknown wallet');
+  // A wallet that several users share identifies none of them.
+  if (!owner || owners.length > 1) throw new ServiceError('not_found', 'Unknown wallet');
   return owner.id;
 }
 

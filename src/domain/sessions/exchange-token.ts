@@ -6,32 +6,30 @@ import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
+import type { Profile } from '../users/profile.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
 
-/** Interface, "Limits": a session lives 15 minutes. */
+/** Interface, "Limits": a session expires after 15 minutes. */
 const SESSION_LIFETIME_MS = 15 * 60_000;
 
 const rules = { authToken: textOfBytes(8192) };
 
-/** Who is at the other end, as a session records it. */
+/** The caller, as a session records it. */
 export interface Peer {
   readonly ipAddress: string;
   readonly userAgent: string;
 }
 
 /** A session, with the user's profile as it was when the session began. */
-export interface Session {
+export interface Session extends Profile {
   readonly id: string;
-  readonly email: string;
-  readonly name: string | null;
-  readonly profileImage: string | null;
-  readonly walletAddress: string;
   readonly createdAt: Date;
 }
 
 /**
- * Returns the user's live session, or begins one. Throws `Invalid or expired token` or
- * `User not found`.
+ * Returns the live session of the user, or creates one.
+ *
+ * @throws ServiceError `Invalid or expired token`, `User not found`
  */
 export async function exchangeToken(
   { application, run, now }: ApplicationCall,
@@ -50,14 +48,14 @@ export async function exchangeToken(
     now,
     expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
   });
-  if (!session) throw new ServiceError('not-found', 'User not found');
+  if (!session) throw new ServiceError('not_found', 'User not found');
   return session;
 }
 
 /**
- * One statement. A live session is only read. Otherwise the row of the application and user is
- * inserted or taken over, and of exchanges that race for it the first one wins: the others find,
- * under the row's lock, a session that has not expired, and leave it as it is.
+ * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of
+ * concurrent exchanges the first wins: under the row lock, the others find a session that has not expired
+ * and keep it.
  */
 const findOrCreateSession: Statement<Session[]> = (db) => {
   const now = instantPlaceholder('now');
@@ -132,7 +130,7 @@ const findOrCreateSession: Statement<Session[]> = (db) => {
     .prepare('find_or_create_session');
 };
 
-/** The new value where the old session has expired by the time the new one begins, the old value where it lives. */
+/** Keeps the old value while the old session lives. */
 function unlessLive(column: PgColumn): SQL {
   const isOver = sql`${sessions.expiresAt} <= excluded.${sql.identifier(sessions.createdAt.name)}`;
   return sql`case when ${isOver} then excluded.${sql.identifier(column.name)} else ${column} end`;

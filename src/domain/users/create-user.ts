@@ -5,6 +5,7 @@ import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, emailAddress, identifier, optional, type Unchecked, webUrl } from '../validation.ts';
+import type { Profile } from './profile.ts';
 
 const rules = {
   email: emailAddress,
@@ -13,19 +14,15 @@ const rules = {
   walletAddress: identifier,
 };
 
-export interface User {
+export interface User extends Profile {
   readonly id: string;
-  readonly email: string;
-  readonly name: string | null;
-  readonly profileImage: string | null;
-  readonly walletAddress: string;
 }
 
-/** Throws `User already exists` when a user has that e-mail address, in whatever case: `lower` of Postgres tells. */
+/** Creates a user. @throws ServiceError `User already exists` if one has the e-mail address, in any case */
 export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const user = { id: randomUUID(), ...check(request, rules) };
   const [created] = await run(insertUser, { ...user, createdAt: now });
-  if (!created) throw new ServiceError('already-exists', 'User already exists');
+  if (!created) throw new ServiceError('already_exists', 'User already exists');
   return user;
 }
 

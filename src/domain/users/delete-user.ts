@@ -8,13 +8,14 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 const rules = { userId: uuid };
 
 /**
- * Deletes a user and ends the user's sessions. The row stays for the webhooks the user owns.
- * Throws `User not found`.
+ * Soft-deletes a user and ends the user's sessions. The row stays for the webhooks that the user owns.
+ *
+ * @throws ServiceError `User not found`
  */
 export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { userId } = check(request, rules);
   const [deleted] = await run(markDeleted, { userId, now });
-  if (!deleted) throw new ServiceError('not-found', 'User not found');
+  if (!deleted) throw new ServiceError('not_found', 'User not found');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) => {

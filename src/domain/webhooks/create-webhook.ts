@@ -10,7 +10,7 @@ import type { Webhook } from './webhook.ts';
 
 const rules = { url: webUrl, ownerId: uuid };
 
-/** Creates an active webhook with a new signing key. Throws `User not found` for an unknown owner. */
+/** Creates an active webhook with a new signing key. @throws ServiceError `User not found` for an unknown owner */
 export async function createWebhook(
   { application, run, now }: ApplicationCall,
   cipher: SigningKeyCipher,
@@ -29,11 +29,11 @@ export async function createWebhook(
     ownerId,
     now,
   });
-  if (!owner) throw new ServiceError('not-found', 'User not found');
+  if (!owner) throw new ServiceError('not_found', 'User not found');
   return { id, signingKey, url, isActive: true, application, owner, createdAt: now, updatedAt: now };
 }
 
-/** Returns the owner, or nothing where there is no such user. */
+/** Returns the owner, or no row if there is no such user. */
 const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const owner = db.$with('owner').as(

@@ -7,12 +7,13 @@ import { check, text, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
 
-/** As long as a message may be: its format is checked, with an answer of its own. */
+/** The longest message: the format check has an error of its own. */
 const rules = { webhookId: text({ max: 65_536 }) };
 
 /**
- * Returns a webhook of the application. Throws `Invalid webhook ID format`, or `Webhook not found`
- * whether it does not exist or belongs to another application.
+ * Returns a webhook of the application.
+ *
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found` (also for one of another application)
  */
 export async function getWebhook(
   { application, run }: ApplicationCall,
@@ -20,10 +21,10 @@ export async function getWebhook(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const given = check(request, rules).webhookId;
-  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('invalid', 'Invalid webhook ID format');
+  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('invalid_argument', 'Invalid webhook ID format');
   const webhookId = given.toLowerCase();
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
-  if (!row) throw new ServiceError('not-found', 'Webhook not found');
+  if (!row) throw new ServiceError('not_found', 'Webhook not found');
   const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });
   return { ...row, signingKey, application };
 }

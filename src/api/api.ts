@@ -1,0 +1,71 @@
+/** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { AuthTokens } from '../domain/login/auth-tokens.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
+import { Admission } from './admission.ts';
+import { SERVED_SERVICES } from './catalogue.ts';
+import { Credentials } from './credentials.ts';
+import { createOperationsEndpoints } from './operations/endpoints.ts';
+import { HealthMonitor } from './operations/health.ts';
+import { Pipeline } from './pipeline.ts';
+import { createRestHandler } from './rest/rest.ts';
+import { createConnectEdge } from './rpc/connect-edge.ts';
+import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
+import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
+import { createStreamRegistration } from './rpc/streams.ts';
+import { createProcedures } from './services.ts';
+
+/** How many calls of applications are in flight at most: some tenths of a second of work for a fast Postgres. */
+const APPLICATION_LIMITS = { min: 32, max: 1_000 };
+
+export interface ApiParts {
+  readonly adminKey: string;
+  readonly authPageUrl: string;
+  readonly cipher: SigningKeyCipher;
+  readonly clock: () => Date;
+  readonly database: Database;
+  /** Aborted when the server begins to shut down. */
+  readonly drain: AbortSignal;
+  readonly isReady: () => Promise<boolean>;
+  readonly logger: Logger;
+  readonly requestTimeoutMs: number;
+  readonly tokens: AuthTokens;
+}
+
+export interface Api {
+  /** Answers everything below `/api`. */
+  readonly rest: HttpHandler;
+  /** RPCs and operations endpoints, in the order in which they are asked. */
+  readonly handlers: readonly PathHandler[];
+  readonly grpcStreams: StreamHandler;
+}
+
+export function createApi(parts: ApiParts): Api {
+  const { adminKey, database, drain, isReady, logger, requestTimeoutMs, tokens } = parts;
+  const apiKeys = new ApiKeys((statement, parameters) =>
+    database.run(statement, parameters, performance.now() + requestTimeoutMs),
+  );
+  const pipeline = new Pipeline({
+    ...parts,
+    admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
+    credentials: new Credentials(apiKeys, adminKey),
+  });
+  const health = new HealthMonitor(
+    SERVED_SERVICES.map(({ typeName }) => typeName),
+    isReady,
+    drain,
+  );
+  const procedures = createProcedures({ ...parts, apiKeys, health });
+  return {
+    rest: createRestHandler(procedures, pipeline),
+    handlers: [
+      createConnectUnaryEdge(procedures, pipeline),
+      createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), logger),
+      createOperationsEndpoints(tokens.publicJwks, isReady),
+    ],
+    grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * The edge of everything that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and
+ * requests that are malformed in some way. Connect reads and writes; the pipeline decides.
+ */
+import { type ConnectRouter, createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
+import {
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalServerRequest,
+  type UniversalServerResponse,
+} from '@connectrpc/connect/protocol';
+import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import type { Logger } from 'pino';
+import { ServiceError } from '../../domain/errors.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { setCommonHeaders } from '../../http/response.ts';
+import { createCall, type Protocol } from '../call.ts';
+import { logCall, type Outcome } from '../call-log.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { Procedure, Procedures } from '../procedures.ts';
+import { ConnectCall } from './connect-call.ts';
+import { connectOptions } from './connect-options.ts';
+import { protocolOf, REFUSED_STATUSES, refuseUnknownMethod, writeResponse } from './connect-response.ts';
+import { type StreamEnd, streamEndKey } from './streams.ts';
+import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
+
+const callKey = createContextKey<ConnectCall | undefined>(undefined);
+
+/** `registerStreams` adds the RPCs that are streams. */
+export function createConnectEdge(
+  procedures: Procedures,
+  pipeline: Pipeline,
+  registerStreams: (router: ConnectRouter) => void,
+  logger: Logger,
+): PathHandler {
+  const router = createConnectRouter(connectOptions);
+  for (const { method } of procedures.values()) {
+    router.rpc(method, (message, { values }) => callOf(values).handle(message), {
+      requestGate: ({ values, signal }) => callOf(values).admit(signal),
+    });
+  }
+  registerStreams(router);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+
+  return async (context) => {
+    const handler = handlers.get(context.path);
+    const procedure = procedures.get(context.path);
+    if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, logger);
+    else if (handler) await serveStream(handler, context, logger);
+    else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
+    else return false;
+    return true;
+  };
+}
+
+async function serveUnary(
+  handler: UniversalHandler,
+  procedure: Procedure,
+  context: HttpContext,
+  pipeline: Pipeline,
+  logger: Logger,
+): Promise<void> {
+  setCommonHeaders(context);
+  const values = createContextValues();
+  const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
+  const protocol = protocolOf(context);
+  const timeoutMs = takeTimeout(protocol, request.header);
+  const call = new ConnectCall((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
+  values.set(callKey, call);
+
+  const response = await respond(handler, request, call);
+  if (!call.isStarted) logOutsidePipeline(context, protocol, logger, () => ({ code: 'invalid_argument' }));
+  writeResponse(context, response);
+}
+
+/** Returns the response of the call, or that of the error for which Connect could not read the request. */
+async function respond(
+  handler: UniversalHandler,
+  request: UniversalServerRequest,
+  call: ConnectCall,
+): Promise<UniversalServerResponse> {
+  const result = await Promise.race([handle(handler, request, call), call.readFailure]);
+  if (!(result instanceof ServiceError)) return result;
+  // Connect shapes the error as the protocol wants it, when it handles the request again without its body.
+  call.reject(result);
+  return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
+}
+
+async function handle(
+  handler: UniversalHandler,
+  request: UniversalServerRequest,
+  call: ConnectCall,
+): Promise<UniversalServerResponse | ServiceError> {
+  try {
+    const response = await handler(request);
+    if (!call.isReading) return response;
+  } catch (error) {
+    // Connect throws where its error message quotes text that no header can carry.
+    if (!call.isReading) throw error;
+  }
+  call.failReading();
+  return call.readFailure;
+}
+
+async function serveStream(handler: UniversalHandler, context: HttpContext, logger: Logger): Promise<void> {
+  setCommonHeaders(context);
+  const values = createContextValues();
+  const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
+  const protocol = protocolOf(context);
+  // A stream lasts as long as its caller lets it; Connect ends it then.
+  dropEndlessTimeout(protocol, request.header);
+  const end: StreamEnd = { outcome: { code: 'ok' } };
+  values.set(streamEndKey, end);
+  logOutsidePipeline(context, protocol, logger, () => end.outcome);
+  const response = await handler(request);
+  if (REFUSED_STATUSES.has(response.status)) end.outcome = { code: 'invalid_argument' };
+  writeResponse(context, response);
+}
+
+function callOf(values: { get(key: typeof callKey): ConnectCall | undefined }): ConnectCall {
+  const call = values.get(callKey);
+  if (!call) throw new Error('The context has no call');
+  return call;
+}
+
+/** Logs a stream, or a request that Connect refused before the pipeline saw it. */
+function logOutsidePipeline(context: HttpContext, protocol: Protocol, logger: Logger, getOutcome: () => Outcome): void {
+  const call = createCall(context, { name: context.path.slice(1), protocol }, Number.POSITIVE_INFINITY);
+  logCall(logger, context, call, getOutcome);
+}

@@ -1,0 +1,77 @@
+/** Errors of a call as errors of Connect, and the other way round. */
+import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { Logger } from 'pino';
+import { BadRequestSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { malformedMessage } from '../call-errors.ts';
+
+const CODES: Record<ErrorCode, Code> = {
+  canceled: Code.Canceled,
+  invalid_argument: Code.InvalidArgument,
+  deadline_exceeded: Code.DeadlineExceeded,
+  not_found: Code.NotFound,
+  already_exists: Code.AlreadyExists,
+  resource_exhausted: Code.ResourceExhausted,
+  failed_precondition: Code.FailedPrecondition,
+  unimplemented: Code.Unimplemented,
+  internal: Code.Internal,
+  unavailable: Code.Unavailable,
+  unauthenticated: Code.Unauthenticated,
+};
+
+/** Returns the error to answer an RPC with. Field violations become an error detail. */
+export function toConnectError({ code, message, violations }: ServiceError): ConnectError {
+  const headers = code === 'unavailable' ? { 'retry-after': '1' } : undefined;
+  if (violations.length === 0) return new ConnectError(message, CODES[code], headers);
+  const fieldViolations = violations.map(({ field, message }) => ({ field, description: message }));
+  const detail = { desc: BadRequestSchema, value: { fieldViolations } };
+  return new ConnectError(message, CODES[code], headers, [detail]);
+}
+
+/** Returns the code of an error as `ServiceError` has it. */
+export function codeOfConnectError({ code }: ConnectError): ErrorCode {
+  return ERROR_CODES.get(code) ?? 'internal';
+}
+
+const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
+  Object.entries(CODES).map(([name, code]) => [code, name as ErrorCode]),
+);
+
+/**
+ * Returns the error for a request message that Connect cannot decode. Connect answers some malformed
+ * messages as `Internal`, but it is the request that is wrong.
+ */
+export function toDecodingError(error: unknown): ServiceError {
+  if (!(error instanceof ConnectError)) return malformedMessage();
+  const fieldError = findFieldError(error);
+  if (fieldError) {
+    const field = fieldError.field();
+    const name = field.kind === 'field' ? field.jsonName : field.name;
+    const violation = { field: name, message: 'must be of the documented type' };
+    return new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+  }
+  // The only header that Connect finds malformed is the timeout; every other of these errors is the message's.
+  const isTimeout = error.rawMessage.includes('timeout');
+  const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
+  return isMalformed ? malformedMessage() : new ServiceError(codeOfConnectError(error), error.rawMessage);
+}
+
+/** Protobuf wraps the error of a field in the error of its message. */
+function findFieldError(error: unknown): FieldError | undefined {
+  if (isFieldError(error)) return error;
+  return error instanceof Error ? findFieldError(error.cause) : undefined;
+}
+
+/** As Connect words it. */
+export function messageTooLarge(bytes: number | undefined, maxBytes: number): ServiceError {
+  const size = bytes === undefined ? 'message size' : `message size ${bytes}`;
+  return new ServiceError('resource_exhausted', `${size} is larger than configured readMaxBytes ${maxBytes}`);
+}
+
+/** Returns the error to end a stream with. An unexpected one is logged and shown as `Internal error`. */
+export function toStreamError(error: unknown, logger: Logger): ConnectError {
+  if (error instanceof ConnectError) return error;
+  logger.error({ err: error }, 'unexpected error');
+  return new ConnectError('Internal error', Code.Internal);
+}

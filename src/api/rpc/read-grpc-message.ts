@@ -1,0 +1,66 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { ServiceError } from '../../domain/errors.ts';
+import { MAX_MESSAGE_BYTES } from '../call.ts';
+import { malformedMessage } from '../call-errors.ts';
+import { messageTooLarge } from './connect-errors.ts';
+
+/** gRPC over HTTP/2, "Length-Prefixed-Message": one byte of flags and four of length. */
+const PREFIX_BYTES = 5;
+const COMPRESSED_FLAG = 1;
+
+/**
+ * Returns the bytes of the one message of a unary request.
+ *
+ * @throws ServiceError if there is no message or more than one, if it is malformed, compressed or too large, and
+ * if the client has reset the stream
+ */
+export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const onReadable = () => {
+      for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) {
+        chunks.push(chunk);
+        length += chunk.length;
+      }
+      // The rest cannot make it valid.
+      if (length > PREFIX_BYTES + MAX_MESSAGE_BYTES) settle();
+    };
+    const settle = () => {
+      stream.off('readable', onReadable).off('end', settle).off('close', settle);
+      // The caller expects no answer any more.
+      if (stream.closed) return reject(new ServiceError('canceled', 'The stream has been reset'));
+      try {
+        resolve(parseMessage(Buffer.concat(chunks, length)));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    stream.on('readable', onReadable).once('end', settle).once('close', settle);
+    // The stream may have ended, or be gone, while the credential was checked.
+    if (stream.readableEnded || stream.destroyed) settle();
+  });
+}
+
+function parseMessage(bytes: Buffer): Uint8Array {
+  if (bytes.length === 0) throw protocolError('missing input message for unary method');
+  if (bytes.length < PREFIX_BYTES) throw malformedMessage();
+  const end = PREFIX_BYTES + bytes.readUInt32BE(1);
+  if (end - PREFIX_BYTES > MAX_MESSAGE_BYTES) throw messageTooLarge(end - PREFIX_BYTES, MAX_MESSAGE_BYTES);
+  const isCompressed = ((bytes[0] ?? 0) & COMPRESSED_FLAG) !== 0;
+  if (isCompressed || end > bytes.length) throw malformedMessage();
+  if (end === bytes.length) return bytes.subarray(PREFIX_BYTES);
+  throw isWholeFrame(bytes.subarray(end))
+    ? protocolError('received extra input message for unary method')
+    : malformedMessage();
+}
+
+/** Whether the bytes begin with a complete frame. */
+function isWholeFrame(bytes: Buffer): boolean {
+  return bytes.length >= PREFIX_BYTES && bytes.length >= PREFIX_BYTES + bytes.readUInt32BE(1);
+}
+
+/** As Connect words it. */
+function protocolError(message: string): ServiceError {
+  return new ServiceError('unimplemented', `protocol error: ${message}`);
+}

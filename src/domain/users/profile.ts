@@ -1,0 +1,7 @@
+/** What an application learns of a user. */
+export interface Profile {
+  readonly email: string;
+  readonly name: string | null;
+  readonly profileImage: string | null;
+  readonly walletAddress: string;
+}

@@ -1,0 +1,42 @@
+/** What a request head must satisfy before any handler sees it. */
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The largest sum of the lengths of all header names and values, in bytes. */
+export const MAX_HEADER_BYTES = 16_384;
+
+export interface HeadProblem {
+  readonly status: 400 | 431;
+  readonly message: string;
+}
+
+/** Returns why the head is refused, or undefined if it is accepted. */
+export function findHeadProblem(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): HeadProblem | undefined {
+  if (countHeaderBytes(rawHeaders) > MAX_HEADER_BYTES)
+    return { status: 431, message: 'Request header fields too large' };
+  if (!hasValidAuthority(headers, rawHeaders)) return { status: 400, message: 'Invalid host' };
+  return undefined;
+}
+
+function countHeaderBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
+}
+
+/** Connect builds a URL from the authority, and throws outside any handler if it cannot. */
+function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): boolean {
+  const authority = headers[':authority'] ?? headers.host;
+  return (
+    hasOneHost(rawHeaders) &&
+    typeof authority === 'string' &&
+    /^[^\s/?#@\\]+$/.test(authority) &&
+    URL.canParse(`http://${authority}`)
+  );
+}
+
+/** RFC 9112, section 3.2: two Host headers are refused, since a proxy may route by the other one. */
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count++;
+  return count <= 1;
+}
