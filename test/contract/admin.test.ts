@@ -52,11 +52,11 @@ const newUser = () => ({
   walletAddress: '0x00000000000000000000000000000000000ADA00',
 });
 
-/** Returns `Ok`, or the message of the error that the key gets. */
+/** Returns `ok`, or the message of the error that the key gets. */
 async function tryKey(apiKey: string): Promise<string> {
   const { createEvent } = EventService.method;
   const answer = await call(CONNECT, service.url, createEvent, { eventId: randomUUID() }, { 'x-api-key': apiKey });
-  return answer.code === 'Ok' ? 'Ok' : answer.message;
+  return answer.code === 'ok' ? 'ok' : answer.message;
 }
 
 async function createDeletedApplication(): Promise<string> {
@@ -81,7 +81,7 @@ describe('CreateApplication', () => {
         apiKey: expect.stringMatching(API_KEY),
       }),
     );
-    expect(await tryKey(fieldOf(answer.data, 'apiKey'))).toBe('Ok');
+    expect(await tryKey(fieldOf(answer.data, 'apiKey'))).toBe('ok');
   });
 
   it('gives every application its own IDs and key', async () => {
@@ -100,7 +100,7 @@ describe('CreateApplication', () => {
   it('registers redirect URIs as they were written', async () => {
     const redirectUris = ['https://app.test:8443/a/b?c=d&e', 'http://[::1]:3000/callback', 'com.example.app:/callback'];
     const answer = await callWith(admin.createApplication, { ...APPLICATION, redirectUris });
-    expect(answer).toMatchObject({ code: 'Ok', data: { application: { redirectUris } } });
+    expect(answer).toMatchObject({ code: 'ok', data: { application: { redirectUris } } });
   });
 
   it.each(['', '/callback', 'http://app.test/callback', 'https://app.test/*', `https://app.test/${'a'.repeat(2032)}`])(
@@ -115,7 +115,7 @@ describe('CreateApplication', () => {
   it('takes 1 to 50 redirect URIs', async () => {
     const redirectUris = Array.from({ length: 51 }, (_, index) => `https://app.test/${index}`);
     const create = (uris: string[]) => callWith(admin.createApplication, { ...APPLICATION, redirectUris: uris });
-    expect(await create(redirectUris.slice(1))).toMatchObject({ code: 'Ok' });
+    expect(await create(redirectUris.slice(1))).toMatchObject({ code: 'ok' });
     expect(await create(redirectUris)).toEqual(validationFailed('redirectUris'));
     expect(await create([])).toEqual(validationFailed('redirectUris'));
   });
@@ -123,7 +123,7 @@ describe('CreateApplication', () => {
   it('takes a name of 255 characters', async () => {
     const name = '\u{1F6AA}'.repeat(255);
     const answer = await callWith(admin.createApplication, { ...APPLICATION, name });
-    expect(answer).toMatchObject({ code: 'Ok', data: { application: { name } } });
+    expect(answer).toMatchObject({ code: 'ok', data: { application: { name } } });
   });
 
   it.each(BAD_IDENTIFIERS)('returns Validation failed when the name %s', async (_, name) => {
@@ -135,11 +135,11 @@ describe('DeleteApplication', () => {
   it('ends all of its API keys and no others', async () => {
     const { id, apiKey } = await createTenant(service);
     const second = await adminClient(service).createApiKey({ applicationId: id });
-    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['Ok', 'Ok']);
+    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['ok', 'ok']);
     expect(await callWith(admin.deleteApplication, { applicationId: id })).toEqual(success({}));
     const refused = 'Invalid API key';
     expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual([refused, refused]);
-    expect(await tryKey(tenant.apiKey)).toBe('Ok');
+    expect(await tryKey(tenant.apiKey)).toBe('ok');
   });
 });
 
@@ -149,7 +149,7 @@ describe('CreateApiKey', () => {
     const answer = await callWith(admin.createApiKey, { applicationId: id });
     expect(answer).toEqual(success({ apiKeyId: expect.stringMatching(UUID), apiKey: expect.stringMatching(API_KEY) }));
     expect(fieldOf(answer.data, 'apiKeyId')).not.toBe(apiKeyId);
-    expect([await tryKey(fieldOf(answer.data, 'apiKey')), await tryKey(apiKey)]).toEqual(['Ok', 'Ok']);
+    expect([await tryKey(fieldOf(answer.data, 'apiKey')), await tryKey(apiKey)]).toEqual(['ok', 'ok']);
   });
 });
 
@@ -157,9 +157,9 @@ describe('RevokeApiKey', () => {
   it('ends one key and leaves the others of the application', async () => {
     const { id, apiKey, apiKeyId } = await createTenant(service);
     const second = await adminClient(service).createApiKey({ applicationId: id });
-    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['Ok', 'Ok']);
+    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['ok', 'ok']);
     expect(await callWith(admin.revokeApiKey, { apiKeyId })).toEqual(success({}));
-    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['Invalid API key', 'Ok']);
+    expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['Invalid API key', 'ok']);
   });
 });
 
@@ -178,14 +178,14 @@ describe('CreateUser', () => {
     ['address in another case', (email) => email.toUpperCase()],
   ])('returns AlreadyExists when a user has the same %s', async (_, spell) => {
     const answer = await callWith(admin.createUser, { ...newUser(), email: spell(user.email) });
-    expect(answer).toEqual(refusal('AlreadyExists', 'User already exists'));
+    expect(answer).toEqual(refusal('already_exists', 'User already exists'));
   });
 
   it('gives the address of a deleted user to another', async () => {
     const deleted = await createTestUser(service);
     await adminClient(service).deleteUser({ userId: deleted.id });
     const answer = await callWith(admin.createUser, { ...newUser(), email: deleted.email });
-    expect(answer).toMatchObject({ code: 'Ok', data: { user: { email: deleted.email } } });
+    expect(answer).toMatchObject({ code: 'ok', data: { user: { email: deleted.email } } });
     expect(answer.data).not.toHaveProperty('user.id', deleted.id);
   });
 
@@ -197,7 +197,7 @@ describe('CreateUser', () => {
       profileImage: 'https://img.test/'.padEnd(2_048, 'a'),
       walletAddress: 'a'.repeat(255),
     };
-    expect(await callWith(admin.createUser, fields)).toMatchObject({ code: 'Ok', data: { user: fields } });
+    expect(await callWith(admin.createUser, fields)).toMatchObject({ code: 'ok', data: { user: fields } });
   });
 
   it.each<readonly [string, string, string]>([
@@ -232,7 +232,7 @@ describe.each([
 ])('$method.name', ({ method, field, gone, what }) => {
   it(`returns NotFound for an unknown and for a deleted ${what}`, async () => {
     for (const id of [UNKNOWN_ID, await gone()]) {
-      expect(await callWith(method, { [field]: id })).toEqual(refusal('NotFound', `${what} not found`));
+      expect(await callWith(method, { [field]: id })).toEqual(refusal('not_found', `${what} not found`));
     }
   });
 

@@ -27,8 +27,8 @@ import {
   type TestService,
 } from '../support/service.ts';
 
-const INVALID_API_KEY = refusal('Unauthenticated', 'Invalid API key');
-const INVALID_ADMIN_KEY = refusal('Unauthenticated', 'Invalid admin key');
+const INVALID_API_KEY = refusal('unauthenticated', 'Invalid API key');
+const INVALID_ADMIN_KEY = refusal('unauthenticated', 'Invalid admin key');
 
 let service: TestService;
 let tenant: Tenant;
@@ -99,7 +99,7 @@ describe('An operation of applications', () => {
       const headers = { 'x-api-key': deletedTenant.apiKey };
       const message = method === EventService.method.deleteEvent ? 'Application not found' : 'Invalid API key';
       const answer = await call(mainProtocolOf(method), service.url, method, fields, headers);
-      expect(answer).toEqual(refusal('Unauthenticated', message));
+      expect(answer).toEqual(refusal('unauthenticated', message));
     },
   );
 
@@ -111,7 +111,7 @@ describe('An operation of applications', () => {
       const callAs = (caller: Tenant) =>
         call(mainProtocolOf(method), service.url, method, fields, credentialFor(operation, caller));
       expect(await callAs(tenant)).toEqual(sampleOf(method).toOthers);
-      expect(await callAs(other)).toMatchObject({ code: 'Ok' });
+      expect(await callAs(other)).toMatchObject({ code: 'ok' });
     },
   );
 });
@@ -191,7 +191,7 @@ describe.each(PROTOCOLS)('A body without a credential, $name,', (protocol) => {
     }
     const withKey = { ...headers, 'x-api-key': tenant.apiKey };
     const reply = await send(protocol, service.url, { method: exchangeToken, body, headers: withKey });
-    expect(answerOf(protocol, exchangeToken, reply)).not.toMatchObject({ code: 'Unauthenticated' });
+    expect(answerOf(protocol, exchangeToken, reply)).not.toMatchObject({ code: 'unauthenticated' });
   });
 
   it('is not waited for', async () => {

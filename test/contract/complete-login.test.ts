@@ -94,7 +94,7 @@ describe('CompleteLogin', () => {
   it('returns FailedPrecondition when the intent has been completed before, for any user', async () => {
     const loginIntentId = await beginLogin(service, tenant);
     await callWith({ loginIntentId, userId: user.id });
-    const refused = refusal('FailedPrecondition', 'Login intent already completed');
+    const refused = refusal('failed_precondition', 'Login intent already completed');
     expect(await callWith({ loginIntentId, userId: user.id })).toEqual(refused);
     const { id } = await createTestUser(service);
     expect(await callWith({ loginIntentId, userId: id })).toEqual(refused);
@@ -103,12 +103,12 @@ describe('CompleteLogin', () => {
   it('completes an intent once when many try at the same time', async () => {
     const loginIntentId = await beginLogin(service, tenant);
     const answers = await Promise.all(Array.from({ length: 8 }, () => callWith({ loginIntentId, userId: user.id })));
-    expect(answers.map(({ code }) => code).toSorted()).toEqual([...Array(7).fill('FailedPrecondition'), 'Ok']);
+    expect(answers.map(({ code }) => code).toSorted()).toEqual([...Array(7).fill('failed_precondition'), 'ok']);
   });
 
   it('returns NotFound when the intent is unknown', async () => {
     const answer = await callWith({ loginIntentId: UNKNOWN_ID, userId: user.id });
-    expect(answer).toEqual(refusal('NotFound', 'Login intent not found'));
+    expect(answer).toEqual(refusal('not_found', 'Login intent not found'));
   });
 
   it.each<[string, () => Promise<string>]>([
@@ -117,8 +117,8 @@ describe('CompleteLogin', () => {
   ])('returns NotFound when the user %s, and the intent can still be completed', async (_, idOf) => {
     const loginIntentId = await beginLogin(service, tenant);
     const answer = await callWith({ loginIntentId, userId: await idOf() });
-    expect(answer).toEqual(refusal('NotFound', 'User not found'));
-    expect(await callWith({ loginIntentId, userId: user.id })).toMatchObject({ code: 'Ok' });
+    expect(answer).toEqual(refusal('not_found', 'User not found'));
+    expect(await callWith({ loginIntentId, userId: user.id })).toMatchObject({ code: 'ok' });
   });
 
   it.each(

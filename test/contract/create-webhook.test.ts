@@ -88,7 +88,7 @@ describe('CreateWebhook', () => {
     ['on an address', 'http://10.0.0.1/'],
     ['of 2048 characters', LONGEST_URL],
   ])('keeps a URL %s as it was written', async (_, url) => {
-    expect(await callWith({ url })).toMatchObject({ code: 'Ok', data: { webhook: { url } } });
+    expect(await callWith({ url })).toMatchObject({ code: 'ok', data: { webhook: { url } } });
   });
 
   it.each<[string, () => Promise<string>]>([
@@ -96,7 +96,7 @@ describe('CreateWebhook', () => {
     ['has been deleted', () => createDeletedUser(service)],
   ])('returns 404 when the owner %s', async (_, ownerIdOf) => {
     const before = await service.database.sql`select count(*) from webhooks`;
-    expect(await callWith({ ownerId: await ownerIdOf() })).toEqual(refusal('NotFound', 'User not found'));
+    expect(await callWith({ ownerId: await ownerIdOf() })).toEqual(refusal('not_found', 'User not found'));
     expect(await service.database.sql`select count(*) from webhooks`).toEqual(before);
   });
 
@@ -116,7 +116,7 @@ describe('CreateWebhook', () => {
 
   it('checks the API key first, then the fields, then the owner', async () => {
     const wrong = { url: '', ownerId: UNKNOWN_ID };
-    expect(await callWith(wrong, {})).toEqual(refusal('Unauthenticated', 'Invalid API key'));
+    expect(await callWith(wrong, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
     expect(await callWith(wrong)).toEqual(validationFailed('url'));
   });
 });

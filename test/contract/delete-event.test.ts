@@ -17,7 +17,7 @@ import {
 } from '../support/service.ts';
 
 const { checkIn, deleteEvent } = EventService.method;
-const NOT_FOUND = refusal('NotFound', 'Event not found');
+const NOT_FOUND = refusal('not_found', 'Event not found');
 const DELETED = success(undefined, 'Event deleted successfully');
 
 let service: TestService;
@@ -51,7 +51,7 @@ describe('DeleteEvent', () => {
 
   it('lets nobody check in to a deleted event', async () => {
     const eventId = await createTestEvent(service, tenant);
-    expect(await checkInTo(eventId)).toMatchObject({ code: 'Ok' });
+    expect(await checkInTo(eventId)).toMatchObject({ code: 'ok' });
     await callWith({ eventId });
     expect(await checkInTo(eventId)).toEqual(NOT_FOUND);
   });
@@ -111,8 +111,8 @@ describe('DeleteEvent', () => {
   });
 
   it('checks the API key first, then the application, then the ID', async () => {
-    expect(await callWith({ eventId: '' }, {})).toEqual(refusal('Unauthenticated', 'Invalid API key'));
-    const notFound = refusal('Unauthenticated', 'Application not found');
+    expect(await callWith({ eventId: '' }, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
+    const notFound = refusal('unauthenticated', 'Application not found');
     for (const eventId of ['', 'event']) {
       expect(await callWith({ eventId }, { 'x-api-key': deletedTenant.apiKey })).toEqual(notFound);
     }

@@ -15,8 +15,8 @@ import {
 } from '../support/service.ts';
 
 const { createEvent, checkIn } = EventService.method;
-const NOT_FOUND = refusal('NotFound', 'Event not found');
-const ALREADY_EXISTS = refusal('AlreadyExists', 'Event already exists');
+const NOT_FOUND = refusal('not_found', 'Event not found');
+const ALREADY_EXISTS = refusal('already_exists', 'Event already exists');
 
 const BAD_IDENTIFIERS = [
   ['is empty', ''],
@@ -67,7 +67,7 @@ describe('CreateEvent', () => {
 
   it('takes 255 characters, each counted once, for ID and name', async () => {
     const fields = { eventId: randomUUID() + '\u{1F6AA}'.repeat(255 - 36), name: '\u{1F6AA}'.repeat(255) };
-    expect(await callWith(createEvent, fields)).toMatchObject({ code: 'Ok', data: { event: fields } });
+    expect(await callWith(createEvent, fields)).toMatchObject({ code: 'ok', data: { event: fields } });
   });
 
   it('returns AlreadyExists for an ID that the application has used, and leaves the event as it is', async () => {
@@ -85,7 +85,7 @@ describe('CreateEvent', () => {
 
   it('takes the ID of an event of another application', async () => {
     const eventId = await createTestEvent(service, other);
-    expect(await callWith(createEvent, { eventId })).toMatchObject({ code: 'Ok' });
+    expect(await callWith(createEvent, { eventId })).toMatchObject({ code: 'ok' });
   });
 
   it.each(['eventId', 'name'].flatMap((field) => BAD_IDENTIFIERS.map((bad) => [field, ...bad] as const)))(
@@ -99,7 +99,7 @@ describe('CreateEvent', () => {
   it('names every field that is wrong, but the API key first', async () => {
     const wrong = { eventId: '', name: '' };
     expect(await callWith(createEvent, wrong)).toEqual(validationFailed('eventId', 'name'));
-    expect(await callWith(createEvent, wrong, {})).toEqual(refusal('Unauthenticated', 'Invalid API key'));
+    expect(await callWith(createEvent, wrong, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
   });
 });
 
@@ -126,7 +126,7 @@ describe('CheckIn', () => {
 
   it('takes 255 characters, each counted once, for the attendee', async () => {
     const fields = { eventId: await createTestEvent(service, tenant), attendeeId: '\u{1F6AA}'.repeat(255) };
-    expect(await callWith(checkIn, fields)).toMatchObject({ code: 'Ok' });
+    expect(await callWith(checkIn, fields)).toMatchObject({ code: 'ok' });
   });
 
   it.each<[string, () => Promise<string>]>([

@@ -23,7 +23,7 @@ const { exchangeToken } = AuthService.method;
 /** A whole second, so that the fraction is all zeros. */
 const NOW = '2026-03-01T12:00:00.000Z';
 const NOW_SECONDS = Date.parse(NOW) / 1000;
-const INVALID_TOKEN = refusal('Unauthenticated', 'Invalid or expired token');
+const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
 
 let service: TestService;
 let tenant: Tenant;
@@ -148,18 +148,18 @@ describe('ExchangeToken', () => {
   });
 
   it('accepts what the cases above are variations of', async () => {
-    expect(await callWith({ authToken: await forge(claims()) })).toMatchObject({ code: 'Ok' });
+    expect(await callWith({ authToken: await forge(claims()) })).toMatchObject({ code: 'ok' });
   });
 
   it.each<[string, () => Promise<string>]>([
     ['is unknown', () => forgeWith({ sub: randomUUID() })],
     ['has been deleted', () => logInDeletedUser(service, tenant)],
   ])('returns 404 User not found when the user %s', async (_, tokenOf) => {
-    expect(await callWith({ authToken: await tokenOf() })).toEqual(refusal('NotFound', 'User not found'));
+    expect(await callWith({ authToken: await tokenOf() })).toEqual(refusal('not_found', 'User not found'));
   });
 
   it('checks the API key first, then the length of the token, then what is in it, then the user', async () => {
-    expect(await callWith({ authToken: '' }, {})).toEqual(refusal('Unauthenticated', 'Invalid API key'));
+    expect(await callWith({ authToken: '' }, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
     expect(await callWith({ authToken: `${authToken}${'.'.repeat(8193)}` })).toEqual(validationFailed('authToken'));
     const expired = await forgeWith({ sub: randomUUID(), iat: NOW_SECONDS - 900, exp: NOW_SECONDS });
     expect(await callWith({ authToken: expired })).toEqual(INVALID_TOKEN);

@@ -70,7 +70,7 @@ describe('GenerateAuthUrl', () => {
     ['http on a loopback address with any port', { redirectUri: 'http://127.0.0.1:51004/callback?from=app' }],
     ['a private scheme', { redirectUri: PRIVATE_URI }],
   ])('accepts %s', async (_, changes) => {
-    expect(await callWith({ ...validFields(), ...changes })).toMatchObject({ code: 'Ok' });
+    expect(await callWith({ ...validFields(), ...changes })).toMatchObject({ code: 'ok' });
   });
 
   it.each([
@@ -99,7 +99,7 @@ describe('GenerateAuthUrl', () => {
     ['has a space before it', () => ` ${tenant.clientId}`],
   ])('returns 400 Client ID mismatch when the client ID %s', async (_, clientIdOf) => {
     const answer = await callWith({ ...validFields(), clientId: clientIdOf() });
-    expect(answer).toEqual(refusal('InvalidArgument', 'Client ID mismatch'));
+    expect(answer).toEqual(refusal('invalid_argument', 'Client ID mismatch'));
   });
 
   it.each([
@@ -123,14 +123,14 @@ describe('GenerateAuthUrl', () => {
     ['is a host that begins with a loopback address', 'http://127.0.0.1.evil.test/callback?from=app'],
   ])('returns 400 Invalid redirect URI when the redirect URI %s', async (_, redirectUri) => {
     const answer = await callWith({ ...validFields(), redirectUri });
-    expect(answer).toEqual(refusal('InvalidArgument', 'Invalid redirect URI'));
+    expect(answer).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
   });
 
   it('checks the API key first, then the fields, then the client ID, then the redirect URI', async () => {
     const invalid = { clientId: 'client', redirectUri: 'https://app.test/elsewhere', state: '' };
-    expect(await callWith(invalid, {})).toEqual(refusal('Unauthenticated', 'Invalid API key'));
+    expect(await callWith(invalid, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
     expect(await callWith(invalid)).toEqual(validationFailed('state'));
-    const mismatch = refusal('InvalidArgument', 'Client ID mismatch');
+    const mismatch = refusal('invalid_argument', 'Client ID mismatch');
     expect(await callWith({ ...invalid, state: 'state' })).toEqual(mismatch);
   });
 });

@@ -102,15 +102,15 @@ describe('GetWebhook', () => {
     ['is its prefix only', () => 'wh_'],
   ])('returns 400 Invalid webhook ID format when the ID %s', async (_, idOf) => {
     const answer = await callWith({ webhookId: idOf(webhook.webhookId.slice(3)) });
-    expect(answer).toEqual(refusal('InvalidArgument', 'Invalid webhook ID format'));
+    expect(answer).toEqual(refusal('invalid_argument', 'Invalid webhook ID format'));
   });
 
   it('checks the API key first, then the format of the ID, then the webhook', async () => {
-    const invalidKey = refusal('Unauthenticated', 'Invalid API key');
+    const invalidKey = refusal('unauthenticated', 'Invalid API key');
     expect(await callWith({ webhookId: '' }, {})).toEqual(invalidKey);
     expect(await callWith({ webhookId: 'webhook' }, {})).toEqual(invalidKey);
     const answer = await callWith({ webhookId: `${foreignId}0` });
-    expect(answer).toEqual(refusal('InvalidArgument', 'Invalid webhook ID format'));
+    expect(answer).toEqual(refusal('invalid_argument', 'Invalid webhook ID format'));
   });
 
   it.each(PROTOCOLS)('answers for a foreign webhook byte for byte as for an unknown one: $name', async (protocol) => {
@@ -120,7 +120,7 @@ describe('GetWebhook', () => {
       ),
     );
     if (!foreign || !unknown) throw new Error('No reply');
-    expect(answerOf(protocol, getWebhook, foreign)).toEqual(refusal('NotFound', 'Webhook not found'));
+    expect(answerOf(protocol, getWebhook, foreign)).toEqual(refusal('not_found', 'Webhook not found'));
     expect(comparable(foreign)).toStrictEqual(comparable(unknown));
   });
 });

@@ -55,7 +55,7 @@ describe.each(operations)('$name', (operation) => {
     for (const protocol of PROTOCOLS.filter((each) => supports(each, method))) {
       const request = { method, fields: await sampleFields(method, fixture), headers: headers() };
       const reply = await send(protocol, fixture.service.url, request);
-      expect(answerOf(protocol, method, reply).code, protocol.name).toBe('Ok');
+      expect(answerOf(protocol, method, reply).code, protocol.name).toBe('ok');
       expect(reply, protocol.name).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
     }
   });
@@ -107,9 +107,9 @@ describe.each(PROTOCOLS)('$name', (protocol) => {
 
   it.each<[number, () => JsonObject, () => Record<string, string>, object]>([
     [400, () => ({ webhookId: '' }), apiKey, validationFailed('webhookId')],
-    [400, () => ({ webhookId: 'webhook' }), apiKey, refusal('InvalidArgument', 'Invalid webhook ID format')],
-    [401, () => MISSING_WEBHOOK, () => ({}), refusal('Unauthenticated', 'Invalid API key')],
-    [404, () => MISSING_WEBHOOK, apiKey, refusal('NotFound', 'Webhook not found')],
+    [400, () => ({ webhookId: 'webhook' }), apiKey, refusal('invalid_argument', 'Invalid webhook ID format')],
+    [401, () => MISSING_WEBHOOK, () => ({}), refusal('unauthenticated', 'Invalid API key')],
+    [404, () => MISSING_WEBHOOK, apiKey, refusal('not_found', 'Webhook not found')],
   ])('answers with %i, or with 200 and the status of gRPC', async (status, fields, headers, expected) => {
     const request = { method: getWebhook, fields: fields(), headers: headers() };
     const reply = await send(protocol, fixture.service.url, request);
@@ -122,7 +122,7 @@ describe.each(PROTOCOLS)('$name', (protocol) => {
     const body = withInvalidUtf8(protocol, getWebhook, {}, 'webhookId');
     const reply = await send(protocol, fixture.service.url, { method: getWebhook, body, headers: apiKey() });
     expect(answerOf(protocol, getWebhook, reply)).toMatchObject({
-      code: 'InvalidArgument',
+      code: 'invalid_argument',
       message: 'Validation failed',
     });
   });
@@ -136,7 +136,7 @@ describe.each(RPC_PROTOCOLS)('$name', (protocol) => {
     const eventId = await createTestEvent(fixture.service, fixture.tenant);
     const headers = { 'x-api-key': fixture.tenant.apiKey };
     const answer = await call(protocol, fixture.service.url, createEvent, { eventId }, headers);
-    expect(answer).toEqual(refusal('AlreadyExists', 'Event already exists'));
+    expect(answer).toEqual(refusal('already_exists', 'Event already exists'));
   });
 
   it('names a login that has been completed already', async () => {
@@ -144,14 +144,14 @@ describe.each(RPC_PROTOCOLS)('$name', (protocol) => {
     const headers = { 'x-admin-key': ADMIN_KEY };
     await call(protocol, fixture.service.url, completeLogin, fields, headers);
     const answer = await call(protocol, fixture.service.url, completeLogin, fields, headers);
-    expect(answer).toEqual(refusal('FailedPrecondition', 'Login intent already completed'));
+    expect(answer).toEqual(refusal('failed_precondition', 'Login intent already completed'));
   });
 
   it('says so where a boolean is false', async () => {
     const fields = await sampleFields(checkIn, fixture);
     const headers = { 'x-api-key': fixture.tenant.apiKey };
     const answer = await call(protocol, fixture.service.url, checkIn, fields, headers);
-    expect(answer).toMatchObject({ code: 'Ok', data: { alreadyCheckedIn: false } });
+    expect(answer).toMatchObject({ code: 'ok', data: { alreadyCheckedIn: false } });
   });
 });
 

@@ -220,7 +220,7 @@ describe.each(PROTOCOLS)('A session that begins over $name', (protocol) => {
     const exchangeAs = async (userAgent: string) => {
       const headers = { 'x-api-key': tenant.apiKey, 'user-agent': userAgent, 'x-forwarded-for': '203.0.113.7' };
       const fields = { authToken: await logIn(service, tenant, user) };
-      expect(await call(protocol, service.url, exchangeToken, fields, headers)).toMatchObject({ code: 'Ok' });
+      expect(await call(protocol, service.url, exchangeToken, fields, headers)).toMatchObject({ code: 'ok' });
       return service.database.sql`select ip_address, user_agent from sessions where user_id = ${user.id}`;
     };
     expect(await exchangeAs('Door/1.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);

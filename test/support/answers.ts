@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Answer } from './protocols.ts';
 
 export function validationFailed(...fields: string[]): Answer {
-  return { code: 'InvalidArgument', message: 'Validation failed', fields, data: undefined };
+  return { code: 'invalid_argument', message: 'Validation failed', fields, data: undefined };
 }
 
 export function refusal(code: string, message: string): Answer {
@@ -12,7 +12,7 @@ export function refusal(code: string, message: string): Answer {
 
 /** Returns a success; REST has a message for it and may have no data. */
 export function success(data: JsonValue | undefined, restMessage = ''): Answer {
-  return { code: 'Ok', message: restMessage, fields: [], data };
+  return { code: 'ok', message: restMessage, fields: [], data };
 }
 
 export function fieldOf(data: JsonValue | undefined, name: string): string {

@@ -16,8 +16,7 @@ export const CALLERS = PROTOCOLS.map((protocol) => ({
     headers: Record<string, string>,
   ): Promise<Answer> {
     const { code, message, ...rest } = await call(protocol, url, method, fields, headers);
-    const snakeCase = code.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase();
-    return { code: snakeCase, message: message || undefined, ...rest };
+    return { code, message: message || undefined, ...rest };
   },
 }));
 

@@ -1,15 +1,21 @@
-/** How Postgres runs statements: which rows it reads, and by what. */
-import type { PlaceholderValues, Statement } from '../../src/database/database.ts';
-import { RecordingDatabase, type SentStatement } from './recording-database.ts';
+/** Explains how Postgres runs statements: which rows it reads, and by what. */
+import { fillPlaceholders } from 'drizzle-orm';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { type MockInstance, vi } from 'vitest';
+import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
 export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
-export interface ExplainedStatement extends SentStatement {
+export interface ExplainedStatement {
+  /** As `.prepare('name')` has it. */
+  readonly name: string;
+  readonly sql: string;
   readonly plans: Readonly<Record<PlanMode, PlanNode>>;
 }
 
-/** A node of a plan as `explain (analyze, format json)` tells it. */
+/** A node of a plan as `explain (analyze, format json)` shows it. */
 export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -20,40 +26,88 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Explains each statement, with the parameters and the rows of the first time, before it runs it. */
-export class ExplainingDatabase extends RecordingDatabase {
-  /** By its text. */
-  readonly explained = new Map<string, ExplainedStatement>();
+/** Explains every statement of this process's databases before it runs, with its parameters and rows of the first time. */
+export class StatementExplainer implements AsyncDisposable {
+  readonly explained: ExplainedStatement[] = [];
+  /** The database that ran the last statement. */
+  database: Database | undefined;
+  readonly #seen = new Map<Statement<unknown>, Promise<void>>();
+  readonly #client: postgres.Sql;
+  readonly #db: PostgresJsDatabase;
+  readonly #run: MockInstance<Database['run']>;
 
-  override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
-    await this.client`begin`;
-    await super.run(statement, parameters).finally(() => this.client`rollback`);
-    const sent = this.sent.at(-1);
-    if (sent && !this.explained.has(sent.sql)) {
-      const plans = {
-        force_custom_plan: await this.explain(sent.sql, sent.parameters, 'force_custom_plan'),
-        force_generic_plan: await this.explain(sent.sql, sent.parameters, 'force_generic_plan'),
-      };
-      this.explained.set(sent.sql, { ...sent, plans });
-    }
-    return super.run(statement, parameters);
+  constructor(url: string) {
+    this.#client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+    this.#db = drizzle(this.#client);
+    const { run } = Database.prototype;
+    const explainOnce = (statement: Statement<unknown>, parameters: PlaceholderValues) => {
+      const explained = this.#seen.get(statement) ?? this.#explain(statement, parameters);
+      this.#seen.set(statement, explained);
+      return explained;
+    };
+    const setDatabase = (database: Database) => {
+      this.database = database;
+    };
+    this.#run = vi.spyOn(Database.prototype, 'run').mockImplementation(async function (
+      this: Database,
+      statement,
+      parameters,
+      deadline,
+    ) {
+      setDatabase(this);
+      await explainOnce(statement, parameters);
+      return run.call(this, statement, parameters, deadline);
+    });
   }
 
   /** Changes nothing. */
   async explain(sql: string, parameters: readonly unknown[], mode: PlanMode): Promise<PlanNode> {
     const values = parameters.length > 0 ? `(${parameters.map(toLiteral).join(', ')})` : '';
-    try {
-      await this.client.unsafe(`begin; set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
-      const [row] = await this.client.unsafe(`explain (analyze, format json) execute explained${values}`);
-      await this.client.unsafe('deallocate explained');
-      return row?.['QUERY PLAN'][0].Plan;
-    } finally {
-      await this.client.unsafe('rollback');
-    }
+    return this.#client
+      .begin(async (transaction) => {
+        await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
+        const [row] = await transaction.unsafe(`explain (analyze, format json) execute explained${values}`);
+        await transaction.unsafe('deallocate explained');
+        throw new RolledBack(row?.['QUERY PLAN'][0].Plan);
+      })
+      .catch((outcome) => {
+        if (outcome instanceof RolledBack) return outcome.plan;
+        throw outcome;
+      });
+  }
+
+  async #explain(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<void> {
+    using prepare = vi.spyOn(this.#db._.session, 'prepareQuery');
+    statement(this.#db);
+    const [query, , name = ''] = prepare.mock.lastCall ?? [];
+    if (!query) throw new Error('The statement is not prepared');
+    const values = fillPlaceholders(query.params, parameters);
+    this.explained.push({
+      name,
+      sql: query.sql,
+      plans: {
+        force_custom_plan: await this.explain(query.sql, values, 'force_custom_plan'),
+        force_generic_plan: await this.explain(query.sql, values, 'force_generic_plan'),
+      },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#run.mockRestore();
+    await this.#client.end();
   }
 }
 
-/** What is read of tables, each time with the rows that were looked at, wanted or not. */
+class RolledBack extends Error {
+  readonly plan: PlanNode;
+
+  constructor(plan: PlanNode) {
+    super('Rolled back');
+    this.plan = plan;
+  }
+}
+
+/** Returns each read of a table with the number of rows it looked at, wanted or not. */
 export function readsOf(node: PlanNode): { type: string; table: string; rows: number }[] {
   const below = (node.Plans ?? []).flatMap(readsOf);
   const { 'Node Type': type, 'Relation Name': table } = node;

@@ -8,8 +8,8 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import { Code, ConnectError } from '@connectrpc/connect';
-import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
+import { ConnectError } from '@connectrpc/connect';
+import { codeToString, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerFlag, trailerParse } from '@connectrpc/connect/protocol-grpc-web';
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
@@ -39,7 +39,7 @@ export type RawReply = Pick<HttpReply, 'status' | 'headers' | 'trailers' | 'byte
 
 /** What a reply says, whatever the protocol. */
 export interface Outcome {
-  /** `Ok`, or the name of the error's code. */
+  /** `ok`, or the error's code as gRPC names it. */
   readonly code: string;
   /** Of an error; of a success REST alone has one. */
   readonly message: string;
@@ -161,7 +161,7 @@ export async function send(protocol: Protocol, url: string, each: Call): Promise
 
 export function answerOf(protocol: Protocol, { output }: DescMethodUnary, reply: RawReply): Answer {
   const { payload, ...answer } = protocol.read(reply);
-  if (answer.code !== 'Ok') return { ...answer, data: undefined };
+  if (answer.code !== 'ok') return { ...answer, data: undefined };
   if (protocol.kind === 'rest') return { ...answer, data: JSON.parse(payload.toString()).data };
   const message = protocol.isJson ? fromJson(output, JSON.parse(payload.toString())) : fromBinary(output, payload);
   return { ...answer, data: toJson(output, message, { alwaysEmitImplicit: true }) };
@@ -247,13 +247,13 @@ const NOTHING = Buffer.alloc(0);
 
 /** The codes that REST's statuses stand for. */
 const REST_CODES: Readonly<Record<number, string>> = {
-  200: 'Ok',
-  400: 'InvalidArgument',
-  401: 'Unauthenticated',
-  404: 'NotFound',
-  409: 'AlreadyExists',
-  500: 'Internal',
-  503: 'Unavailable',
+  200: 'ok',
+  400: 'invalid_argument',
+  401: 'unauthenticated',
+  404: 'not_found',
+  409: 'already_exists',
+  500: 'internal',
+  503: 'unavailable',
 };
 
 function readRest({ status, bytes }: RawReply): Outcome {
@@ -293,11 +293,11 @@ function readGrpcStatus(fields: Readonly<Record<string, string>>, payload: Buffe
 }
 
 function toSuccess(payload: Buffer): Outcome {
-  return { code: 'Ok', message: '', fields: [], payload };
+  return { code: 'ok', message: '', fields: [], payload };
 }
 
 function toFailure(error: ConnectError): Outcome {
   const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
   const fields = violations.map(({ field }) => field);
-  return { code: Code[error.code] ?? String(error.code), message: error.rawMessage, fields, payload: NOTHING };
+  return { code: codeToString(error.code), message: error.rawMessage, fields, payload: NOTHING };
 }

@@ -30,23 +30,23 @@ export interface Sample {
   readonly toOthers?: Answer;
 }
 
-const EVENT_NOT_FOUND = refusal('NotFound', 'Event not found');
+const EVENT_NOT_FOUND = refusal('not_found', 'Event not found');
 
 const SAMPLES: Readonly<Record<string, Sample>> = {
   'AuthService/GenerateAuthUrl': {
     required: ({ tenant: { clientId } }) => ({ clientId, redirectUri: REDIRECT_URI, state: awkward('state') }),
-    toOthers: refusal('InvalidArgument', 'Client ID mismatch'),
+    toOthers: refusal('invalid_argument', 'Client ID mismatch'),
   },
   'AuthService/ExchangeToken': {
     required: async ({ service, tenant }) => ({
       authToken: await logIn(service, tenant, await createTestUser(service)),
     }),
-    toOthers: refusal('Unauthenticated', 'Invalid or expired token'),
+    toOthers: refusal('unauthenticated', 'Invalid or expired token'),
   },
 
   'WebhookService/GetWebhook': {
     required: async ({ service, tenant }) => ({ webhookId: (await createTestWebhook(service, tenant)).webhookId }),
-    toOthers: refusal('NotFound', 'Webhook not found'),
+    toOthers: refusal('not_found', 'Webhook not found'),
   },
   'WebhookService/CreateWebhook': {
     required: async ({ service }) => ({

@@ -22,6 +22,10 @@ export function sendOver(wire: Wire, url: string, call: Call): Promise<HttpReply
 
 export function failureOf(wire: Wire, reply: RawReply) {
   const { code, message, fields } = wire.read(reply);
-  if (code === 'Ok') throw new Error(`No error, but a reply with status ${reply.status}`);
-  return { status: reply.status, code, message, fields };
+  if (code === 'ok') throw new Error(`No error, but a reply with status ${reply.status}`);
+  return { status: reply.status, code: toPascalCase(code), message, fields };
+}
+
+export function toPascalCase(code: string): string {
+  return code.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
