@@ -17,7 +17,7 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/explaining-database.ts';
+import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -142,7 +142,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
 
 /** Sends each statement as the service does: over its ports, from its login page, and from its jobs. */
 async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
-  await using explainer = new StatementExplainer(service.database.url);
+  using explainer = new StatementExplainer(service.database);
   const tenant = await createTenant(service);
   for (const operation of OPERATIONS) {
     const { method } = operation;

@@ -1,9 +1,9 @@
 /** Explains how Postgres runs statements: which rows it reads, and by what. */
 import { fillPlaceholders } from 'drizzle-orm';
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { type MockInstance, vi } from 'vitest';
 import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
+import type { TestDatabase } from './database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
 export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
@@ -27,18 +27,18 @@ export interface PlanNode {
 }
 
 /** Explains every statement of this process's databases before it runs, with its parameters and rows of the first time. */
-export class StatementExplainer implements AsyncDisposable {
+export class StatementExplainer implements Disposable {
   readonly explained: ExplainedStatement[] = [];
   /** The database that ran the last statement. */
   database: Database | undefined;
   readonly #seen = new Map<Statement<unknown>, Promise<void>>();
-  readonly #client: postgres.Sql;
-  readonly #db: PostgresJsDatabase;
+  readonly #sql: TestDatabase['sql'];
+  /** Builds statements and sends none. */
+  readonly #db = drizzle.mock();
   readonly #run: MockInstance<Database['run']>;
 
-  constructor(url: string) {
-    this.#client = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
-    this.#db = drizzle(this.#client);
+  constructor({ sql }: Pick<TestDatabase, 'sql'>) {
+    this.#sql = sql;
     const { run } = Database.prototype;
     const explainOnce = (statement: Statement<unknown>, parameters: PlaceholderValues) => {
       const explained = this.#seen.get(statement) ?? this.#explain(statement, parameters);
@@ -63,7 +63,7 @@ export class StatementExplainer implements AsyncDisposable {
   /** Changes nothing. */
   async explain(sql: string, parameters: readonly unknown[], mode: PlanMode): Promise<PlanNode> {
     const values = parameters.length > 0 ? `(${parameters.map(toLiteral).join(', ')})` : '';
-    return this.#client
+    return this.#sql
       .begin(async (transaction) => {
         await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
         const [row] = await transaction.unsafe(`explain (analyze, format json) execute explained${values}`);
@@ -92,9 +92,8 @@ export class StatementExplainer implements AsyncDisposable {
     });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.dispose](): void {
     this.#run.mockRestore();
-    await this.#client.end();
   }
 }
 
