@@ -61,7 +61,7 @@ describe.each<[string, Rule<unknown>, { accepts: unknown[]; refuses: [unknown, s
     },
   ],
   [
-    'a identifier of 1 to 255 characters',
+    'an identifier of 1 to 255 characters',
     identifier,
     {
       accepts: ['a', 'a'.repeat(255), '😀'.repeat(255), '../x', ' a ', 'é', '\u00a0', '\u2028'],
@@ -244,7 +244,7 @@ describe('a list', () => {
 });
 
 describe('a request', () => {
-  test('is told of everything that is wrong with it, in the order of its rules', () => {
+  test('names every violation in the order of its rules', () => {
     const rules = { id: uuid, name: identifier, state: text({ max: 500 }), email: emailAddress };
     expectViolations({ email: 'x', state: '', id: 7, name: 'fine' }, rules, [
       { field: 'id', message: 'must be a string' },
@@ -253,11 +253,11 @@ describe('a request', () => {
     ]);
   });
 
-  test('may have fields that nobody knows, which are left out', () => {
+  test('may have unknown fields, which are left out', () => {
     expect(check({ id: UUID, other: 1 } as { id: unknown }, { id: uuid })).toEqual({ id: UUID });
   });
 
-  test('fails with any other error as it is', () => {
+  test('rethrows any other error', () => {
     const broken = () => {
       throw new RangeError('a bug');
     };
@@ -277,8 +277,8 @@ function expectViolations(
     refusal = error;
   }
   if (!(refusal instanceof ServiceError)) throw new Error('Nothing was refused', { cause: refusal });
-  expect({ kind: refusal.kind, message: refusal.message, violations: refusal.violations }).toEqual({
-    kind: 'invalid',
+  expect({ code: refusal.code, message: refusal.message, violations: refusal.violations }).toEqual({
+    code: 'invalid_argument',
     message: 'Validation failed',
     violations,
   });
