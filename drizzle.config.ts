@@ -2,6 +2,6 @@ import { defineConfig } from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: ['./src/db/schema.ts', './src/db/login-schema.ts'],
+  schema: ['./src/database/schema.ts', './src/database/login-schema.ts'],
   out: './drizzle',
 });

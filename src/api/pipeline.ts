@@ -5,6 +5,8 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
+import type { Application, Call as DomainCall } from '../domain/call.ts';
+import type { Peer } from '../domain/sessions/exchange-token.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { type Call, createCall, type Protocol } from './call.ts';
@@ -42,86 +44,59 @@ export class Pipeline {
     this.#parts = parts;
   }
 
-  /** Returns the response message. @throws ServiceError, or the HttpError that `read` threw. */
+  /** Returns the response message. @throws ServiceError, or the HttpError that `read` threw */
   async runUnary(
     procedure: Procedure,
     context: RequestContext,
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { logger, requestTimeoutMs } = this.#parts;
-    const call = createCall(context, { name: pathOf(procedure.method).slice(1), ...options }, requestTimeoutMs);
-    const run = new UnaryRun(this.#parts, procedure, context, call);
+    const { admission, credentials, logger, requestTimeoutMs } = this.#parts;
+    const { method } = procedure;
+    const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
-    logCall(logger, context, call, () => ({ ...outcome, applicationId: run.applicationId }));
+    let application: Application | undefined;
+    let isReading = false;
+    logCall(logger, context, call, () => ({ ...outcome, applicationId: application?.id }));
+
+    // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
+    const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
+    const readFields = async () => {
+      // The look-up of the key may have taken all the time there was.
+      if (performance.now() >= call.deadline) throw timeoutError();
+      isReading = true;
+      const fields = await read(call.deadline);
+      isReading = false;
+      return fields;
+    };
+    const work = async () => {
+      if (procedure.credential === 'apiKey') {
+        const caller = await admission.run(() => credentials.authenticateApplication(context, method, call.deadline));
+        application = caller;
+        const fields = await readFields();
+        // The body arrives outside of admission: it takes as long as the caller lets it.
+        return admission.runTimed(() =>
+          procedure.handle(fields, { ...this.#toDomainCall(call), application: caller }, toPeer(context)),
+        );
+      }
+      if (procedure.credential === 'adminKey') credentials.authenticateAdmin(context);
+      return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
+    };
     try {
-      return await withDeadline(
-        call.deadline,
-        () => run.run(read),
-        () => run.timeoutError(),
-      );
+      return await withDeadline(call.deadline, work, timeoutError);
     } catch (cause) {
       const error = toCallError(cause, call, logger);
       outcome = { code: codeOf(error), reason: 'reason' in error ? error.reason : undefined };
       throw error;
     }
   }
+
+  /** The time is read after the body has come: lifetimes end while a slow body arrives. */
+  #toDomainCall({ deadline }: Call): DomainCall {
+    return { run: this.#parts.database.within(deadline), now: this.#parts.clock() };
+  }
 }
 
-/** One call on its way through the pipeline. */
-class UnaryRun {
-  readonly #parts: PipelineParts;
-  readonly #procedure: Procedure;
-  readonly #context: RequestContext;
-  readonly #call: Call;
-  #isReading = false;
-  applicationId: string | undefined;
-
-  constructor(parts: PipelineParts, procedure: Procedure, context: RequestContext, call: Call) {
-    this.#parts = parts;
-    this.#procedure = procedure;
-    this.#context = context;
-    this.#call = call;
-  }
-
-  async run(read: ReadRequest): Promise<ResponseMessage> {
-    const { admission, credentials } = this.#parts;
-    const procedure = this.#procedure;
-    const { method } = procedure;
-    if (procedure.credential === 'apiKey') {
-      const application = await admission.run(() =>
-        credentials.authenticateApplication(this.#context, method, this.#call.deadline),
-      );
-      this.applicationId = application.id;
-      const fields = await this.#read(read);
-      // The body arrives outside of admission: it takes as long as the caller lets it.
-      return admission.runTimed(() => procedure.handle(fields, { ...this.#domainCall(), application }, this.#peer()));
-    }
-    if (procedure.credential === 'adminKey') credentials.authenticateAdmin(this.#context);
-    const fields = await this.#read(read);
-    return procedure.handle(fields, this.#domainCall(), this.#peer());
-  }
-
-  /** The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow. */
-  timeoutError(): Error {
-    return this.#call.isCallersDeadline || this.#isReading ? deadlineExceeded() : unavailable();
-  }
-
-  async #read(read: ReadRequest): Promise<Fields> {
-    // The look-up of the key may have taken all the time there was.
-    if (performance.now() >= this.#call.deadline) throw this.timeoutError();
-    this.#isReading = true;
-    const fields = await read(this.#call.deadline);
-    this.#isReading = false;
-    return fields;
-  }
-
-  /** The time is that after the body has come: lifetimes end while a slow body arrives. */
-  #domainCall() {
-    return { run: this.#parts.database.within(this.#call.deadline), now: this.#parts.clock() };
-  }
-
-  #peer() {
-    return { ipAddress: this.#context.clientAddress, userAgent: headerOf(this.#context, 'user-agent') ?? '' };
-  }
+function toPeer(context: RequestContext): Peer {
+  return { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
 }

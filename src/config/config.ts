@@ -1,47 +1,20 @@
-/** Settings from the environment, checked all at once. */
-import type { BlockList } from 'node:net';
-import { parseTrustedProxies } from '../http/client-address.ts';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
-import {
-  integerBetween,
-  isKeyPair,
-  oneOf,
-  parseDatabaseUrl,
-  parseForeignUrl,
-  parseLoginMethods,
-  parseProxyList,
-  parsePublicUrl,
-  parseSmtpUrl,
-  readText,
-} from './parse-setting.ts';
-import { parseAdminKey, parseAuthSigningKeys, parseEncryptionKeys, type Secrets } from './secrets.ts';
+import type { Secrets } from './secrets.ts';
+import { SETTINGS, type Setting, type SettingValues } from './settings.ts';
 
-export interface Config {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** Undefined: the host, or localhost where that is a loopback or the unspecified address, and the port, once it is known. */
-  readonly publicUrl: string | undefined;
-  /** Undefined: the login page of Usher itself, `/login` below the public URL. */
-  readonly authPageUrl: string | undefined;
+type Secret = keyof Secrets;
+type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';
+
+/** The settings, with those that belong together in groups. */
+export interface Config extends Omit<SettingValues, Secret | Paired> {
   readonly loginMethods: readonly LoginMethod[];
-  /** Undefined: codes are shown in the terminal; only with an embedded Postgres. */
+  /** Complete with `databaseUrl`; what is missing without it is generated into `dataDir`. */
+  readonly secrets: Partial<Secrets>;
+  /** Undefined: the embedded mode shows login codes in the terminal. */
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
-  /** Undefined: an embedded Postgres in `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string;
-  /** Complete with `databaseUrl`; else what is missing is generated into `dataDir`. */
-  readonly secrets: Partial<Secrets>;
-  readonly trustedProxies: BlockList;
-  /** Connections to Postgres of each process. */
-  readonly databaseConnections: number;
-  /** Processes that serve; a single one does so by itself. */
-  readonly workers: number;
-  readonly logLevel: string;
-  readonly requestTimeoutMs: number;
-  readonly shutdownTimeoutMs: number;
   /** PEM. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
@@ -53,89 +26,81 @@ export class ConfigError extends Error {
   }
 }
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-const MAX_TIMEOUT_MS = 600_000;
-/** The embedded Postgres takes 200 connections, and processes have more of them than lanes. */
+type Environment = Readonly<Record<string, string | undefined>>;
+type ReadFile = (path: string) => string;
+
+/** The embedded Postgres takes 200 connections, and a process has more of them than DATABASE_CONNECTIONS. */
 const MAX_EMBEDDED_CONNECTIONS = 128;
+const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
 
-/** Those that hold a secret themselves, not the name of its file. */
-export const SECRET_SETTINGS = ['ADMIN_KEY', 'DATABASE_URL', 'SMTP_URL'];
+/** The variables that hold a secret themselves, not the name of its file. */
+export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map(([, { name }]) => name);
 
-/** Pure but for `readFile`, which returns a file's text. Throws a ConfigError. */
-export function readConfig(env: Record<string, string | undefined>, readFile: (path: string) => string): Config {
+/** Returns the settings of the environment; `readFile` returns the text of a file. @throws ConfigError */
+export function readConfig(env: Environment, readFile: ReadFile): Config {
   const problems: string[] = [];
-
-  /** The parsed setting, or undefined where it is not set or, which is noted, not valid. */
-  function read<T>(name: string, parse: (text: string) => T): T | undefined {
-    const text = env[name];
-    if (text === undefined || text === '') return undefined;
-    try {
-      return parse(text);
-    } catch (error) {
-      problems.push(`${name} ${error instanceof Error ? error.message : error}`);
-      return undefined;
-    }
-  }
-  const readFrom = <T>(name: string, parse: (text: string) => T) =>
-    read(name, (path) => parse(readText(path, readFile)));
-
-  const secrets = {
-    adminKey: read('ADMIN_KEY', parseAdminKey),
-    authSigningKeys: readFrom('AUTH_SIGNING_KEYS_FILE', parseAuthSigningKeys),
-    encryptionKeys: readFrom('ENCRYPTION_KEY_FILE', parseEncryptionKeys),
-  };
-  const databaseUrl = read('DATABASE_URL', parseDatabaseUrl);
-  const cert = readFrom('TLS_CERT_FILE', (text) => text);
-  const key = readFrom('TLS_KEY_FILE', (text) => text);
-  const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
-
-  if (env.DATABASE_URL) {
-    for (const name of ['ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE']) {
-      if (!env[name]) problems.push(`${name} is required with DATABASE_URL`);
-    }
-  }
-  if (!env.TLS_CERT_FILE !== !env.TLS_KEY_FILE) problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
-  else if (tls && !isKeyPair(tls))
-    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
-
-  const smtpUrl = read('SMTP_URL', parseSmtpUrl);
+  const { adminKey, authSigningKeys, encryptionKeys, ...values } = readValues(env, readFile, problems);
+  const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
-  const loginMethods = read('LOGIN_METHODS', parseLoginMethods);
-  if (env.SMTP_URL && !env.MAIL_FROM) problems.push('MAIL_FROM is required with SMTP_URL');
-  if (!env.AUTH_PAGE_URL && loginMethods?.includes('email') && !canMail) {
+  const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey } : undefined;
+
+  if (tls && !isKeyPair(tls))
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
+  if (!env.AUTH_PAGE_URL && others.loginMethods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
-  const jwksUrl = read('AUTH_JWKS_URL', parseForeignUrl);
-  if (!env.AUTH_ISSUER !== !env.AUTH_JWKS_URL) problems.push('AUTH_ISSUER and AUTH_JWKS_URL must be set together');
-  if (env.AUTH_ISSUER && env.AUTH_ISSUER === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
-
-  const databaseConnections = read('DATABASE_CONNECTIONS', integerBetween(1, 64)) ?? 4;
-  const workers = read('WORKERS', integerBetween(1, 64)) ?? 1;
-  if (!env.DATABASE_URL && workers * databaseConnections > MAX_EMBEDDED_CONNECTIONS) {
-    problems.push(
-      `WORKERS times DATABASE_CONNECTIONS must be at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`,
-    );
+  if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
+  if (!env.DATABASE_URL && others.workers * others.databaseConnections > MAX_EMBEDDED_CONNECTIONS) {
+    const limit = `at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`;
+    problems.push(`WORKERS times DATABASE_CONNECTIONS must be ${limit}`);
   }
+  if (problems.length > 0) throw new ConfigError(problems);
 
-  const config: Config = {
-    host: read('HOST', (host) => host) ?? '127.0.0.1',
-    port: read('PORT', integerBetween(0, 65_535)) ?? 8080,
-    publicUrl: read('PUBLIC_URL', parsePublicUrl),
-    authPageUrl: read('AUTH_PAGE_URL', parseForeignUrl),
-    loginMethods: loginMethods ?? (canMail ? LOGIN_METHODS : ['wallet']),
-    smtp: smtpUrl && env.MAIL_FROM ? { url: smtpUrl, from: env.MAIL_FROM } : undefined,
-    authIssuer: env.AUTH_ISSUER && jwksUrl ? { issuer: env.AUTH_ISSUER, jwksUrl } : undefined,
-    databaseUrl,
-    dataDir: read('DATA_DIR', (directory) => directory) ?? '.data',
-    secrets: Object.fromEntries(Object.entries(secrets).filter(([, secret]) => secret !== undefined)),
-    trustedProxies: read('TRUSTED_PROXIES', parseProxyList) ?? parseTrustedProxies([]),
-    databaseConnections,
-    workers,
-    logLevel: read('LOG_LEVEL', oneOf(LOG_LEVELS)) ?? 'info',
-    requestTimeoutMs: read('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS)) ?? 5_000,
-    shutdownTimeoutMs: read('SHUTDOWN_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS)) ?? 10_000,
+  return {
+    ...others,
+    loginMethods: others.loginMethods ?? (canMail ? LOGIN_METHODS : ['wallet']),
+    secrets: {
+      ...(adminKey && { adminKey }),
+      ...(authSigningKeys && { authSigningKeys }),
+      ...(encryptionKeys && { encryptionKeys }),
+    },
+    smtp: smtpUrl && mailFrom ? { url: smtpUrl, from: mailFrom } : undefined,
+    authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,
     tls,
   };
-  if (problems.length > 0) throw new ConfigError(problems);
-  return config;
+}
+
+/** Adds what is wrong with single settings to `problems`. An empty variable counts as not set. */
+function readValues(env: Environment, readFile: ReadFile, problems: string[]): SettingValues {
+  const readValue = ({ name, parse, isFile, formerName, requiredWith, ...setting }: Setting<unknown>) => {
+    const text = env[name];
+    if (formerName && env[formerName]) problems.push(`${formerName} is now ${name}`);
+    if (!text && requiredWith && env[requiredWith]) problems.push(`${name} is required with ${requiredWith}`);
+    if (!text) return setting.default;
+    try {
+      return parse(isFile ? readText(text, readFile) : text);
+    } catch (error) {
+      problems.push(`${name} ${error instanceof Error ? error.message : error}`);
+      return setting.default;
+    }
+  };
+  return Object.fromEntries(ROWS.map(([key, setting]) => [key, readValue(setting)])) as SettingValues;
+}
+
+function readText(path: string, readFile: ReadFile): string {
+  try {
+    return readFile(path);
+  } catch (error) {
+    // The path is not quoted: it may be the secret that belongs into the file.
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
+    throw new Error(`names a file that cannot be read${code}`);
+  }
+}
+
+function isKeyPair({ cert, key }: { cert: string; key: string }): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }

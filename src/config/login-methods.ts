@@ -1,4 +1,4 @@
-/** The ways to sign in on the page. */
+/** The ways to sign in on the login page. */
 export const LOGIN_METHODS = ['wallet', 'email'] as const;
 
 export type LoginMethod = (typeof LOGIN_METHODS)[number];

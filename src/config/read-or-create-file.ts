@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, unlink, writeFile } from 'node:fs/promises';
 
-/** The text of the file, which is made, whole at once and with mode 0600, where there is none. */
+/** Reads the file, creating it atomically with mode 0600 if it does not exist. */
 export async function readOrCreateFile(file: string, make: () => string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -13,7 +13,7 @@ export async function readOrCreateFile(file: string, make: () => string): Promis
   try {
     await link(draft, file);
   } catch (error) {
-    // Somebody else has just made it.
+    // Another process has created it meanwhile, and its content counts.
     if (!hasCode(error, 'EEXIST')) throw error;
   } finally {
     await unlink(draft);

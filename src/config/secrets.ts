@@ -1,4 +1,3 @@
-/** The secrets Usher keeps: what their files hold, and making them where Usher runs on its own Postgres. */
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,30 +12,29 @@ export interface Secrets {
   readonly encryptionKeys: readonly Buffer[];
 }
 
-/** The secrets that are given, the others read from the directory, or generated into it with mode 0600. */
+/** Returns the given secrets, and reads or generates the others in files of the directory with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  const keep = <T>(name: string, generate: () => string, parse: (text: string) => T) =>
+    readOrGenerate(join(directory, name), generate, parse);
   return {
-    adminKey: given.adminKey ?? (await keep(join(directory, 'admin-key'), generateAdminKey, parseAdminKey)),
+    adminKey: given.adminKey ?? (await keep('admin-key', generateAdminKey, parseAdminKey)),
     authSigningKeys:
-      given.authSigningKeys ??
-      (await keep(join(directory, 'auth-signing-keys.json'), generateSigningKeys, parseAuthSigningKeys)),
-    encryptionKeys:
-      given.encryptionKeys ??
-      (await keep(join(directory, 'encryption-key'), generateEncryptionKey, parseEncryptionKeys)),
+      given.authSigningKeys ?? (await keep('auth-signing-keys.json', generateSigningKeys, parseAuthSigningKeys)),
+    encryptionKeys: given.encryptionKeys ?? (await keep('encryption-key', generateEncryptionKey, parseEncryptionKeys)),
   };
 }
 
-/** Throws an Error that says what is wrong. */
+/** Returns the admin key without surrounding white space. @throws Error that says what is wrong. */
 export function parseAdminKey(text: string): string {
   const key = text.trim();
   if (key.length < 32) throw new Error('must have at least 32 characters');
   return key;
 }
 
-/** From a private JWK Set of Ed25519 and P-256 keys. Throws an Error that says what is wrong. */
-export function parseAuthSigningKeys(text: string): JWK[] {
-  const keys: JWK[] | undefined = tryParse(text)?.keys;
+/** Returns the Ed25519 and P-256 keys of a private JWK Set. @throws Error that says what is wrong. */
+export function parseAuthSigningKeys(text: string): readonly JWK[] {
+  const keys = parseJwkSet(text)?.keys;
   if (!Array.isArray(keys) || keys.length === 0) throw new Error('must hold a JWK Set with at least one key');
   const ids = keys.map((key: JWK | null) => key?.kid);
   if (ids.some((id) => typeof id !== 'string' || id === '') || new Set(ids).size < ids.length) {
@@ -49,45 +47,38 @@ export function parseAuthSigningKeys(text: string): JWK[] {
       throw new Error('must hold private keys only, each a valid JWK');
     }
     const alg = key.crv === 'Ed25519' ? 'EdDSA' : key.crv === 'P-256' ? 'ES256' : undefined;
-    if (!alg || (key.alg !== undefined && key.alg !== alg))
+    if (!alg || (key.alg !== undefined && key.alg !== alg)) {
       throw new Error('must hold Ed25519 (EdDSA) or P-256 (ES256) keys');
+    }
     return { ...key, alg };
   });
 }
 
-/** From 32 bytes in base64 per line. Throws an Error that says what is wrong. */
-export function parseEncryptionKeys(text: string): Buffer[] {
-  const keys = text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+/** Returns the keys of 32 bytes that are written in base64, one per line. @throws Error that says what is wrong. */
+export function parseEncryptionKeys(text: string): readonly Buffer[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  const keys = lines.filter((line) => line !== '');
   if (keys.length === 0 || !keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
     throw new Error('must hold 32 bytes in base64 on each line');
   }
   return keys.map((key) => Buffer.from(key, 'base64'));
 }
 
-function generateSigningKeys(): string {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  const key = {
-    ...privateKey.export({ format: 'jwk' }),
-    alg: 'EdDSA',
-    use: 'sig',
-    kid: randomBytes(8).toString('hex'),
-  };
-  return JSON.stringify({ keys: [key] }, null, 2);
-}
-
 function generateAdminKey(): string {
   return randomBytes(32).toString('base64url');
+}
+
+function generateSigningKeys(): string {
+  const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return JSON.stringify({ keys: [{ ...key, alg: 'EdDSA', use: 'sig', kid: randomBytes(8).toString('hex') }] }, null, 2);
 }
 
 function generateEncryptionKey(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** The secret in the file, which is made where there is none. */
-async function keep<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
+/** A damaged secret is an error: a new one in its place would make stored data unreadable. */
+async function readOrGenerate<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
   const text = await readOrCreateFile(file, () => `${generate()}\n`);
   try {
     return parse(text);
@@ -96,7 +87,7 @@ async function keep<T>(file: string, generate: () => string, parse: (text: strin
   }
 }
 
-function tryParse(text: string): { keys?: JWK[] } | undefined {
+function parseJwkSet(text: string): { keys?: JWK[] } | undefined {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,19 +1,4 @@
-import { BlockList, isIP } from 'node:net';
-
-/** From addresses and CIDR ranges. Throws for an entry that is neither. */
-export function parseTrustedProxies(entries: readonly string[]): BlockList {
-  const proxies = new BlockList();
-  for (const entry of entries) {
-    const [address = '', prefix, ...more] = entry.split('/');
-    const version = isIP(address);
-    const bits = version === 4 ? 32 : 128;
-    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
-    if (version === 0 || !(length <= bits) || more.length > 0)
-      throw new Error(`${entry} is neither an IP address nor a CIDR range`);
-    proxies.addSubnet(address, length, version === 4 ? 'ipv4' : 'ipv6');
-  }
-  return proxies;
-}
+import { type BlockList, isIP } from 'node:net';
 
 /**
  * The address of the client: that of the connection, or, behind trusted proxies, the last one in

@@ -6,62 +6,44 @@ import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { completeSecrets, parseAuthSigningKeys, parseEncryptionKeys } from '../../src/config/secrets.ts';
 
-const edwards = jwkOf(generateKeyPairSync('ed25519').privateKey, 'edwards');
-const curve = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'curve');
+const ed25519 = jwkOf(generateKeyPairSync('ed25519').privateKey, 'ed25519');
+const p256 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'p256');
 const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, 'rsa');
+const p384 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey, 'p384');
 
 const NO_SET = 'must hold a JWK Set with at least one key';
 const NOT_PRIVATE = 'must hold private keys only, each a valid JWK';
 const OTHER_KIND = 'must hold Ed25519 (EdDSA) or P-256 (ES256) keys';
+const OWN_ID = 'must hold keys that each have a kid of their own';
 
 describe('signing keys', () => {
-  test('of both kinds are taken in their order, each with its algorithm', () => {
-    const keys = [
-      { ...curve, kid: 'a' },
-      { ...edwards, kid: 'b', use: 'sig' },
-    ];
-    expect(parseAuthSigningKeys(setOf(...keys))).toEqual([
-      { ...curve, kid: 'a', alg: 'ES256' },
-      { ...edwards, kid: 'b', use: 'sig', alg: 'EdDSA' },
+  test('keep their order and get their algorithm', () => {
+    expect(parseAuthSigningKeys(setOf(p256, { ...ed25519, use: 'sig', alg: 'EdDSA' }))).toEqual([
+      { ...p256, alg: 'ES256' },
+      { ...ed25519, use: 'sig', alg: 'EdDSA' },
     ]);
   });
 
-  test('may name their algorithm', () => {
-    const key = { ...edwards, kid: 'a', alg: 'EdDSA' };
-    expect(parseAuthSigningKeys(setOf(key))).toEqual([key]);
-  });
-
   test.each<[string, string, string]>([
-    ['nothing', '', NO_SET],
-    ['no JSON', '{', NO_SET],
+    ['an empty file', '', NO_SET],
+    ['broken JSON', '{', NO_SET],
     ['null', 'null', NO_SET],
-    ['a string', '"keys"', NO_SET],
-    ['no set', JSON.stringify(edwards), NO_SET],
-    ['a list without set', JSON.stringify([edwards]), NO_SET],
+    ['a key without a set', JSON.stringify(ed25519), NO_SET],
     ['an empty set', '{"keys":[]}', NO_SET],
-    ['a set that is no list', '{"keys":{}}', NO_SET],
-    ['a public key', setOf({ ...edwards, d: undefined }), NOT_PRIVATE],
-    ['a private and a public key', setOf(edwards, { ...curve, d: undefined }), NOT_PRIVATE],
+    ['a set that is not a list', '{"keys":{}}', NO_SET],
+    ['a private and a public key', setOf(ed25519, { ...p256, d: undefined }), NOT_PRIVATE],
     ['a symmetric key', setOf({ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'oct' }), NOT_PRIVATE],
-    ['a key whose private half is too short', setOf({ ...edwards, d: 'AAAA' }), NOT_PRIVATE],
+    ['a key with a truncated private part', setOf({ ...ed25519, d: 'AAAA' }), NOT_PRIVATE],
     ['an RSA key', setOf(rsa), OTHER_KIND],
-    ['a P-384 key', setOf(jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey, 'p384')), OTHER_KIND],
-    ['an X25519 key', setOf(jwkOf(generateKeyPairSync('x25519').privateKey, 'x25519')), OTHER_KIND],
-    ['an Ed25519 key for another algorithm', setOf({ ...edwards, alg: 'ES256' }), OTHER_KIND],
-    ['a P-256 key for another algorithm', setOf({ ...curve, alg: 'ES384' }), OTHER_KIND],
-  ])('are not %s', (_, text, problem) => {
+    ['a P-384 key', setOf(p384), OTHER_KIND],
+    ['an Ed25519 key for another algorithm', setOf({ ...ed25519, alg: 'ES256' }), OTHER_KIND],
+    ['a key without an ID', setOf({ ...ed25519, kid: undefined }), OWN_ID],
+    ['a key with an empty ID', setOf({ ...ed25519, kid: '' }), OWN_ID],
+    ['a key whose ID is a number', JSON.stringify({ keys: [{ ...ed25519, kid: 7 }] }), OWN_ID],
+    ['two keys with one ID', setOf({ ...ed25519, kid: 'a' }, { ...p256, kid: 'a' }), OWN_ID],
+    ['a key that is null', '{"keys":[null]}', OWN_ID],
+  ])('are refused from %s', (_, text, problem) => {
     expect(() => parseAuthSigningKeys(text)).toThrow(new Error(problem));
-  });
-
-  test.each([
-    ['without an ID', setOf({ ...edwards, kid: undefined })],
-    ['with an empty ID', setOf({ ...edwards, kid: '' })],
-    ['with an ID that is no text', JSON.stringify({ keys: [{ ...edwards, kid: 7 }] })],
-    ['that share an ID', setOf({ ...edwards, kid: 'a' }, { ...curve, kid: 'a' })],
-    ['that are null', '{"keys":[null]}'],
-    ['that are text', '{"keys":["x"]}'],
-  ])('%s are refused, since tokens name them by it', (_, text) => {
-    expect(() => parseAuthSigningKeys(text)).toThrow(/^must hold /);
   });
 });
 
@@ -70,57 +52,52 @@ describe('encryption keys', () => {
 
   test.each([
     ['one line', first.toString('base64'), [first]],
-    ['a line that ends', `${first.toString('base64')}\n`, [first]],
     ['several lines', `${first.toString('base64')}\n${second.toString('base64')}\n`, [first, second]],
     ['empty lines and Windows line ends', `\r\n${first.toString('base64')}\r\n\r\n`, [first]],
-  ])('are taken from %s', (_, text, keys) => {
+  ])('are read from %s', (_, text, keys) => {
     expect(parseEncryptionKeys(text)).toEqual(keys);
   });
 
   test.each([
-    ['nothing', ''],
     ['empty lines', '\n\n'],
     ['31 bytes', Buffer.alloc(31).toString('base64')],
     ['33 bytes', Buffer.alloc(33).toString('base64')],
-    ['32 bytes in hexadecimal', first.toString('hex')],
+    ['hexadecimal', first.toString('hex')],
     ['two keys on one line', first.toString('base64') + second.toString('base64')],
-    ['a good line and a bad one', `${first.toString('base64')}\nx`],
-    ['a good line and a comment', `# encryption key\n${first.toString('base64')}`],
-    ['something after the key', `${first.toString('base64')}#comment`],
-  ])('are not %s', (_, text) => {
+    ['a valid and an invalid line', `${first.toString('base64')}\nx`],
+    ['a key with a comment', `${first.toString('base64')}#comment`],
+  ])('are refused from %s', (_, text) => {
     expect(() => parseEncryptionKeys(text)).toThrow(new Error('must hold 32 bytes in base64 on each line'));
   });
 });
 
-describe('secrets that are not given', () => {
-  test('are generated, and kept in files that others cannot read', async () => {
-    await using directory = await createDirectory();
-    const secrets = await completeSecrets({}, directory.path);
+describe('missing secrets', () => {
+  test('are generated into files and a directory that only their owner may read', async () => {
+    await using parent = await createDirectory();
+    const directory = join(parent.path, 'a', 'b');
+    const secrets = await completeSecrets({}, directory);
     expect(secrets.adminKey).toMatch(/^[\w-]{43}$/);
-    expect(secrets.authSigningKeys).toHaveLength(1);
-    expect(secrets.authSigningKeys[0]).toMatchObject({ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' });
+    expect(secrets.authSigningKeys).toMatchObject([{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' }]);
     expect(secrets.encryptionKeys.map((key) => key.length)).toEqual([32]);
-    expect((await readdir(directory.path)).sort()).toEqual(['admin-key', 'auth-signing-keys.json', 'encryption-key']);
-    for (const name of await readdir(directory.path)) {
-      expect((await stat(join(directory.path, name))).mode & 0o777, name).toBe(0o600);
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect((await readdir(directory)).sort()).toEqual(['admin-key', 'auth-signing-keys.json', 'encryption-key']);
+    for (const name of await readdir(directory)) {
+      expect((await stat(join(directory, name))).mode & 0o777, name).toBe(0o600);
     }
   });
 
-  test('are the same the next time', async () => {
-    await using directory = await createDirectory();
-    expect(await completeSecrets({}, directory.path)).toEqual(await completeSecrets({}, directory.path));
-  });
-
-  test('are others elsewhere', async () => {
+  test('differ between directories and stay the same in one', async () => {
     await using one = await createDirectory();
     await using other = await createDirectory();
-    const [first, second] = [await completeSecrets({}, one.path), await completeSecrets({}, other.path)];
-    expect(first.adminKey).not.toBe(second.adminKey);
-    expect(first.authSigningKeys[0]?.d).not.toBe(second.authSigningKeys[0]?.d);
-    expect(first.encryptionKeys).not.toEqual(second.encryptionKeys);
+    const first = await completeSecrets({}, one.path);
+    expect(await completeSecrets({}, one.path)).toEqual(first);
+    const second = await completeSecrets({}, other.path);
+    expect(second.adminKey).not.toBe(first.adminKey);
+    expect(second.authSigningKeys[0]?.d).not.toBe(first.authSigningKeys[0]?.d);
+    expect(second.encryptionKeys).not.toEqual(first.encryptionKeys);
   });
 
-  test('are the same for all who ask at once', async () => {
+  test('are the same for concurrent callers', async () => {
     for (let round = 0; round < 20; round++) {
       await using directory = await createDirectory();
       const all = await Promise.all(Array.from({ length: 8 }, () => completeSecrets({}, directory.path)));
@@ -128,46 +105,28 @@ describe('secrets that are not given', () => {
     }
   });
 
-  test('make the directory, which others cannot enter', async () => {
-    await using parent = await createDirectory();
-    const directory = join(parent.path, 'a', 'b');
-    await completeSecrets({}, directory);
-    expect((await stat(directory)).mode & 0o777).toBe(0o700);
-  });
-});
-
-describe('a secret that is given', () => {
-  test('is taken, and the others are generated', async () => {
+  test('are generated beside given ones, which replace nothing', async () => {
     await using directory = await createDirectory();
-    const authSigningKeys = [{ ...edwards, kid: 'given', alg: 'EdDSA' }];
-    const secrets = await completeSecrets({ adminKey: 'given', authSigningKeys }, directory.path);
-    expect(secrets).toMatchObject({ adminKey: 'given', authSigningKeys });
+    const authSigningKeys = [{ ...ed25519, alg: 'EdDSA' }];
+    const given = { adminKey: 'given', authSigningKeys };
+    expect(await completeSecrets(given, directory.path)).toMatchObject(given);
     expect(await readdir(directory.path)).toEqual(['encryption-key']);
+    const stored = await completeSecrets({}, directory.path);
+    await completeSecrets({ ...given, encryptionKeys: [randomBytes(32)] }, directory.path);
+    expect(await completeSecrets({}, directory.path)).toEqual(stored);
   });
 
-  test('does not replace the one that is kept', async () => {
-    await using directory = await createDirectory();
-    const kept = await completeSecrets({}, directory.path);
-    const { adminKey } = await completeSecrets({ adminKey: 'given' }, directory.path);
-    expect(adminKey).toBe('given');
-    expect(await completeSecrets({}, directory.path)).toEqual(kept);
-  });
-});
-
-describe('a kept secret that is damaged', () => {
   test.each([
     ['auth-signing-keys.json', '{}'],
-    ['auth-signing-keys.json', ''],
     ['encryption-key', 'AAAA'],
     ['encryption-key', ''],
-    ['admin-key', ''],
     ['admin-key', '\n'],
     ['admin-key', 'short'],
-  ])('is an error and not replaced: %s with %j', async (name, content) => {
+  ])('are an error when %s holds %j', async (name, content) => {
     await using directory = await createDirectory();
     const file = join(directory.path, name);
     await writeFile(file, content);
-    await expect(completeSecrets({}, directory.path)).rejects.toThrow(Error);
+    await expect(completeSecrets({}, directory.path)).rejects.toThrow(`${file} must`);
     expect(await readFile(file, 'utf8')).toBe(content);
   });
 });

@@ -1,6 +1,6 @@
 /** What no client of good will does, and no other table has room for. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { openListener } from '../../src/http/listener.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';

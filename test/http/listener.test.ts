@@ -6,7 +6,7 @@ import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { createLogger } from '../../src/log.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { type HttpReply, request } from '../support/http.ts';

@@ -1,7 +1,7 @@
 /** A browser without JavaScript: keeps its cookie, reads the forms of a page and sends them. */
 import { randomInt } from 'node:crypto';
 import type { Config } from '../../src/config/config.ts';
-import { parseTrustedProxies } from '../../src/http/client-address.ts';
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type HttpReply, request } from './http.ts';
 import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 

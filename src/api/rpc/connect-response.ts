@@ -4,7 +4,7 @@ import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { mustClose, send, sendJson } from '../../http/response.ts';
-import { toHttpStatus } from './http-status.ts';
+import { toHttpStatus } from './connect-errors.ts';
 import type { RpcProtocol } from './timeout.ts';
 
 /** What Connect refuses without a body, since none of its protocols claims the request. */

@@ -14,9 +14,8 @@ import { MAX_MESSAGE_BYTES } from '../call.ts';
 import { deadlineExceeded } from '../call-errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
-import { messageTooLarge, toConnectError, toDecodingError } from './connect-errors.ts';
+import { messageTooLarge, toConnectError, toDecodingError, toHttpStatus } from './connect-errors.ts';
 import { connectOptions } from './connect-options.ts';
-import { toHttpStatus } from './http-status.ts';
 import { parseConnectTimeout } from './timeout.ts';
 
 interface Endpoint {

@@ -1,5 +1,12 @@
 /** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
-import { create, createRegistry, type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  createRegistry,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
@@ -11,7 +18,8 @@ import {
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 
-type Answer = ServerReflectionResponse['messageResponse'];
+type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
+type Answer = NonNullable<Init['messageResponse']>;
 
 /** Describes all services with their files, and the file of the error details. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
@@ -47,10 +55,11 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   return {
     async *serverReflectionInfo(requests) {
       for await (const request of requests) {
+        const messageResponse = answer(request);
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answer(request),
+          messageResponse,
         });
       }
     },
@@ -58,36 +67,19 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
 }
 
 function toServiceList(services: readonly DescService[]): Answer {
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: {
-      case: 'listServicesResponse',
-      value: { service: services.map((service) => ({ name: service.typeName })) },
-    },
-  });
-  return response.messageResponse;
+  return { case: 'listServicesResponse', value: { service: services.map(({ typeName }) => ({ name: typeName })) } };
 }
 
 /** Returns the file with all that it imports, since not every client asks for those. */
 function toFiles(file: DescFile | undefined): Answer {
   if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: {
-      case: 'fileDescriptorResponse',
-      value: {
-        fileDescriptorProto: [...withDependencies([file]).values()].map((each) =>
-          toBinary(FileDescriptorProtoSchema, each.proto),
-        ),
-      },
-    },
-  });
-  return response.messageResponse;
+  const files = [...withDependencies([file]).values()];
+  const fileDescriptorProto = files.map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
 }
 
 function toError(errorCode: Code, errorMessage: string): Answer {
-  const response = create(ServerReflectionResponseSchema, {
-    messageResponse: { case: 'errorResponse', value: { errorCode, errorMessage } },
-  });
-  return response.messageResponse;
+  return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
 /** Returns the files by name, the given ones first. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
@@ -59,6 +59,7 @@ export async function exchangeToken(
  */
 const findOrCreateSession: Statement<Session[]> = (db) => {
   const now = instantPlaceholder('now');
+  const { applicationId: _, userId: __, ...begun } = getTableColumns(sessions);
   const shown = {
     id: sessions.id,
     email: sessions.email,
@@ -109,17 +110,7 @@ const findOrCreateSession: Statement<Session[]> = (db) => {
       )
       .onConflictDoUpdate({
         target: [sessions.applicationId, sessions.userId],
-        set: {
-          id: unlessLive(sessions.id),
-          email: unlessLive(sessions.email),
-          name: unlessLive(sessions.name),
-          profileImage: unlessLive(sessions.profileImage),
-          walletAddress: unlessLive(sessions.walletAddress),
-          ipAddress: unlessLive(sessions.ipAddress),
-          userAgent: unlessLive(sessions.userAgent),
-          createdAt: unlessLive(sessions.createdAt),
-          expiresAt: unlessLive(sessions.expiresAt),
-        },
+        set: Object.fromEntries(Object.entries(begun).map(([name, column]) => [name, unlessLive(column)])),
       })
       .returning(shown),
   );

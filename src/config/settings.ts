@@ -1,0 +1,123 @@
+import { BlockList } from 'node:net';
+import {
+  integerBetween,
+  oneOf,
+  parseDatabaseUrl,
+  parseForeignUrl,
+  parseLoginMethods,
+  parsePublicUrl,
+  parseSmtpUrl,
+  splitList,
+} from './parse-setting.ts';
+import { parseAdminKey, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
+import { parseTrustedProxies } from './trusted-proxies.ts';
+
+/** An environment variable, and its line in the README. */
+export interface Setting<Value> extends Options {
+  readonly name: string;
+  /** Throws an Error that says what is wrong, without quoting a secret. */
+  readonly parse: (text: string) => Value;
+  readonly description: string;
+  readonly default: Value;
+}
+
+interface Options {
+  /** How the README shows a default that is not a plain value. */
+  readonly defaultText?: string;
+  /** The variable names a file, whose content `parse` takes. */
+  readonly isFile?: true;
+  /** The variable itself holds a secret. */
+  readonly isSecret?: true;
+  /** The setting that demands this one. */
+  readonly requiredWith?: string;
+  readonly formerName?: string;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const MAX_TIMEOUT_MS = 600_000;
+
+/** Every setting, by its name in the code. */
+export const SETTINGS = {
+  host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
+  port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
+  publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL of Usher for callers; issuer of auth tokens.', {
+    defaultText: '`http://localhost:<port>`',
+  }),
+  databaseUrl: setting('DATABASE_URL', parseDatabaseUrl, '`postgres://user:password@host/database`.', {
+    defaultText: 'embedded Postgres',
+    isSecret: true,
+  }),
+  databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections to Postgres per process.', {
+    default: 4,
+    formerName: 'DATABASE_LANES',
+  }),
+  dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
+  adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
+    defaultText: 'generated',
+    isSecret: true,
+    requiredWith: 'DATABASE_URL',
+  }),
+  authSigningKeys: setting(
+    'AUTH_SIGNING_KEYS_FILE',
+    parseAuthSigningKeys,
+    'Private JWK Set (Ed25519, P-256): the first signs, all verify.',
+    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+  ),
+  encryptionKeys: setting(
+    'ENCRYPTION_KEY_FILE',
+    parseEncryptionKeys,
+    'Base64 keys of 32 bytes, one per line: the first encrypts, all decrypt.',
+    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+  ),
+  authPageUrl: setting('AUTH_PAGE_URL', parseForeignUrl, 'Where users sign in. When set, Usher has no login page.', {
+    defaultText: '`<PUBLIC_URL>/login`',
+  }),
+  loginMethods: setting('LOGIN_METHODS', parseLoginMethods, 'What the login page offers.', {
+    defaultText: '`wallet,email`; `wallet` if codes cannot be sent',
+  }),
+  smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
+    defaultText: 'the terminal, when embedded',
+    isSecret: true,
+  }),
+  mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
+  issuer: setting('AUTH_ISSUER', String, 'Another issuer whose auth tokens Usher accepts.', {
+    requiredWith: 'AUTH_JWKS_URL',
+  }),
+  jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of that issuer.', { requiredWith: 'AUTH_ISSUER' }),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    (text) => parseTrustedProxies(splitList(text)),
+    'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher believes.',
+    { default: new BlockList(), defaultText: 'none' },
+  ),
+  workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
+  requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
+    default: 5_000,
+  }),
+  shutdownTimeoutMs: setting(
+    'SHUTDOWN_TIMEOUT_MS',
+    integerBetween(1, MAX_TIMEOUT_MS),
+    'How long a shutdown waits for calls in flight.',
+    { default: 10_000 },
+  ),
+  tlsCert: setting('TLS_CERT_FILE', String, 'Certificate in PEM. With it Usher serves TLS.', {
+    isFile: true,
+    requiredWith: 'TLS_KEY_FILE',
+  }),
+  tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
+};
+
+/** The parsed settings. One that is not set and has no default is undefined. */
+export type SettingValues = {
+  readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
+};
+
+type Parse<Value> = (text: string) => Value;
+type WithDefault<Value> = Options & { readonly default: Value };
+
+function setting<V>(name: string, parse: Parse<V>, description: string, options: WithDefault<V>): Setting<V>;
+function setting<V>(name: string, parse: Parse<V>, description: string, options: Options): Setting<V | undefined>;
+function setting<V>(name: string, parse: Parse<V>, description: string, options: Options & { default?: V }) {
+  return { name, parse, description, default: undefined, ...options };
+}

@@ -1,0 +1,17 @@
+import { BlockList, isIP } from 'node:net';
+
+/** Returns a list of the addresses and CIDR ranges. @throws Error that names an entry that is neither. */
+export function parseTrustedProxies(entries: readonly string[]): BlockList {
+  const proxies = new BlockList();
+  for (const entry of entries) {
+    const [address = '', prefix, ...more] = entry.split('/');
+    const version = isIP(address);
+    const bits = version === 4 ? 32 : 128;
+    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
+    if (version === 0 || !(length <= bits) || more.length > 0) {
+      throw new Error(`${entry} is neither an IP address nor a CIDR range`);
+    }
+    proxies.addSubnet(address, length, version === 4 ? 'ipv4' : 'ipv6');
+  }
+  return proxies;
+}

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SECRET_SETTINGS } from '../../src/config/config.ts';
+import { SETTINGS, type Setting } from '../../src/config/settings.ts';
+import { REPOSITORY } from '../support/process.ts';
+
+test('the README lists every setting with its default and description', () => {
+  const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
+  const [, table = ''] = readme.split('| Name | Default | Meaning |\n|---|---|---|\n');
+  const rows = Object.values(SETTINGS).map(formatRow);
+  expect(/^(\|.*\n)*/.exec(table)?.[0].trim().split('\n')).toEqual(rows);
+});
+
+test('the settings that hold a secret are known', () => {
+  expect(SECRET_SETTINGS.sort()).toEqual(['ADMIN_KEY', 'DATABASE_URL', 'SMTP_URL']);
+});
+
+function formatRow(setting: Setting<unknown>): string {
+  const { name, description, requiredWith } = setting;
+  const shown = setting.defaultText ?? (setting.default === undefined ? 'none' : `\`${setting.default}\``);
+  return `| \`${name}\` | ${shown} | ${description}${requiredWith ? ` Required with \`${requiredWith}\`.` : ''} |`;
+}

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { REPOSITORY, runShell } from '../support/process.ts';
+
+const readme = readPage('README.md');
+
+test('the commands of the README install a production service that only their user can read', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-readme-'));
+  await using database = await cloneDatabase();
+  const install = findCommands('npm run secrets')
+    .replace(/^npm ci .*\n/, '')
+    .replaceAll('/etc/usher', directory)
+    .replace(/^DATABASE_URL=.*$/m, `DATABASE_URL='${database.url}'`)
+    .replace('HOST=0.0.0.0', 'HOST=127.0.0.1');
+  // The processes of the shell are a group, which is ended as one.
+  const shell = spawn('bash', ['-c', install], {
+    cwd: REPOSITORY,
+    env: { PATH: `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`, HOME: directory, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const exited = once(shell, 'exit');
+  try {
+    const url = await findUrl(createInterface({ input: shell.stdout }));
+    const register = findCommands('CreateApplication').replaceAll('.data', directory);
+    const { stdout } = await runShell(register.replaceAll('http://localhost:8080', url));
+    expect(JSON.parse(stdout)).toMatchObject({ application: { name: 'Shop' }, apiKey: expect.stringMatching(/^usk_/) });
+    for (const name of ['admin-key', 'admin-header', 'auth-signing-keys.json', 'encryption-key', 'env']) {
+      expect(await readdir(directory)).toContain(name);
+      expect((await stat(join(directory, name))).mode & 0o077, name).toBe(0);
+    }
+  } finally {
+    process.kill(-(shell.pid ?? 0), 'SIGTERM');
+    await exited;
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('the README names every RPC, and its REST route if it has one', () => {
+  const missing = OPERATIONS.map(({ method, credential, route }) => {
+    if (credential === 'adminKey') return `\`${method.name}\``;
+    const restRoute = route ? `\`${route.method} ${route.path}` : '|';
+    return `| \`${method.parent.name}/${method.name}\` | ${restRoute}`;
+  }).filter((text) => !readme.includes(text));
+  expect(missing).toEqual([]);
+});
+
+test('every link of a page leads to a file, and to a heading in it', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('{src,test}/**/README.md', { cwd: REPOSITORY })];
+  const links = pages
+    .filter((page) => !page.includes('node_modules'))
+    .flatMap((page) =>
+      [...readPage(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => ({ page, link })),
+    );
+  expect(links.length).toBeGreaterThan(10);
+  expect(links.filter(({ page, link }) => !leadsSomewhere(page, link))).toEqual([]);
+});
+
+/** Returns the block of shell commands that has the text. */
+function findCommands(text: string): string {
+  const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+  return blocks.find((block) => block.includes(text)) ?? '';
+}
+
+async function findUrl(lines: AsyncIterable<string>): Promise<string> {
+  for await (const line of lines) {
+    const { msg, url } = line.startsWith('{') ? JSON.parse(line) : {};
+    if (msg === 'listening') return url;
+  }
+  throw new Error('Usher has not started');
+}
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', heading] = link.split('#');
+  const target = path === '' ? page : join(dirname(page), path);
+  if (!existsSync(join(REPOSITORY, target))) return false;
+  const headings = heading === undefined ? [] : [...readPage(target).matchAll(/^#+ (.*)$/gm)];
+  return (
+    heading === undefined || headings.some(([, title = '']) => title.toLowerCase().replaceAll(' ', '-') === heading)
+  );
+}
+
+function readPage(path: string): string {
+  return readFileSync(join(REPOSITORY, path), 'utf8');
+}

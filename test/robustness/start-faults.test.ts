@@ -1,0 +1,202 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeCertificate } from '../support/certificate.ts';
+import { request } from '../support/http.ts';
+import { NOBODY, processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import { readDemo } from '../support/read-demo.ts';
+
+/** A first start on a busy machine takes seconds. */
+const POLL = { interval: 20, timeout: 60_000 };
+
+let directory: string;
+/** Holds what a first start has made. */
+let dataDir: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'usher-start-faults-'));
+  dataDir = join(directory, 'data');
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
+  await main.end('SIGTERM');
+});
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
+  const env = { PORT: '0', DATA_DIR: dataDir };
+  await using killed = await startMain({ env });
+  const { apiKey } = await readDemo(dataDir);
+  const acknowledged: string[] = [];
+  const writing = Array.from({ length: 8 }, async () => {
+    for (;;) {
+      const eventId = randomBytes(8).toString('hex');
+      const { status } = await callEvents(killed.url, 'CreateEvent', apiKey, { eventId });
+      if (status === 200) acknowledged.push(eventId);
+    }
+  });
+  const stopped = Promise.allSettled(writing);
+  const descendants = await killed.descendants();
+  expect([...descendants.values()].filter(isPostgres).length).toBeGreaterThan(1);
+  while (acknowledged.length < 100) await sleep(1);
+
+  expect(await killed.end('SIGKILL')).toBeNull();
+  await using main = await startMain({ env });
+  await stopped;
+  expect(await survivorsOf(descendants)).toEqual([]);
+  const replies = await Promise.all(
+    acknowledged.map((eventId) => callEvents(main.url, 'CheckIn', apiKey, { eventId, attendeeId: 'ada' })),
+  );
+  expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
+});
+
+test('SIGTERM during the first start leaves no process, and the next start succeeds', {
+  timeout: 120_000,
+}, async () => {
+  const interrupted = join(directory, 'interrupted');
+  await runMain({
+    env: { PORT: '0', DATA_DIR: interrupted },
+    async whileRunning(kill) {
+      const commands = async () => [...(await processesWith(interrupted)).values()];
+      await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
+      kill('SIGTERM');
+    },
+  });
+  expect(await survivorsOf(await processesWith(interrupted))).toEqual([]);
+
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: interrupted } });
+  expect(await callWebhook(main.url, interrupted)).toBe(200);
+});
+
+test.each([
+  ['an address that is no loopback address to applications', async () => ({ HOST: '127.0.0.2' })],
+  ['TLS', () => writeCertificate(directory)],
+])('the demo of a start without TLS does not hinder a start with %s', async (_, createEnv) => {
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir, ...(await createEnv()) } });
+  expect(main.commands.length).toBeGreaterThan(0);
+  expect(main.stdout).not.toContain('in a browser');
+  expect(await main.end('SIGTERM')).toBe(0);
+});
+
+test('an ordinary user can run npm start in a clone of their own', { timeout: 120_000 }, async () => {
+  // As root we act as nobody, in a copy: nobody may not enter the home of root.
+  const uid = process.getuid?.() === 0 ? NOBODY : process.getuid?.();
+  const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
+  try {
+    await copyProject(clone);
+    expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
+    const npm = spawn('npm', ['start'], {
+      cwd: clone,
+      env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    });
+    const exited = once(npm, 'exit');
+    let output = '';
+    npm.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
+    await expect.poll(findUrl, POLL).not.toBe('');
+
+    expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
+    npm.kill('SIGTERM');
+    await exited;
+    expect(await survivorsOf(await processesWith(clone))).toEqual([]);
+  } finally {
+    await rm(clone, { recursive: true, force: true });
+  }
+});
+
+describe('a start that cannot succeed says why in one line and leaves no process behind', () => {
+  test('a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    try {
+      await once(other, 'listening');
+      // A TCP server has an AddressInfo.
+      const port = String((other.address() as AddressInfo).port);
+      await expectRefusal({ PORT: port, DATA_DIR: dataDir }, [port, 'EADDRINUSE'], dataDir);
+    } finally {
+      other.close();
+    }
+  });
+
+  test('a database that cannot be reached', async () => {
+    const env = { DATABASE_URL: 'postgres://usher:the-password@127.0.0.1:1/usher', ...nameSecrets() };
+    expect(await expectRefusal(env, ['127.0.0.1:1'])).not.toContain('the-password');
+  });
+
+  test('a data directory that is a file', async () => {
+    const file = join(directory, 'a-file');
+    await writeFile(file, '');
+    await expectRefusal({ PORT: '0', DATA_DIR: file }, [file], file);
+  });
+
+  test.each(['auth-signing-keys.json', 'encryption-key'])('a broken %s in the data directory', async (name) => {
+    const file = join(dataDir, name);
+    const good = await readFile(file);
+    try {
+      await writeFile(file, 'broken');
+      await expectRefusal({ PORT: '0', DATA_DIR: dataDir }, [name], dataDir);
+    } finally {
+      await writeFile(file, good);
+    }
+  });
+
+  async function expectRefusal(env: Record<string, string>, named: string[], usedDir?: string): Promise<string> {
+    const { exitCode, stderr, stdout } = await runMain({ env });
+    expect(stderr).toMatch(/^usher: [^\n]+\n$/);
+    for (const text of named) expect(stderr).toContain(text);
+    expect(exitCode).toBe(1);
+    expect(stdout).not.toContain('Usher is at');
+    if (usedDir) expect(await survivorsOf(await processesWith(usedDir))).toEqual([]);
+    return stderr;
+  }
+
+  function nameSecrets(): Record<string, string> {
+    return {
+      ADMIN_KEY: 'a'.repeat(32),
+      AUTH_SIGNING_KEYS_FILE: join(dataDir, 'auth-signing-keys.json'),
+      ENCRYPTION_KEY_FILE: join(dataDir, 'encryption-key'),
+    };
+  }
+});
+
+/** Copies what `npm start` needs, Node included. */
+async function copyProject(clone: string): Promise<void> {
+  const { packages }: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
+    await readFile(join(REPOSITORY, 'package-lock.json'), 'utf8'),
+  );
+  const production = Object.keys(packages).filter((path) => path !== '' && !packages[path]?.dev);
+  const paths = ['package.json', 'src', 'gen', 'drizzle', ...production].map((path) => `'${path}'`).join(' ');
+  const copied = await runShell(
+    `for path in ${paths}; do [ ! -e $path ] || echo $path; done | tar -cf - -T - | tar -xf - -C ${clone}`,
+  );
+  expect(copied).toMatchObject({ exitCode: 0, stderr: '' });
+  await mkdir(join(clone, 'node_modules/.bin'), { recursive: true });
+  await cp(process.execPath, join(clone, 'node_modules/.bin/node'));
+}
+
+async function callWebhook(url: string, usedDir: string): Promise<number> {
+  const { apiKey, webhookId } = await readDemo(usedDir);
+  const { status } = await request(url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': apiKey } });
+  return status;
+}
+
+function callEvents(url: string, method: string, apiKey: string, fields: Record<string, string>) {
+  return request(url, {
+    method: 'POST',
+    path: `/usher.v1.EventService/${method}`,
+    headers: { 'content-type': 'application/json', 'x-api-key': apiKey },
+    body: JSON.stringify(fields),
+  });
+}
+
+function isPostgres(command: string): boolean {
+  return /\/postgres -D |^postgres: /.test(command);
+}
