@@ -7,7 +7,7 @@ export interface SentStatement {
   readonly parameters: readonly unknown[];
 }
 
-/** Runs statements on one connection and keeps what it has sent to Postgres, in order. */
+/** Runs statements on one connection and records what it sends to Postgres, in order. */
 export class RecordingDatabase extends Database implements AsyncDisposable {
   readonly sent: SentStatement[] = [];
   protected readonly client: postgres.Sql;
@@ -24,7 +24,7 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
     return statement(this.#db).execute(parameters);
   }
 
-  /** The last statement, to be sent once more with some of its parameters replaced. */
+  /** Returns the last statement with some of its parameters replaced, to be sent again. */
   lastStatement(replacements: Readonly<Record<string, string>>): [sql: string, parameters: string[]] {
     const last = this.sent.at(-1);
     if (!last) throw new Error('Nothing has been sent');

@@ -21,7 +21,7 @@ const { getWebhook, createWebhook } = WebhookService.method;
 const { createEvent, deleteEvent, checkIn } = EventService.method;
 const PERSON = ['e-mail', 'name', 'wallet'];
 
-/** Every RPC over every protocol, the login page, and then all that can go wrong. */
+/** Calls every RPC over every protocol, logs in on the login page, and then injects faults. */
 export async function runScenario(around: Surroundings, scanner: SecretScanner): Promise<void> {
   const { url, database, proxy, mail } = around;
   const call = async (protocol: Protocol, name: string, sent: Call, allowed: readonly string[] = []) => {
