@@ -118,30 +118,22 @@ describe('ExchangeToken', () => {
     expect(await callWith({ authToken: token })).toEqual(validationFailed('authToken'));
   });
 
+  // Every other way to be wrong: test/robustness/tokens.test.ts.
   it.each<[string, () => string | Promise<string>]>([
     ['has 8192 bytes and is no JWT', () => 'a'.repeat(8192)],
-    ['has 8192 bytes in 2048 characters and is no JWT', () => '\u{1F6AA}'.repeat(2048)],
     ['has a part too few', () => authToken.split('.', 2).join('.')],
-    ['has a scheme before it', () => `Bearer ${authToken}`],
     ['was minted for another application', () => logIn(service, other, user)],
     ['was tampered with', () => tamperWith(authToken)],
     ['is not signed', forgeUnsigned],
     ['is signed by a foreign key under our key ID', forgeWithForeignKey],
     ['names an unknown key', () => forge(claims(), { ...HEADER, kid: 'unknown' })],
-    ['has the type of any JWT', () => forge(claims(), { ...HEADER, typ: 'JWT' })],
     ['brings its own key set', () => forge(claims(), { ...HEADER, jku: 'https://evil.test/jwks.json' })],
-    ['has a header nobody knows', () => forge(claims(), { ...HEADER, unknown: true })],
     ['has expired', () => forgeWith({ iat: NOW_SECONDS - 900, exp: NOW_SECONDS })],
     ['lives longer than 15 minutes', () => forgeWith({ exp: NOW_SECONDS + 901 })],
-    ['is older than 15 minutes but lives on', () => forgeWith({ iat: NOW_SECONDS - 901, exp: NOW_SECONDS + 60 })],
     ['is of the future', () => forgeWith({ iat: NOW_SECONDS + 1, exp: NOW_SECONDS + 901 })],
     ['is of another issuer', () => forgeWith({ iss: 'https://evil.test' })],
     ['has another audience', () => forgeWith({ aud: other.clientId })],
-    ['has its audience in a list', () => forgeWith({ aud: [tenant.clientId] })],
     ['has a subject that is no user ID', () => forgeWith({ sub: 'user' })],
-    ['has a subject of another type', () => forgeWith({ sub: 1 })],
-    ['has its times as strings', () => forgeWith({ iat: String(NOW_SECONDS), exp: String(NOW_SECONDS + 900) })],
-    ['has no issuer', () => forgeWithout('iss')],
     ['has no expiry', () => forgeWithout('exp')],
   ])('returns 401 Invalid or expired token when the token %s', async (_, tokenOf) => {
     expect(await callWith({ authToken: await tokenOf() })).toEqual(INVALID_TOKEN);

@@ -102,25 +102,17 @@ describe('GenerateAuthUrl', () => {
     expect(answer).toEqual(refusal('invalid_argument', 'Client ID mismatch'));
   });
 
+  // Near misses: test/robustness/redirect-uris.test.ts.
   it.each([
     ['is not registered', 'https://app.test/elsewhere'],
     ['is registered for another application', 'https://other.test/callback'],
-    ['has a path below the registered one', `${REDIRECT_URI}/more`],
     ['has a trailing slash too many', `${REDIRECT_URI}/`],
-    ['has a query that is not registered', `${REDIRECT_URI}?a=b`],
     ['has a fragment', `${REDIRECT_URI}#fragment`],
     ['differs in case', 'https://APP.test/callback'],
-    ['names the default port', 'https://app.test:443/callback'],
-    ['has another scheme', 'http://app.test/callback'],
-    ['has user information', 'https://user@app.test/callback'],
-    ['is percent-encoded otherwise', 'https://app.test/%63allback'],
     ['is no URI', 'callback'],
     ['has 2048 astral characters', '\u{1F6AA}'.repeat(2048)],
     ['is a loopback address with another path', 'http://127.0.0.1:51004/elsewhere'],
-    ['is a loopback address over https', 'https://127.0.0.1:51004/callback?from=app'],
-    ['is another loopback address', 'http://127.0.0.2/callback?from=app'],
     ['is a loopback address with an impossible port', 'http://127.0.0.1:65536/callback?from=app'],
-    ['is a host that begins with a loopback address', 'http://127.0.0.1.evil.test/callback?from=app'],
   ])('returns 400 Invalid redirect URI when the redirect URI %s', async (_, redirectUri) => {
     const answer = await callWith({ ...validFields(), redirectUri });
     expect(answer).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
