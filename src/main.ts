@@ -1,24 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import { loadSwiftly } from './cluster/load-modules.ts';
-import type { Config } from './config/config.ts';
-import type { UsherServer } from './server.ts';
+import { createShutdown } from './cluster/shutdown.ts';
+import { type Config, readConfig } from './config/config.ts';
+import { describeDemo } from './demo/demo.ts';
+import { createLogger } from './log.ts';
+import { startServer, type UsherServer } from './server.ts';
 
 const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
-
-const [{ readConfig }, { describeDemo }, { createLogger }, { startServer }, { createShutdown }] = await loadSwiftly(
-  () =>
-    Promise.all([
-      import('./config/config.ts'),
-      import('./demo/demo.ts'),
-      import('./log.ts'),
-      import('./server.ts'),
-      import('./cluster/shutdown.ts'),
-    ]),
-);
 
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
@@ -29,7 +20,7 @@ try {
   if (process.env.npm_lifecycle_event) closeWithParent(close);
 
   if (server.demo) {
-    // Nobody may read what we print.
+    // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
     process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
   }
@@ -40,12 +31,12 @@ try {
 
 async function start(config: Config, logger: Logger): Promise<UsherServer> {
   if (config.workers === 1) return startServer(config, { logger });
-  // A single process does not load what several need.
+  // A single process does not need the modules of several.
   const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, logger);
 }
 
-/** npm does not pass on the signal that ends it, and would leave this process behind. */
+/** npm does not forward the signal that ends it, so this process watches for a new parent. */
 function closeWithParent(close: () => void): void {
   const parent = process.ppid;
   setInterval(() => {

@@ -54,7 +54,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config));
   const { databaseUrl, isEmbedded, secrets } = base;
   const database = new Database(databaseUrl, {
-    lanes: config.databaseConnections,
+    connections: config.databaseConnections,
     statementTimeoutMs: requestTimeoutMs,
   });
   stack.defer(() => database.close());

@@ -1,14 +1,15 @@
 /** A process that serves beside others. `node:cluster` ends it when the primary is gone. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { loadSwiftly } from './load-modules.ts';
+import { importFast } from './import-fast.ts';
 import { unpackConfig, type WorkerInit, type WorkerStatus } from './messages.ts';
 
 // Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
 process.on('SIGINT', () => {});
 
+// Listens before the imports: the message may arrive while they load.
 const initialised = once(process, 'message');
-const [{ createLogger }, { startServer }, { createShutdown }] = await loadSwiftly(() =>
+const [{ createLogger }, { startServer }, { createShutdown }] = await importFast(() =>
   Promise.all([import('../log.ts'), import('../server.ts'), import('./shutdown.ts')]),
 );
 const [{ config, bootstrap, demo }]: [WorkerInit] = (await initialised) as [WorkerInit];

@@ -1,25 +1,31 @@
-/** Child processes that do not outlive this one, however it ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 
 /**
- * Runs the command under a shell that holds the other end of a pipe of ours. When the pipe closes,
- * because we close it or because this process is gone, the shell sends SIGINT, a fast shutdown, until
- * the command has ended: one that has only just begun does not heed the first.
+ * Starts a command that ends with this process, kill -9 included, appends its output to `log`, and removes
+ * `temporaryDirectory` at its end. A shell between the two reads a pipe from this process. Once the pipe is closed, the
+ * shell sends SIGINT, a fast shutdown for Postgres, until the command has ended: one that has just started ignores it.
  */
-export async function spawnWithLifeline(command: string[], log: string): Promise<ChildProcess> {
+export async function spawnWithLifeline(
+  command: string[],
+  log: string,
+  temporaryDirectory = '',
+): Promise<ChildProcess> {
   const script = `
+    directory=$1
+    shift
     exec 3<&0
     "$@" 3<&- &
     server=$!
     { cat <&3 >/dev/null; while kill -INT $server; do sleep 1; done; } 2>/dev/null &
     lifeline=$!
     wait $server
-    kill $lifeline 2>/dev/null`;
+    kill $lifeline 2>/dev/null
+    test -z "$directory" || rm -rf "$directory"`;
   await using logFile = await open(log, 'a', 0o600);
-  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
-    // A session of its own: a Ctrl-C in the terminal is for us, who then close in order.
+  const child = spawn('/bin/sh', ['-c', script, 'sh', temporaryDirectory, ...command], {
+    // In its own session it gets no Ctrl-C from the terminal: Usher shuts down in order.
     detached: true,
     stdio: ['pipe', logFile.fd, logFile.fd],
   });
@@ -28,13 +34,14 @@ export async function spawnWithLifeline(command: string[], log: string): Promise
   return child;
 }
 
-/** Closes the lifeline and waits for the end. */
-export async function stop(server: ChildProcess): Promise<void> {
-  const exited = isRunning(server) ? once(server, 'exit') : undefined;
-  server.stdin?.destroy();
+/** Ends the command and waits until it has ended. */
+export async function stop(child: ChildProcess): Promise<void> {
+  const exited = isRunning(child) ? once(child, 'exit') : undefined;
+  child.stdin?.destroy();
   await exited;
 }
 
-export function isRunning(server: ChildProcess): boolean {
-  return server.exitCode === null && server.signalCode === null;
+/** Returns whether the shell, and so the command, still runs. */
+export function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
 }

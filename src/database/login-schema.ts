@@ -1,8 +1,7 @@
-/** The tables of the login page; see schema.ts. */
 import { foreignKey, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant, loginIntents } from './schema.ts';
 
-/** Codes that were sent by e-mail, or would have been had the address been a user's. */
+/** Login codes. Unknown e-mail addresses get rows too, so that the response time is the same. */
 export const loginCodes = pgTable(
   'login_codes',
   {
@@ -10,8 +9,8 @@ export const loginCodes = pgTable(
     loginIntentId: uuid('login_intent_id').notNull(),
     id: uuid('id').notNull(),
     /**
-     * Whom the code lets in; null where the address is nobody's. Not a foreign key: to check one takes
-     * time, which would tell. Users are never removed, and codes are after minutes.
+     * Null when no user has the address. Not a foreign key: its check would take time that tells whether there is a
+     * user. Users are never removed, and codes expire after minutes.
      */
     userId: uuid('user_id'),
     browserDigest: bytes('browser_digest').notNull(),
@@ -31,7 +30,7 @@ export const loginCodes = pgTable(
   ],
 );
 
-/** Messages a wallet was asked to sign. */
+/** Messages that wallets were asked to sign. */
 export const walletChallenges = pgTable(
   'wallet_challenges',
   {
@@ -56,14 +55,14 @@ export const walletChallenges = pgTable(
   ],
 );
 
-/** When something that may be done only so often was done; belongs to no application. */
+/** The instants of rate-limited actions, across all applications. */
 export const rateLimits = pgTable(
   'rate_limits',
   {
-    /** SHA-256 of what is limited, an e-mail address for one. */
+    /** SHA-256 of the limited subject, such as an e-mail address. */
     key: bytes('key').primaryKey(),
     instants: instant('instants').array().notNull(),
-    /** The latest of them, by which replicas of an earlier version know their own. */
+    /** The ID of the latest action. Replicas of an earlier version compare it with their own. */
     lastId: uuid('last_id').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },

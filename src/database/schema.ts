@@ -1,6 +1,6 @@
 /**
- * The tables. Keys of a tenant's table begin with `application_id`, so that the statements of an
- * application's calls stay within it, and the tables can be distributed by it.
+ * The primary keys of a tenant's tables begin with `application_id`. So an application's statements read only its own
+ * rows, and the tables can be distributed by application.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import {
@@ -19,13 +19,21 @@ import {
 
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
-/** An instant in whole milliseconds: what an answer shows is exactly what is stored. */
+/** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
 
-/** A placeholder for a Date, for where Drizzle does not see by the column beside it how to write one. */
+/** Returns a placeholder for a Date, for expressions where Drizzle has no column to take the type from. */
 export function instantPlaceholder(name: string): SQL {
   return sql`${sql.param(sql.placeholder(name), applications.createdAt)}`;
 }
+
+/** Returns a user's profile columns, which a session copies. */
+const profileColumns = () => ({
+  email: text('email').notNull(),
+  name: text('name'),
+  profileImage: text('profile_image'),
+  walletAddress: text('wallet_address').notNull(),
+});
 
 export const applications = pgTable(
   'applications',
@@ -63,10 +71,7 @@ export const users = pgTable(
   'users',
   {
     id: uuid('id').primaryKey(),
-    email: text('email').notNull(),
-    name: text('name'),
-    profileImage: text('profile_image'),
-    walletAddress: text('wallet_address').notNull(),
+    ...profileColumns(),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
@@ -100,7 +105,7 @@ export const loginIntents = pgTable(
   ],
 );
 
-/** At most one row, and so at most one live session, per application and user. */
+/** The primary key allows one live session per application and user. */
 export const sessions = pgTable(
   'sessions',
   {
@@ -111,10 +116,7 @@ export const sessions = pgTable(
       .notNull()
       .references(() => users.id),
     id: uuid('id').notNull(),
-    email: text('email').notNull(),
-    name: text('name'),
-    profileImage: text('profile_image'),
-    walletAddress: text('wallet_address').notNull(),
+    ...profileColumns(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
     createdAt: instant('created_at').notNull(),
@@ -127,7 +129,7 @@ export const sessions = pgTable(
   ],
 );
 
-/** The first bytes of an encrypted signing key name the encryption key. */
+/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
 export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
   return sql<Buffer>`substr(${signingKey}, 1, 4)`;
 }
@@ -140,7 +142,7 @@ export const webhooks = pgTable(
       .references(() => applications.id),
     id: text('id').notNull(),
     url: text('url').notNull(),
-    /** Encrypted; see core/webhooks/signing-key-cipher.ts. */
+    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
     signingKey: bytes('signing_key').notNull(),
     isActive: boolean('is_active').notNull().default(true),
     ownerId: uuid('owner_id')
@@ -152,12 +154,11 @@ export const webhooks = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('webhooks_owner_id_idx').on(table.ownerId),
-    // By the ID of the key it is encrypted with, which comes first.
     index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
   ],
 );
 
-/** Rows stay for ever, deleted or not: an event ID is given out once. */
+/** Rows are never removed: an event ID is unique for ever, even after the event is deleted. */
 export const events = pgTable(
   'events',
   {

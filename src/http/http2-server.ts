@@ -12,7 +12,6 @@ import type { BlockList, Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_INTERVAL_MS } from './connections.ts';
 import { createStreamContext, type StreamHandler } from './http-context.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
-import { replaceStreamMap } from './stream-map.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
@@ -44,7 +43,6 @@ export function createHttp2Server(): Http2Server {
   const sessions = new Map<Http2Session, Connection>();
   let accepted: Connection | undefined;
   server.on('session', (session) => {
-    replaceStreamMap(session);
     session.on('error', () => session.destroy());
     if (!accepted) return;
     sessions.set(session, accepted);

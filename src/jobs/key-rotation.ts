@@ -7,7 +7,7 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 
 const INTERVAL_MS = 3_000;
 const INTERVAL_AFTER_FAILURE_MS = 60_000;
-const BATCH_SIZE = 200;
+const BATCH_SIZE = 50;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
@@ -78,9 +78,9 @@ async function reencrypt(database: Database, cipher: SigningKeyCipher, keyId: st
     const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
     // Rows that cannot be decrypted stay, and come first the next time.
     const rows = await run(selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
-    const batch = rows.flatMap((row) => renew(cipher, row) ?? []);
-    unreadable += rows.length - batch.length;
-    if (batch.length > 0) await run(updateEncrypted, toColumns(batch));
+    const renewed = rows.flatMap((row) => renew(cipher, row) ?? []);
+    unreadable += rows.length - renewed.length;
+    await Promise.all(renewed.map((row) => run(updateSigningKey, row)));
     if (rows.length < BATCH_SIZE) break;
     await pause(PAUSE_MS, signal);
   }
@@ -94,21 +94,13 @@ interface EncryptedRow {
 }
 
 /** Returns undefined if the signing key cannot be decrypted. */
-function renew(cipher: SigningKeyCipher, { signingKey, ...aad }: EncryptedRow) {
+function renew(cipher: SigningKeyCipher, row: EncryptedRow) {
   try {
-    const renewed = cipher.encrypt(cipher.decrypt(signingKey, aad), aad);
-    return { ...aad, old: signingKey.toString('hex'), renewed: renewed.toString('hex') };
+    return { ...row, renewed: cipher.encrypt(cipher.decrypt(row.signingKey, row), row) };
   } catch {
     return undefined;
   }
 }
-
-/** Returns a Postgres array per field. */
-function toColumns(batch: readonly Record<(typeof COLUMNS)[number], string>[]): Record<string, string> {
-  return Object.fromEntries(COLUMNS.map((name) => [name, `{${batch.map((row) => JSON.stringify(row[name])).join()}}`]));
-}
-
-const COLUMNS = ['applicationId', 'webhookId', 'old', 'renewed'] as const;
 
 const selectNextKeyId: Statement<{ keyId: Buffer }[]> = (db) => {
   const keyId = encryptionKeyIdOf(webhooks.signingKey);
@@ -134,35 +126,16 @@ const selectEncrypted: Statement<EncryptedRow[]> = (db) => {
     .prepare('select_encrypted');
 };
 
-/** Skips rows that another replica has re-encrypted or is about to. */
-const updateEncrypted: Statement<unknown> = (db) => {
-  const column = sql.placeholder;
-  const batch = sql`
-    unnest(${column('applicationId')}::uuid[], ${column('webhookId')}::text[], ${column('old')}::text[], ${column('renewed')}::text[])
-    as batch (application_id, webhook_id, old, renewed)`;
-  const renewed = db.$with('renewed').as(
-    db
-      .select({
-        applicationId: webhooks.applicationId,
-        id: webhooks.id,
-        signingKey: sql`decode(batch.renewed, 'hex')`.as('renewed_signing_key'),
-      })
-      .from(webhooks)
-      .innerJoin(
-        batch,
-        and(
-          sql`${webhooks.applicationId} = batch.application_id`,
-          sql`${webhooks.id} = batch.webhook_id`,
-          sql`${webhooks.signingKey} = decode(batch.old, 'hex')`,
-        ),
-      )
-      .for('update', { of: webhooks, skipLocked: true }),
-  );
-  return db
-    .with(renewed)
+/** Does nothing if another replica has re-encrypted the row, or if the webhook is gone. */
+const updateSigningKey: Statement<unknown> = (db) =>
+  db
     .update(webhooks)
-    .set({ signingKey: sql`${renewed.signingKey}` })
-    .from(renewed)
-    .where(and(eq(webhooks.applicationId, renewed.applicationId), eq(webhooks.id, renewed.id)))
-    .prepare('update_encrypted');
-};
+    .set({ signingKey: sql`${sql.placeholder('renewed')}` })
+    .where(
+      and(
+        eq(webhooks.applicationId, sql.placeholder('applicationId')),
+        eq(webhooks.id, sql.placeholder('webhookId')),
+        eq(webhooks.signingKey, sql.placeholder('signingKey')),
+      ),
+    )
+    .prepare('update_signing_key');

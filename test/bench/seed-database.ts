@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { openClient } from '../../src/database/open-client.ts';
 import { digestOf } from '../../src/domain/api-keys/api-key.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
@@ -9,7 +10,7 @@ const BATCH = 5_000;
 
 /** Writes what the fixtures describe: `fresh` users without a session, and as many events to delete. */
 export async function seedDatabase(url: string, fixtures: Fixtures, fresh: number): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = openClient(url, { max: 1, onnotice: () => {} });
   try {
     await insertApplication(sql, fixtures);
     for (let first = 0; first < SIGNED_IN_USERS + fresh; first += BATCH) {

@@ -23,8 +23,8 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-describe('a service on a Postgres of its own', () => {
-  it('is ready, with a demo whose commands name all that they need', async () => {
+describe('a service with an embedded Postgres', () => {
+  it('is ready, and its demo prints commands with all their parameters', async () => {
     expect((await request(service.url, { path: '/readyz' })).status).toBe(200);
     const { demo } = service;
     if (!demo) throw new Error('No demo');
@@ -35,7 +35,7 @@ describe('a service on a Postgres of its own', () => {
     }
   });
 
-  it('shows at /demo/callback what an application gets for a token of the demo', async () => {
+  it('shows at /demo/callback what an application gets for the token', async () => {
     const { state = '', authToken = '', email } = service.demo ?? {};
     const page = await callback({ state, authToken });
     expect(page).toContain('You are signed in');
@@ -45,7 +45,7 @@ describe('a service on a Postgres of its own', () => {
     expect(await callback({ state: 'another', authToken })).toContain('This answer was not meant for us');
   });
 
-  it('gets a new Postgres when its own crashes, with nothing lost', async () => {
+  it('restarts Postgres after a crash, with nothing lost', async () => {
     const before = await getWebhook();
     const crashed = await postmasterPid();
     process.kill(crashed, 'SIGKILL');
@@ -55,7 +55,7 @@ describe('a service on a Postgres of its own', () => {
     await expect.poll(() => getWebhook().catch(() => undefined), { timeout: 20_000 }).toEqual(before);
   });
 
-  it('has at its next start what it had, but for the token', async () => {
+  it('has the same data at the next start, but no auth token', async () => {
     const before = await getWebhook();
     const pid = await postmasterPid();
     await service.close();
@@ -94,7 +94,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // There, but another user's.
+    // The process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

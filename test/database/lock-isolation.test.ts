@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
 import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
 import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
+import { clientsOf, createTenant, createTestEvent, createTestUser, startTestService } from '../support/service.ts';
 
-/** Longer than a lane needs to be found stuck, and what is in the way to be cancelled, on a busy machine. */
+/** Longer than statements need to be isolated on a busy machine. */
 const SETTLE_MS = 800;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
+/** How many statements of one kind run at the same time when each waits for a lock. */
+const ISOLATED = 6;
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 
@@ -17,6 +20,7 @@ let testDatabase: TestDatabase;
 beforeAll(async () => {
   testDatabase = await cloneDatabase();
   await testDatabase.sql`create table things (id int primary key, name text not null)`;
+  await testDatabase.sql`create table others (id int primary key)`;
 });
 
 beforeEach(async () => {
@@ -28,94 +32,106 @@ afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]();
 });
 
-test('a statement that waits for a lock does not hold up those of other kinds behind it', async () => {
-  await using database = open({ lanes: 1 });
-  await using _lock = await lockThings();
-  const held = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
-  const others = Array.from({ length: 5 }, () => outcomeOf(database.run(ping, {}, performance.now() + SETTLE_MS)));
-  expect(await Promise.all(others)).toEqual(['done', 'done', 'done', 'done', 'done']);
-  expect(await held).toBe('unavailable');
+describe('while statements wait for a lock', () => {
+  test('statements of other kinds go on', async () => {
+    await using database = openDatabase({ connections: 1 });
+    await using lock = await lockTable('things');
+    const waiting = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
+    expect(await outcomesOf(5, () => database.run(selectOne, {}, performance.now() + SETTLE_MS))).toEqual(done(5));
+    await lock.release();
+    expect(await waiting).toBe('done');
+  });
+
+  test('they all succeed once it is released', async () => {
+    await using database = openDatabase({ connections: 2 });
+    await using lock = await lockTable('things');
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
+    await sleep(SETTLE_MS);
+    await database.ping(performance.now() + SETTLE_MS);
+    const late = outcomeOf(database.run(rename, { name: 'due' }, soon()));
+    await lock.release();
+    expect(await late).toBe('done');
+    expect(await waiting).toEqual(done(20));
+  });
+
+  test('another kind that has waited for a lock before goes on', async () => {
+    await using database = openDatabase({ connections: 2 });
+    await using lock = await lockTable('things');
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
+    {
+      await using _lock = await lockTable('others');
+      expect(await outcomeOf(database.run(removeOthers, {}, performance.now() + 200))).toBe('unavailable');
+    }
+    await waitForLockWaiters(testDatabase, ISOLATED);
+    expect(await outcomeOf(database.run(removeOthers, {}, performance.now() + SETTLE_MS))).toBe('done');
+    await lock.release();
+    expect(await waiting).toEqual(done(20));
+  });
+
+  test('64 more of their kind may wait, and the rest is unavailable at once', async () => {
+    await using database = openDatabase({ connections: 1 });
+    await using lock = await lockTable('things');
+    const running = outcomesOf(ISOLATED, () => database.run(rename, { name: 'uno' }, soon()));
+    // By then none of them waits in the pool any more.
+    await sleep(SETTLE_MS);
+    const waiting = outcomesOf(64, () => database.run(rename, { name: 'due' }, soon()));
+    const refused = outcomesOf(36, () => database.run(rename, { name: 'tre' }, soon()));
+    expect(await Promise.race([refused, sleep(SETTLE_MS, 'they wait')])).toEqual(Array(36).fill('unavailable'));
+    await lock.release();
+    expect(await running).toEqual(done(ISOLATED));
+    expect(await waiting).toEqual(done(64));
+  });
+
+  test('one whose caller has gone ends without effect', async () => {
+    await using database = openDatabase({ connections: 1 });
+    await using lock = await lockTable('things');
+    expect(await outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 300))).toBe('unavailable');
+    await expect.poll(countLockWaiters).toBe(0);
+    await lock.release();
+    expect(await testDatabase.sql`select name from things`).toEqual([{ name: 'one' }]);
+  });
+
+  test('they have connections of their own, which close some time after', async () => {
+    await using database = openDatabase({ connections: 2 });
+    await using lock = await lockTable('things');
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
+    await expect.poll(() => countConnections(testDatabase)).toBe(2 + ISOLATED);
+    await lock.release();
+    await waiting;
+    await expect.poll(() => countConnections(testDatabase)).toBe(2);
+    expect(await outcomeOf(database.run(rename, { name: 'due' }, soon()))).toBe('done');
+  });
+
+  test('a check-in of another tenant and reads of the same tenant succeed', async () => {
+    await using service = await startTestService({ config: { databaseConnections: 2 } });
+    const [tenant, other] = [await createTenant(service), await createTenant(service)];
+    const [eventId, otherEventId] = [await createTestEvent(service, tenant), await createTestEvent(service, other)];
+    const { events, webhooks } = clientsOf(service, tenant);
+    const { id: ownerId } = await createTestUser(service);
+    const { webhook } = await webhooks.createWebhook({ url: 'https://example.com', ownerId });
+    const webhookId = webhook?.webhookId ?? '';
+    const checkIn = (number: number) => ({ eventId, attendeeId: `attendee ${number}` });
+
+    await using lock = await holdLock(service.database, `select from events where id = '${eventId}' for update`);
+    const checkIns = Array.from({ length: 80 }, (_, number) => outcomeOf(events.checkIn(checkIn(number))));
+    await sleep(SETTLE_MS);
+    for (let call = 0; call < 5; call++) {
+      const attendeeId = `attendee ${call}`;
+      await clientsOf(service, other).events.checkIn({ eventId: otherEventId, attendeeId }, { timeoutMs: SETTLE_MS });
+      expect(await webhooks.getWebhook({ webhookId }, { timeoutMs: SETTLE_MS })).toMatchObject({ webhook });
+    }
+    await lock.release();
+    const outcomes = await Promise.all(checkIns);
+    expect(outcomes.filter((outcome) => outcome === 'done').length).toBeGreaterThanOrEqual(64);
+  });
 });
 
-test('statements that are in the way of nobody wait until the lock is gone', async () => {
-  await using database = open({ lanes: 2 });
-  await using lock = await lockThings();
-  const held = Array.from({ length: 6 }, () => outcomeOf(database.run(rename, { name: 'uno' }, soon())));
-  await sleep(SETTLE_MS);
-  const others = Array.from({ length: 5 }, () => outcomeOf(database.run(ping, {}, performance.now() + SETTLE_MS)));
-  expect(await Promise.all(others)).toEqual(['done', 'done', 'done', 'done', 'done']);
-  const late = outcomeOf(database.run(rename, { name: 'due' }, soon()));
-  await lock.release();
-  expect(await late).toBe('done');
-  expect(await Promise.all(held)).toContain('done');
-});
-
-test('only so many statements wait for a lock; more are unavailable at once', async () => {
-  await using database = open({ lanes: 1 });
-  await using lock = await lockThings();
-  const first = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
-  await sleep(SETTLE_MS);
-  const crowd = Array.from({ length: 100 }, () => outcomeOf(database.run(rename, { name: 'due' }, soon())));
-  // With the first there are 64.
-  const [waiting, refused] = [crowd.slice(0, 63), crowd.slice(63)];
-  const answers = await Promise.race([Promise.all(refused), sleep(SETTLE_MS, 'they wait')]);
-  expect(answers).toEqual(refused.map(() => 'unavailable'));
-  await lock.release();
-  expect(await first).toBe('done');
-  expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'done'));
-});
-
-test('a statement whose caller is gone is cancelled, and has no effect later', async () => {
-  await using database = open({ lanes: 1 });
-  await using lock = await lockThings();
-  expect(await outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150))).toBe('unavailable');
-  await sleep(SETTLE_MS);
-  await lock.release();
-  await sleep(100);
-  expect(await testDatabase.sql`select name from things`).toEqual([{ name: 'one' }]);
-});
-
-// Once in a while the service itself cancels the next one, and its second try is used up.
-test('a statement that is cancelled in place of the one before it is run all the same', { retry: 2 }, async () => {
-  await using database = open({ lanes: 1 });
-  await using lock = await lockThings();
-  const late = outcomeOf(database.run(rename, { name: 'uno' }, performance.now() + 150));
-  await waitForLockWaiters(testDatabase);
-  const next = outcomeOf(database.run(rename, { name: 'due' }, soon()));
-  expect(await late).toBe('unavailable');
-  await sleep(SETTLE_MS);
-  // As does a cancel that was meant for the first and comes late.
-  const cancelled = await testDatabase.sql`
-    select pg_cancel_backend(pid) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and application_name like 'usher %'`;
-  expect(cancelled).toHaveLength(1);
-  await sleep(100);
-  await lock.release();
-  expect(await next).toBe('done');
-  expect(await testDatabase.sql`select name from things`).toEqual([{ name: 'due' }]);
-});
-
-test('a statement that is slow for another reason is left alone', async () => {
-  await using database = open({ lanes: 1 });
+test('a slow statement that waits for no lock runs to its end', async () => {
+  await using database = openDatabase({ connections: 1 });
   const slow = outcomeOf(database.run(pause, {}, soon()));
   await sleep(50);
-  const behind = outcomeOf(database.run(ping, {}, soon()));
-  expect([await slow, await behind]).toEqual(['done', 'done']);
-});
-
-test('connections opened because of locks are closed again, but the one that looks out for them', async () => {
-  await using database = open({ lanes: 2 });
-  await using lock = await lockThings();
-  const held = Array.from({ length: 20 }, () => outcomeOf(database.run(rename, { name: 'uno' }, soon())));
-  await sleep(SETTLE_MS);
-  const others = Array.from({ length: 4 }, () => outcomeOf(database.run(ping, {}, soon())));
-  expect(await Promise.all(others)).toEqual(['done', 'done', 'done', 'done']);
-  // Two lanes, two on sidings, and the lookout.
-  await expect.poll(() => countConnections(testDatabase)).toBe(5);
-  await lock.release();
-  await Promise.all(held);
-  await expect.poll(() => countConnections(testDatabase)).toBeLessThanOrEqual(3);
-  expect(await outcomeOf(database.run(rename, { name: 'due' }, soon()))).toBe('done');
+  const next = outcomeOf(database.run(selectOne, {}, soon()));
+  expect([await slow, await next]).toEqual(['done', 'done']);
 });
 
 const rename: Statement<unknown> = (db) =>
@@ -124,22 +140,39 @@ const rename: Statement<unknown> = (db) =>
     .set({ name: sql`${sql.placeholder('name')}` })
     .prepare('rename_things');
 
-const ping: Statement<unknown> = (db) =>
-  db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('ping_things');
+const removeOthers: Statement<unknown> = (db) =>
+  db.delete(pgTable('others', { id: integer('id') })).prepare('remove_others');
+
+const selectOne: Statement<unknown> = (db) =>
+  db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('select_one');
 
 const pause: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`pg_sleep(0.5)`).prepare('pause_things');
 
-function open({ lanes }: { lanes: number }): Database & AsyncDisposable {
-  const database = new Database(testDatabase.url, { lanes, statementTimeoutMs: PATIENCE_MS });
+function openDatabase({ connections }: { connections: number }): Database & AsyncDisposable {
+  const database = new Database(testDatabase.url, { connections, statementTimeoutMs: TIMEOUT_MS });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }
 
-async function lockThings(): Promise<Lock> {
-  return holdLock(testDatabase, 'lock table things in access exclusive mode');
+async function lockTable(name: string): Promise<Lock> {
+  return holdLock(testDatabase, `lock table ${name} in access exclusive mode`);
+}
+
+async function countLockWaiters(): Promise<number> {
+  const waiting = await testDatabase.sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return waiting.length;
 }
 
 function soon(): number {
-  return performance.now() + PATIENCE_MS;
+  return performance.now() + TIMEOUT_MS;
+}
+
+function done(count: number): string[] {
+  return Array(count).fill('done');
+}
+
+async function outcomesOf(count: number, run: () => Promise<unknown>): Promise<string[]> {
+  return Promise.all(Array.from({ length: count }, () => outcomeOf(run())));
 }
 
 async function outcomeOf(rows: Promise<unknown>): Promise<string> {

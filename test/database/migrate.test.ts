@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 
-test('replicas that migrate an empty database at once all succeed, and each migration runs once', async () => {
+test('replicas that start at once migrate an empty database once', async () => {
   await using database = await cloneDatabase();
   const expected = await describeTables(database);
   const [journal] = await database.sql`select count(*)::int as count from drizzle.__drizzle_migrations`;
@@ -15,7 +15,7 @@ test('replicas that migrate an empty database at once all succeed, and each migr
   expect(await database.sql`select count(*)::int as count from drizzle.__drizzle_migrations`).toEqual([journal]);
 });
 
-test('migrating again keeps what is there', async () => {
+test('migrating again keeps the rows', async () => {
   await using database = await cloneDatabase();
   const before = await describeTables(database);
   await database.sql`insert into users values (gen_random_uuid(), 'ada@example.com', null, null, 'wallet', now())`;
@@ -37,7 +37,7 @@ test('a migration leaves no connection and no lock behind', async () => {
   expect(locks).toEqual([]);
 });
 
-test('a database that cannot be reached is an error of one line, without the password', async () => {
+test('names the host but not the password of a database that cannot be reached', async () => {
   await expect(migrateDatabase('postgres://usher:secret@127.0.0.1:1/usher')).rejects.toThrow(
     /^The database at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/,
   );

@@ -20,7 +20,7 @@ import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 const REQUEST_TIMEOUT_MS = 300;
 /** How much later than its deadline a call may be answered. */
 const SLACK_MS = 1_000;
-/** How soon after Postgres has come back all calls succeed. */
+/** How soon all calls succeed once Postgres is back. */
 const RECOVERY_MS = 3_000;
 
 let database: TestDatabase;
@@ -35,23 +35,23 @@ let pool: HttpPool;
 beforeAll(async () => {
   database = await cloneDatabase();
   proxy = await TcpProxy.open(database.url);
-  await using patient = await startTestService({ database });
-  tenant = await createTenant(patient);
-  const user = await createTestUser(patient);
-  ({ apiKey: unusedApiKey } = await adminClient(patient).createApiKey({ applicationId: tenant.id }));
-  authToken = await logIn(patient, tenant, user);
-  const { webhook } = await clientsOf(patient, tenant).webhooks.createWebhook({
+  await using first = await startTestService({ database });
+  tenant = await createTenant(first);
+  const user = await createTestUser(first);
+  ({ apiKey: unusedApiKey } = await adminClient(first).createApiKey({ applicationId: tenant.id }));
+  authToken = await logIn(first, tenant, user);
+  const { webhook } = await clientsOf(first, tenant).webhooks.createWebhook({
     url: 'https://example.com',
     ownerId: user.id,
   });
   webhookId = webhook?.webhookId ?? '';
   service = await startTestService({
     database,
-    like: patient.config,
+    like: first.config,
     config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 3 },
   });
   pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: 100 });
-  // From then on it knows the API key.
+  // Afterwards the service knows the API key.
   while ((await getWebhook()).status !== 200) await sleep(10);
 });
 
@@ -64,7 +64,7 @@ afterAll(async () => {
 
 describe.each<[string, ProxyMode]>([
   ['is frozen', 'freeze'],
-  ['breaks every connection', 'reset'],
+  ['resets every connection', 'reset'],
   ['is gone', 'refuse'],
 ])('while Postgres %s', (_, mode) => {
   beforeAll(async () => {
@@ -76,7 +76,7 @@ describe.each<[string, ProxyMode]>([
     await expectFullService();
   });
 
-  test('every protocol says so by the deadline', async () => {
+  test('every protocol answers "unavailable" by the deadline', async () => {
     const answers = CALLERS.map(async (caller) => {
       const startedAt = performance.now();
       const answer = await getWebhookBy(caller);
@@ -86,7 +86,7 @@ describe.each<[string, ProxyMode]>([
     expect(await Promise.all(answers)).toEqual(CALLERS.map(({ name }) => ({ name, answer, isInTime: true })));
   });
 
-  test('every route is 503 in the envelope, with Retry-After', async () => {
+  test('every REST route returns 503 in the envelope, with Retry-After', async () => {
     const login = { redirectUri: 'https://app.test/callback', state: 'state' };
     const routes: [string, string, unknown?][] = [
       ['GET', `/api/webhooks/${webhookId}`],
@@ -110,35 +110,35 @@ describe.each<[string, ProxyMode]>([
     }
   });
 
-  test('a key that cannot be looked up is not called invalid', async () => {
-    using strangers = new HttpPool(service, { 'x-api-key': unusedApiKey });
-    expect((await strangers.call('GET', `/api/webhooks/${webhookId}`)).status).toBe(503);
+  test('returns 503 for an API key that it has not seen before', async () => {
+    using unknown = new HttpPool(service, { 'x-api-key': unusedApiKey });
+    expect((await unknown.call('GET', `/api/webhooks/${webhookId}`)).status).toBe(503);
   });
 
-  test('what needs no database is answered as ever', async () => {
+  test('answers calls that need no database', async () => {
     expect((await pool.call('GET', '/healthz')).status).toBe(200);
     expect((await pool.call('GET', '/.well-known/jwks.json')).status).toBe(200);
-    using strangers = new HttpPool(service, { 'x-api-key': 'usk_mistyped' });
-    expect(await strangers.call('GET', `/api/webhooks/${webhookId}`)).toEqual({
+    using mistyped = new HttpPool(service, { 'x-api-key': 'usk_mistyped' });
+    expect(await mistyped.call('GET', `/api/webhooks/${webhookId}`)).toEqual({
       status: 401,
       body: { status: false, message: 'Invalid API key' },
     });
   });
 
-  test('it is not ready', async () => {
+  test('is not ready', async () => {
     expect(await pool.call('GET', '/readyz')).toEqual({ status: 503, body: { status: 'not ready' } });
   });
 
-  test('a crowd of callers is answered by the deadline as well', async () => {
+  test('answers 100 callers at once by the deadline', async () => {
     const startedAt = performance.now();
     const replies = await Promise.all(Array.from({ length: 100 }, getWebhook));
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([503]));
-    // A hundred connections to open take their time as well.
+    // The client opens a hundred connections first.
     expect(performance.now() - startedAt).toBeLessThan(REQUEST_TIMEOUT_MS + 4 * SLACK_MS);
   });
 });
 
-test('while Postgres comes and goes every call is answered, and full service follows', async () => {
+test('every call is answered while Postgres comes and goes, and all succeed afterwards', async () => {
   const modes: ProxyMode[] = ['reset', 'pass', 'freeze', 'pass', 'refuse', 'pass', 'freeze', 'reset', 'pass', 'refuse'];
   let isOver = false;
   const seen = new Set<number>();
@@ -174,7 +174,7 @@ function getWebhookBy(caller: Caller) {
   return caller.call(service.url, getWebhook, { webhookId }, { 'x-api-key': tenant.apiKey });
 }
 
-/** Waits until Postgres is back for the service too, and then lets nothing fail. */
+/** Waits until the service has reconnected, and then expects every call to succeed. */
 async function expectFullService(): Promise<void> {
   const recoverBy = performance.now() + RECOVERY_MS;
   let successes = 0;
@@ -186,7 +186,7 @@ async function expectFullService(): Promise<void> {
   for (const caller of CALLERS) {
     expect((await getWebhookBy(caller)).code, caller.name).toBe('ok');
   }
-  // A lane that found out late may still have to connect again.
+  // A connection that failed late may still be backing off.
   let statuses: Set<number>;
   do {
     const replies = await Promise.all(Array.from({ length: 50 }, getWebhook));

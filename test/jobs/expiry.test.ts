@@ -150,7 +150,7 @@ describe('the expiry job', () => {
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { lanes: 2, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 2, statementTimeoutMs: 5_000 });
   return { database, [Symbol.asyncDispose]: () => database.close() };
 }
 

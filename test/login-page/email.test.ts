@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
+import { openClient } from '../../src/database/open-client.ts';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/domain/login/login-code.ts';
 import { createLogger } from '../../src/log.ts';
 import { HOUR, MINUTE, type TestClock } from '../support/clock.ts';
@@ -474,12 +474,12 @@ describe('how many codes', () => {
 
 /** A database whose lower() knows letters beyond ASCII, unlike the embedded one. */
 async function createFoldingDatabase(): Promise<TestDatabase> {
-  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   await server`create database folding template template0 locale_provider builtin builtin_locale 'C.UTF-8'`;
   const url = new URL(inject('postgresUrl'));
   url.pathname = 'folding';
   await migrateDatabase(url.href);
-  const sql = postgres(url.href, { max: 1, onnotice: () => {} });
+  const sql = openClient(url.href, { max: 1, onnotice: () => {} });
   return {
     url: url.href,
     sql,

@@ -1,4 +1,4 @@
-/** How soon after its start Usher answers, on data that is there already. */
+/** Starts on existing data: the time to the first reply, and the memory of an idle process. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { measureBareStart, measureStart } from '../bench/start/measure-start.ts'
 
 const LIMIT_MS = 1_000;
 const LIMIT_MB = 120;
-/** What `node -e 0` takes where nothing else runs: on a busier machine all may take longer by as much. */
+/** The time of `node -e 0` on an idle machine. A busy machine scales the limit by as much as it slows that down. */
 const BARE_START_MS = 30;
 const STARTS = 5;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-test('the first call succeeds within a second, and an idle process needs less than 120 MB', {
+test('answers the first call within a second, and needs less than 120 MB when idle', {
   timeout: 120_000,
 }, async () => {
   let [best, memory] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];

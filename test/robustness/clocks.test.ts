@@ -112,7 +112,7 @@ describe.each(skews)('with a clock that is %i ms off that of Postgres', (skew) =
     const authToken = await logInAgain();
     const { session } = await exchange(fixture, authToken);
     const sweepAt = async (instant: Date) => {
-      const swept = new Database(database.url, { lanes: 1, statementTimeoutMs: 5_000 });
+      const swept = new Database(database.url, { connections: 1, statementTimeoutMs: 5_000 });
       await sweep(swept, instant).finally(() => swept.close());
     };
     clock.advance(SESSION_LIFETIME - 1);

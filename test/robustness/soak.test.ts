@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { expect, test } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
@@ -83,7 +84,7 @@ async function applyLoad(usher: UsherProcess, subjects: Subjects, during: () => 
 /** Each takes about as long as it is told. */
 function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
   const withSql = async (act: (sql: postgres.Sql) => Promise<unknown>) => {
-    const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+    const sql = openClient(server.url, { max: 1, onnotice: () => {} });
     await act(sql).finally(() => sql.end({ timeout: 1 }));
   };
   return {

@@ -1,6 +1,6 @@
 import type { Database, Run } from '../../src/database/database.ts';
 
-/** Returns a `run` that counts the statements it runs on the database. */
+/** Returns a `run` that counts the statements it runs. */
 export function countStatements(database: Database, { patienceMs = 5_000 } = {}): { run: Run; count: () => number } {
   let count = 0;
   return {

@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { inject } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
 import { TEMPLATE } from './postgres.ts';
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
-  /** For looking behind the service's back. */
+  /** A client of its own, to read and change the rows without the service. */
   readonly sql: postgres.Sql;
 }
 
-/** A migrated, empty database of one's own. */
+/** Creates a migrated, empty database. Disposal drops it. */
 export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   const url = new URL(inject('postgresUrl'));
   await withServer((server) => server.unsafe(`create database ${name} template ${TEMPLATE}`));
   url.pathname = name;
-  const sql = postgres(url.href, { max: 2, onnotice: () => {} });
+  const sql = openClient(url.href, { max: 2, onnotice: () => {} });
   return {
     url: url.href,
     sql,
@@ -26,7 +27,7 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The connections that services have open to the database. */
+/** Counts the connections that services have open to the database. */
 export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Promise<number> {
   const rows = await sql`
     select from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
@@ -34,7 +35,7 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
 }
 
 async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const server = postgres(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   try {
     await run(server);
   } finally {

@@ -5,7 +5,7 @@ export interface Lock extends AsyncDisposable {
   release(): Promise<void>;
 }
 
-/** Runs the statement in a transaction that stays open, with the locks it has taken, until it is released. */
+/** Runs the statement in a transaction that keeps its locks until `release`. */
 export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: string): Promise<Lock> {
   const held = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -22,26 +22,26 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
   return { release, [Symbol.asyncDispose]: release };
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** Resolves when as many statements in the database wait for a lock. */
+/** Resolves when at least `count` statements in the database wait for a lock. */
 export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Promise<void> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
     const waiting = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     if (waiting.length >= count) return;
-    if (performance.now() > giveUpAt) throw new Error(`${waiting.length} statements wait for a lock, not ${count}`);
+    if (performance.now() > deadline) throw new Error(`${waiting.length} statements wait for a lock, not ${count}`);
     await sleep(5);
   }
 }
 
 export interface EventLock extends Lock {
-  /** Resolves when that many statements wait for it. */
+  /** Resolves when at least `count` statements wait for the lock. */
   waitedForBy(count: number): Promise<void>;
 }
 
-/** Holds the calls that change the event in flight. */
+/** Locks the row of the event, so that calls which change it wait. */
 export async function lockEvent(database: TestDatabase, eventId: string): Promise<EventLock> {
   const lock = await holdLock(database, `select from events where id = '${eventId}' for update`);
   return { ...lock, waitedForBy: (count) => waitForLockWaiters(database, count) };

@@ -1,13 +1,13 @@
-/** A Postgres of the test's own, to be killed and brought back on the same port with the same data. */
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { openClient } from '../../src/database/open-client.ts';
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
+/** A Postgres that only one test uses: it can be killed and brought back at the same URL with the same data. */
 export class OwnPostgres implements AsyncDisposable {
   readonly #directory: string;
   readonly #server: EmbeddedPostgres;
@@ -26,17 +26,17 @@ export class OwnPostgres implements AsyncDisposable {
     return this.#server.url;
   }
 
-  /** kill -9. It stays away until `bringBack`, though it is started again and again: a file that it needs is missing. */
+  /** Sends kill -9. Until `bringBack` every restart fails because a file is missing. */
   async kill(): Promise<void> {
     const [pid] = (await readFile(join(this.#directory, 'postgres/postmaster.pid'), 'utf8')).split('\n');
     await rename(this.#control, `${this.#control}.away`);
     process.kill(Number(pid), 'SIGKILL');
   }
 
-  /** Resolves when it accepts connections. */
+  /** Resolves when the server accepts connections again. */
   async bringBack(): Promise<void> {
     await rename(`${this.#control}.away`, this.#control);
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     while (!(await this.#answers())) {
       if (performance.now() > deadline) throw new Error('Postgres has not come back');
       await sleep(10);
@@ -53,7 +53,7 @@ export class OwnPostgres implements AsyncDisposable {
   }
 
   async #answers(): Promise<boolean> {
-    const client = postgres(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
+    const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
     try {
       await client`select 1`;
       return true;

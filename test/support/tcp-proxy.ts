@@ -1,27 +1,28 @@
-/** A network that fails on demand, between the service and Postgres. */
+/** A network between the service and Postgres that fails on demand. */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readSocketDirectory } from '../../src/database/open-client.ts';
 
 /**
- * `pass`: all is well. `freeze`: connections stay and are taken, but nothing comes through. `reset`:
- * connections break, and new ones do at once. `close`: the same in good order. `refuse`: connections
- * break, and nobody listens. `trickle`: a byte a second each way. `delay`: all comes through, later.
+ * `pass`: everything works. `freeze`: connections stay open and new ones are accepted, but no byte passes. `reset`:
+ * all connections are reset, new ones at once. `close`: all connections are closed in order. `refuse`: all connections
+ * are reset, and nothing listens. `trickle`: a byte per second passes each way. `delay`: everything arrives later.
  */
 export type ProxyMode = 'pass' | 'freeze' | 'reset' | 'close' | 'refuse' | 'trickle' | 'delay';
 
-/** How long anything takes each way in the mode `delay`. */
+/** The delay each way in the mode `delay`. */
 export const DELAY_MS = 50;
 
 export class TcpProxy implements AsyncDisposable {
-  readonly #target: { host: string; port: number };
+  readonly #target: NetConnectOpts;
   readonly #port: number;
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #mode: ProxyMode = 'pass';
   #accepted = 0;
 
-  private constructor(target: { host: string; port: number }, server: Server, port: number) {
+  private constructor(target: NetConnectOpts, server: Server, port: number) {
     this.#target = target;
     this.#port = port;
     this.#server = server;
@@ -29,25 +30,26 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   static async open(databaseUrl: string): Promise<TcpProxy> {
-    const { hostname, port } = new URL(databaseUrl);
+    const { hostname: host, port } = new URL(databaseUrl);
+    const directory = readSocketDirectory(databaseUrl);
+    const target = directory ? { path: `${directory}/.s.PGSQL.${port}` } : { host, port: Number(port) };
     const server = await listen(0);
-    const { port: own } = server.address() as AddressInfo;
-    return new TcpProxy({ host: hostname, port: Number(port) }, server, own);
+    return new TcpProxy(target, server, (server.address() as AddressInfo).port);
   }
 
-  /** The database's URL by way of the proxy. */
+  /** Returns the URL of the database through the proxy. */
   through(databaseUrl: string): string {
     const url = new URL(databaseUrl);
     url.host = `127.0.0.1:${this.#port}`;
     return url.href;
   }
 
-  /** How many connections of the service are open. */
+  /** How many connections are open. */
   get connections(): number {
     return this.#sockets.size / 2;
   }
 
-  /** How many connections of the service there have ever been, those that broke at once included. */
+  /** How many connections there have been in total, including those that were reset at once. */
   get accepted(): number {
     return this.#accepted;
   }
@@ -55,7 +57,7 @@ export class TcpProxy implements AsyncDisposable {
   async setMode(mode: ProxyMode): Promise<void> {
     this.#mode = mode;
     if (mode === 'refuse' && this.#server.listening) this.#server.close();
-    if (mode === 'reset' || mode === 'refuse') for (const socket of this.#sockets) socket.resetAndDestroy();
+    if (mode === 'reset' || mode === 'refuse') for (const socket of this.#sockets) reset(socket);
     if (mode === 'close') for (const socket of this.#sockets) socket.end();
     if (mode === 'freeze') for (const socket of this.#sockets) socket.pause();
     if (mode !== 'refuse' && !this.#server.listening) {
@@ -112,6 +114,12 @@ export class TcpProxy implements AsyncDisposable {
     }
     if (!to.destroyed) to.write(rest);
   }
+}
+
+/** Unix sockets know no reset. */
+function reset(socket: Socket): void {
+  if (socket.remoteFamily) socket.resetAndDestroy();
+  else socket.destroy();
 }
 
 async function listen(port: number): Promise<Server> {

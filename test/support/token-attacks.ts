@@ -1,11 +1,11 @@
-/** What may be tried with an auth token, and must get nobody in. */
+/** Attacks on auth tokens, all of which must be refused. */
 import { randomUUID } from 'node:crypto';
 import type { IssuerKey } from './issuer.ts';
 import { bytesOfSignature, type Json, lifeFrom, type TokenForge, withSignature, withSpareBits } from './token-forge.ts';
 
 export type Attack = readonly [name: string, forge: (forge: TokenForge) => string];
 
-/** Each is to be refused with `Invalid or expired token`. */
+/** Returns the attacks; each must be refused with `Invalid or expired token`. */
 export function attacksOn(alg: IssuerKey['alg']): readonly Attack[] {
   return [...ALGORITHMS, ...signaturesFor(alg), ...HEADERS, ...CLAIMS, ...TIMES, ...SHAPES, ...SPELLINGS];
 }
@@ -14,14 +14,14 @@ const header = (changes: Json) => (forge: TokenForge) => forge.token({ header: c
 const claims = (changes: Json) => (forge: TokenForge) => forge.token({ claims: changes });
 const life = (change: (second: number) => Json) => (forge: TokenForge) => forge.token({ claims: change(forge.second) });
 const respelled = (respell: (token: string) => string) => (forge: TokenForge) => respell(forge.token());
-/** A valid token taken apart, and a second one. */
+/** Builds a token from the parts of two valid ones. */
 const rebuilt = (build: (parts: Parts, others: Parts) => string) => (forge: TokenForge) =>
   build(partsOf(forge.token()), partsOf(forge.token({ claims: { sub: randomUUID() } })));
-/** Signed properly, whatever the texts are; functions are given the right text. */
+/** Signs a changed header and payload with the right key. */
 const sealed = (ofHeader: (text: string) => string, ofPayload: (text: string) => string) => (forge: TokenForge) =>
   forge.seal(ofHeader(JSON.stringify(forge.header())), ofPayload(JSON.stringify(forge.claims())));
 const asIs = (text: string) => text;
-/** The text of an object with one more member, before or after the others. */
+/** Adds a member to the JSON of an object. */
 const prepend = (member: string) => (text: string) => `{${member},${text.slice(1)}`;
 const append = (member: string) => (text: string) => `${text.slice(0, -1)},${member}}`;
 
@@ -199,30 +199,30 @@ const CLAIMS: readonly Attack[] = [
 ];
 
 const TIMES: readonly Attack[] = [
-  ['the next second', life((second) => lifeFrom(second + 1))],
-  ['the next minute', life((second) => lifeFrom(second + 60))],
-  ['900 seconds ago', life((second) => lifeFrom(second - 900))],
-  ['901 seconds ago', life((second) => lifeFrom(second - 901))],
-  ['1970', claims(lifeFrom(0))],
-  ['before 1970', claims(lifeFrom(-900))],
+  ['a time of issue in the next second', life((second) => lifeFrom(second + 1))],
+  ['a time of issue in the next minute', life((second) => lifeFrom(second + 60))],
+  ['a time of issue 900 seconds ago', life((second) => lifeFrom(second - 900))],
+  ['a time of issue 901 seconds ago', life((second) => lifeFrom(second - 901))],
+  ['a time of issue in 1970', claims(lifeFrom(0))],
+  ['a time of issue before 1970', claims(lifeFrom(-900))],
   ['a time in milliseconds', life((second) => lifeFrom(second * 1000))],
-  ['within a second', life((second) => lifeFrom(second - 0.5))],
-  ['times in text', life((second) => ({ iat: `${second}`, exp: `${second + 900}` }))],
-  ['a time of issue in text', life((second) => ({ iat: `${second}` }))],
-  ['a time of issue in a list', life((second) => ({ iat: [second] }))],
-  ['an expiry in text', life((second) => ({ exp: `${second + 900}` }))],
-  ['an expiry in a list', life((second) => ({ exp: [second + 900] }))],
+  ['a fraction of a second', life((second) => lifeFrom(second - 0.5))],
+  ['times that are text', life((second) => ({ iat: `${second}`, exp: `${second + 900}` }))],
+  ['a time of issue that is text', life((second) => ({ iat: `${second}` }))],
+  ['a list of times of issue', life((second) => ({ iat: [second] }))],
+  ['an expiry that is text', life((second) => ({ exp: `${second + 900}` }))],
+  ['a list of expiries', life((second) => ({ exp: [second + 900] }))],
   ['an expiry of 1e300', claims({ exp: 1e300 })],
-  ['an expiry beyond all numbers', sealed(asIs, append('"exp":1e400'))],
+  ['an expiry beyond the largest number', sealed(asIs, append('"exp":1e400'))],
   ['both times 1e300', claims({ iat: 1e300, exp: 1e300 })],
   ['both times minus 1e300', claims({ iat: -1e300, exp: -1e300 })],
   ['a negative expiry', claims({ exp: -1 })],
-  ['a life of 899 seconds', life((second) => ({ exp: second + 899 }))],
-  ['a life of 901 seconds', life((second) => ({ exp: second + 901 }))],
-  ['a life of no time', life((second) => ({ exp: second }))],
+  ['a lifetime of 899 seconds', life((second) => ({ exp: second + 899 }))],
+  ['a lifetime of 901 seconds', life((second) => ({ exp: second + 901 }))],
+  ['a lifetime of 0 seconds', life((second) => ({ exp: second }))],
   ['an expiry before its issue', life((second) => ({ exp: second - 1 }))],
-  ['an old time of issue and a late expiry', life((second) => ({ iat: second - 1_000, exp: second + 900 }))],
-  ['a start a minute from now', life((second) => ({ nbf: second + 60 }))],
+  ['a lifetime of 1,900 seconds', life((second) => ({ iat: second - 1_000, exp: second + 900 }))],
+  ['a not-before in the next minute', life((second) => ({ nbf: second + 60 }))],
 ];
 
 const SHAPES: readonly Attack[] = [
@@ -282,22 +282,22 @@ const SPELLINGS: readonly Attack[] = [
   ['a scheme before it', respelled((token) => `Bearer ${token}`)],
   ['quotes around it', respelled((token) => `"${token}"`)],
   ['only upper case', respelled((token) => token.toUpperCase())],
-  ['itself again', respelled((token) => token + token)],
-  ['itself again after a comma', respelled((token) => `${token},${token}`)],
+  ['a copy of itself after it', respelled((token) => token + token)],
+  ['a comma and a copy of itself after it', respelled((token) => `${token},${token}`)],
   ['the standard alphabet of base64', (forge) => forge.inStandardAlphabet()],
   ...['alg', 'typ', 'kid'].flatMap((name): Attack[] => [
-    [`a second ${name}, before the true one`, sealed(prepend(`"${name}":"x"`), asIs)],
-    [`a second ${name}, alike`, sealed((text) => append(memberOf(text, name))(text), asIs)],
+    [`a second ${name}, before the right one`, sealed(prepend(`"${name}":"x"`), asIs)],
+    [`a second ${name}, with the same value`, sealed((text) => append(memberOf(text, name))(text), asIs)],
   ]),
   ...['iss', 'aud', 'sub', 'jti', 'iat', 'exp'].flatMap((name): Attack[] => [
-    [`a second ${name}, before the true one`, sealed(asIs, prepend(`"${name}":"x"`))],
-    [`a second ${name}, alike`, sealed(asIs, (text) => append(memberOf(text, name))(text))],
+    [`a second ${name}, before the right one`, sealed(asIs, prepend(`"${name}":"x"`))],
+    [`a second ${name}, with the same value`, sealed(asIs, (text) => append(memberOf(text, name))(text))],
   ]),
   ['a second sub, its name escaped', sealed(asIs, prepend('"s\\u0075b":"x"'))],
   ['a second alg, its name escaped', sealed(prepend('"\\u0061lg":"x"'), asIs)],
 ];
 
-/** The member as it is in the text. */
+/** Returns the member as the text has it. */
 function memberOf(text: string, name: string): string {
   return `"${name}":${JSON.stringify(JSON.parse(text)[name])}`;
 }

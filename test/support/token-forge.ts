@@ -1,8 +1,8 @@
-/** Auth tokens made by hand: right, but for what a test wants wrong. */
+/** Signs auth tokens that are valid except for what a test changes. */
 import { createHmac, createPublicKey, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { encode, generateIssuerKey, type IssuerKey, signatureOf } from './issuer.ts';
 
-/** What is to be signed; nothing in it need be as it should. `undefined` leaves a member out. */
+/** Members to sign, right or wrong; `undefined` leaves a member out. */
 export type Json = Record<string, unknown>;
 
 export interface ForgeOptions {
@@ -24,7 +24,7 @@ const ED25519_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 export class TokenForge {
   readonly key: IssuerKey;
   readonly otherKey: IssuerKey;
-  /** A key that is not the issuer's, under the name of one that is. */
+  /** A key that the issuer does not have, with the ID of one that it has. */
   readonly stranger: IssuerKey;
   readonly issuer: string;
   readonly clientId: string;
@@ -45,7 +45,7 @@ export class TokenForge {
     return createPublicKey({ key: { ...this.key.publicJwk }, format: 'jwk' });
   }
 
-  /** Valid but for what is given. */
+  /** Returns a token that is valid except for the changes. */
   token({ header = {}, claims = {}, key = this.key }: { header?: Json; claims?: Json; key?: IssuerKey } = {}): string {
     return this.seal(JSON.stringify(this.header(header)), JSON.stringify(this.claims(claims)), key);
   }
@@ -59,7 +59,7 @@ export class TokenForge {
     return { iss, aud, sub, jti: randomUUID(), ...lifeFrom(this.second), ...changes };
   }
 
-  /** Signs what is given as it is. */
+  /** Signs the texts without checking them. */
   seal(header: string, payload: string, key = this.key): string {
     return this.sealParts(Buffer.from(header).toString('base64url'), Buffer.from(payload).toString('base64url'), key);
   }
@@ -70,36 +70,36 @@ export class TokenForge {
     return key.alg === 'ES256' ? withScalar(token, (s) => (s > P256_ORDER / 2n ? P256_ORDER - s : s)) : token;
   }
 
-  /** Signed as with a secret that both sides share. */
+  /** Signs with HMAC, as if both sides shared a secret. */
   sealWithSecret(hash: string, alg: string, secret: string | Buffer): string {
     const input = `${encode(this.header({ alg }))}.${encode(this.claims())}`;
     return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;
   }
 
-  /** The signature as OpenSSL writes it, which is not how a JWT has it (RFC 7518, section 3.4). */
+  /** Encodes the signature in DER, which JWTs do not (RFC 7518, section 3.4). */
   withDerSignature(): string {
     const token = this.token();
     return withSignature(token, sign('sha256', Buffer.from(inputOf(token)), this.key.privateKey));
   }
 
-  /** The same signature in other numbers: (r, n - s) for ECDSA, S + L for Ed25519. */
+  /** Replaces the signature by an equivalent one: (r, n - s) for ECDSA, S + L for Ed25519. */
   withTwinSignature(): string {
     return this.key.alg === 'ES256'
       ? withScalar(this.token(), (s) => P256_ORDER - s)
       : withScalar(this.token(), (s) => s + ED25519_ORDER, true);
   }
 
-  /** Signed over the respelled header or payload, so that its spelling is all that is wrong. */
+  /** Signs a header or payload with spare bits set, so that only its spelling is wrong. */
   withSpareBits(part: 'header' | 'payload'): string {
     const texts = { header: JSON.stringify(this.header()), payload: JSON.stringify(this.claims()) };
-    // A space at the end makes the text a byte longer than a multiple of three.
+    // Spare bits exist when the text is one byte longer than a multiple of three.
     while (Buffer.byteLength(texts[part]) % 3 !== 1) texts[part] += ' ';
     const parts = { header: toBase64Url(texts.header), payload: toBase64Url(texts.payload) };
     parts[part] = withSpareBits(parts[part]);
     return this.sealParts(parts.header, parts.payload);
   }
 
-  /** A valid token that has a character which the two alphabets of base64 write differently. */
+  /** Returns a valid token in the standard alphabet, with at least one character that base64url does not have. */
   inStandardAlphabet(): string {
     for (;;) {
       const token = this.token();

@@ -53,7 +53,7 @@ export interface KeyedDatabase extends TestDatabase {
 
 export async function createKeyedDatabase(encryptionKey: Buffer, count: number): Promise<KeyedDatabase> {
   const { url, sql, ...rest } = await cloneDatabase();
-  const database = new Database(url, { lanes: 1, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 1, statementTimeoutMs: 5_000 });
   const call: Call = {
     run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
     now: new Date(),

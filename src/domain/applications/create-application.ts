@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import { apiKeyColumns, newApiKey } from '../api-keys/new-api-key.ts';
 import type { Application, Call } from '../call.ts';
@@ -30,13 +30,7 @@ const insertApplication: Statement<unknown> = (db) => {
   const created = db.$with('created').as(
     db
       .insert(applications)
-      .values({
-        id: sql.placeholder('id'),
-        name: sql.placeholder('name'),
-        clientId: sql.placeholder('clientId'),
-        redirectUris: sql.placeholder('redirectUris'),
-        createdAt: sql.placeholder('now'),
-      })
+      .values({ ...placeholders('id', 'name', 'clientId', 'redirectUris'), createdAt: sql.placeholder('now') })
       .returning({ id: applications.id }),
   );
   return db

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -27,12 +27,7 @@ export async function createEvent(
 const insertEvent: Statement<{ id: string }[]> = (db) =>
   db
     .insert(events)
-    .values({
-      applicationId: sql.placeholder('applicationId'),
-      id: sql.placeholder('eventId'),
-      name: sql.placeholder('name'),
-      createdAt: sql.placeholder('createdAt'),
-    })
+    .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
     .onConflictDoNothing()
     .returning({ id: events.id })
     .prepare('insert_event');

@@ -1,10 +1,9 @@
-/** Auth tokens: JWTs that say who signed in to which application. */
+/** Mints and verifies auth tokens: JWTs that say who signed in to which application. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type CryptoKey, exportJWK, importJWK, type JWK, SignJWT } from 'jose';
+import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
 import type { ExternalIssuer } from './external-issuer.ts';
 import {
   type Algorithm,
-  claimedIssuer,
   type Issuer,
   isAlgorithm,
   type LoginClaims,
@@ -19,23 +18,22 @@ interface SigningKey {
   readonly alg: Algorithm;
   readonly privateKey: CryptoKey;
   readonly publicKey: KeyObject;
-  readonly publicJwk: JWK;
 }
 
 export class AuthTokens implements Issuer {
   readonly issuer: string;
   readonly #signer: SigningKey;
   readonly #keys: ReadonlyMap<string, SigningKey>;
-  readonly #external: ExternalIssuer | undefined;
+  readonly #issuers: readonly Issuer[];
 
   private constructor(issuer: string, signer: SigningKey, keys: readonly SigningKey[], external?: ExternalIssuer) {
     this.issuer = issuer;
     this.#signer = signer;
     this.#keys = new Map(keys.map((key) => [key.kid, key]));
-    this.#external = external;
+    this.#issuers = external ? [external, this] : [this];
   }
 
-  /** From private JWKs: the first signs, all verify. Tokens of the external issuer are accepted as well. */
+  /** Imports private JWKs: the first signs, all verify. Tokens of the external issuer verify as well. */
   static async create(issuer: string, jwks: readonly JWK[], external?: ExternalIssuer): Promise<AuthTokens> {
     const keys = await Promise.all(jwks.map(importSigningKey));
     const [signer] = keys;
@@ -46,10 +44,13 @@ export class AuthTokens implements Issuer {
 
   /** The public halves of the keys, as a JWK Set (RFC 7517). */
   get publicJwks(): { keys: JWK[] } {
-    return { keys: [...this.#keys.values()].map((key) => key.publicJwk) };
+    const keys = [...this.#keys.values()];
+    return {
+      keys: keys.map(({ kid, alg, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' })),
+    };
   }
 
-  /** A JWT for the user, issued at `now` in whole seconds; it lives 15 minutes. */
+  /** Signs a JWT for the user, issued at `now` in whole seconds. */
   async mint({ userId, loginIntentId, clientId }: LoginClaims, now: Date): Promise<string> {
     const issuedAt = toSeconds(now);
     return new SignJWT()
@@ -64,12 +65,13 @@ export class AuthTokens implements Issuer {
   }
 
   /**
-   * Throws a ServiceError `Invalid or expired token`, whatever is wrong with the token, and
-   * IssuerUnavailableError where the keys of the external issuer cannot be had.
+   * Returns the claims of a valid token for this client.
+   *
+   * @throws ServiceError `Invalid or expired token`, whatever the reason.
+   * @throws IssuerUnavailableError when the keys of the external issuer cannot be fetched.
    */
   async verify(token: string, clientId: string, now: Date): Promise<LoginClaims> {
-    const issuer = this.#external && claimedIssuer(token) === this.#external.issuer ? this.#external : this;
-    return verifyToken(token, issuer, { clientId, now });
+    return verifyToken(token, this.#issuers, { clientId, now });
   }
 
   findKey(kid: string, alg: Algorithm): KeyObject | undefined {
@@ -78,14 +80,13 @@ export class AuthTokens implements Issuer {
   }
 }
 
+/** Importing checks that the key is one for its algorithm. */
 async function importSigningKey(jwk: JWK): Promise<SigningKey> {
   const { kid, alg } = jwk;
   if (!kid || !isAlgorithm(alg)) {
     throw new Error('An auth token signing key must have a kid and an alg: EdDSA or ES256');
   }
-  const { d: _, key_ops: __, ...publicHalf } = jwk;
   const privateKey = await importJWK(jwk, alg);
   if (privateKey instanceof Uint8Array) throw new Error('An auth token signing key must be asymmetric');
-  const publicKey = createPublicKey({ key: publicHalf, format: 'jwk' });
-  return { kid, alg, privateKey, publicKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
+  return { kid, alg, privateKey, publicKey: createPublicKey({ key: { ...jwk }, format: 'jwk' }) };
 }

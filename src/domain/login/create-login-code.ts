@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { and, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -79,14 +79,16 @@ const insertCode: Statement<{ email: string | null }[]> = (db) => {
     db
       .insert(loginCodes)
       .values({
-        applicationId: sql.placeholder('applicationId'),
-        loginIntentId: sql.placeholder('loginIntentId'),
-        id: sql.placeholder('id'),
+        ...placeholders(
+          'applicationId',
+          'loginIntentId',
+          'id',
+          'browserDigest',
+          'codeDigest',
+          'createdAt',
+          'expiresAt',
+        ),
         userId: sql`(select id from ${addressee})`,
-        browserDigest: sql.placeholder('browserDigest'),
-        codeDigest: sql.placeholder('codeDigest'),
-        createdAt: sql.placeholder('createdAt'),
-        expiresAt: sql.placeholder('expiresAt'),
       })
       .returning({ id: loginCodes.id }),
   );

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -63,14 +62,16 @@ export async function createWalletChallenge(
 const insertChallenge: Statement<unknown> = (db) =>
   db
     .insert(walletChallenges)
-    .values({
-      applicationId: sql.placeholder('applicationId'),
-      loginIntentId: sql.placeholder('loginIntentId'),
-      id: sql.placeholder('id'),
-      browserDigest: sql.placeholder('browserDigest'),
-      address: sql.placeholder('address'),
-      message: sql.placeholder('message'),
-      createdAt: sql.placeholder('createdAt'),
-      expiresAt: sql.placeholder('expiresAt'),
-    })
+    .values(
+      placeholders(
+        'applicationId',
+        'loginIntentId',
+        'id',
+        'browserDigest',
+        'address',
+        'message',
+        'createdAt',
+        'expiresAt',
+      ),
+    )
     .prepare('insert_wallet_challenge');

@@ -1,6 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { loginIntents } from '../../database/schema.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -59,12 +58,5 @@ export async function generateAuthUrl(
 const insertIntent: Statement<unknown> = (db) =>
   db
     .insert(loginIntents)
-    .values({
-      applicationId: sql.placeholder('applicationId'),
-      id: sql.placeholder('id'),
-      redirectUri: sql.placeholder('redirectUri'),
-      state: sql.placeholder('state'),
-      createdAt: sql.placeholder('createdAt'),
-      expiresAt: sql.placeholder('expiresAt'),
-    })
+    .values(placeholders('applicationId', 'id', 'redirectUri', 'state', 'createdAt', 'expiresAt'))
     .prepare('insert_login_intent');

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { rateLimits } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -31,12 +31,7 @@ const countOne: Statement<{ key: Buffer }[]> = (db) => {
   const isFree = sql`cardinality(${recent}) < ${sql.placeholder('limit')}::int`;
   return db
     .insert(rateLimits)
-    .values({
-      key: sql.placeholder('key'),
-      instants: sql`array[${now}]`,
-      lastId: sql.placeholder('id'),
-      expiresAt: sql.placeholder('expiresAt'),
-    })
+    .values({ ...placeholders('key', 'expiresAt'), instants: sql`array[${now}]`, lastId: sql.placeholder('id') })
     .onConflictDoUpdate({
       target: rateLimits.key,
       set: {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { placeholders, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -29,14 +28,7 @@ export async function createUser({ run, now }: Call, request: Unchecked<keyof ty
 const insertUser: Statement<{ id: string }[]> = (db) =>
   db
     .insert(users)
-    .values({
-      id: sql.placeholder('id'),
-      email: sql.placeholder('email'),
-      name: sql.placeholder('name'),
-      profileImage: sql.placeholder('profileImage'),
-      walletAddress: sql.placeholder('walletAddress'),
-      createdAt: sql.placeholder('createdAt'),
-    })
+    .values(placeholders('id', 'email', 'name', 'profileImage', 'walletAddress', 'createdAt'))
     .onConflictDoNothing()
     .returning({ id: users.id })
     .prepare('insert_user');

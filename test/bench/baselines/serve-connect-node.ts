@@ -45,7 +45,7 @@ const CODES: Record<ErrorKind, Code> = {
 const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
 const logger = createLogger(config.logLevel);
 const database = new Database(config.databaseUrl ?? '', {
-  lanes: config.databaseConnections,
+  connections: config.databaseConnections,
   statementTimeoutMs: config.requestTimeoutMs,
 });
 const apiKeys = new ApiKeys((statement, parameters) =>

@@ -1,5 +1,6 @@
 /** The same calls to one Usher with few rows and another with many, turn about. */
-import postgres from 'postgres';
+
+import { openClient } from '../../../src/database/open-client.ts';
 import { type BenchCall, createCalls } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
@@ -99,7 +100,7 @@ function scattered({ rows, stride }: Size, fixtures: Fixtures, name: string): Be
 
 /** The processes of Postgres that work for this Usher. */
 async function backendsOf({ databaseUrl }: Size): Promise<number[]> {
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openClient(databaseUrl, { max: 1 });
   const rows = await sql`
     select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
   await sql.end();

@@ -3,7 +3,7 @@
  * beside what they cost when it is done; and how fast it removes them. `--rows 1000000` takes less time.
  */
 import { parseArgs } from 'node:util';
-import postgres from 'postgres';
+import { openClient } from '../../../src/database/open-client.ts';
 import { createCalls } from '../calls.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
@@ -37,7 +37,7 @@ await runBench(async (stack, progress) => {
     },
   );
   const databaseUrl = urls.get('expired') ?? '';
-  const sql = postgres(databaseUrl, { max: 1 });
+  const sql = openClient(databaseUrl, { max: 1 });
   stack.defer(() => sql.end());
   const countRemoved = async () => {
     const [row] = await sql`select n_tup_del::int as count from pg_stat_user_tables where relname = 'login_intents'`;

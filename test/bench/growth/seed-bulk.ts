@@ -1,5 +1,6 @@
 /** Rows by the million, all of one application: the worst case, where its ID narrows nothing down. */
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { openClient } from '../../../src/database/open-client.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
@@ -34,7 +35,7 @@ async function withTables(
   tables: readonly string[],
   fill: (sql: postgres.Sql) => Promise<void>,
 ): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = openClient(url, { max: 1, onnotice: () => {} });
   try {
     await sql`set maintenance_work_mem = '512MB'`;
     const constraints = await sql`

@@ -1,8 +1,9 @@
 /** A Postgres with several databases in it, each of them filled in its own way. */
 import { totalmem } from 'node:os';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../../src/database/migrate.ts';
+import { openClient } from '../../../src/database/open-client.ts';
 import type { Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
@@ -49,7 +50,7 @@ async function warmUp(sql: postgres.Sql): Promise<void> {
 }
 
 async function onDatabase(url: string, run: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = openClient(url, { max: 1, onnotice: () => {} });
   try {
     await run(sql);
   } finally {

@@ -16,7 +16,7 @@ let database: Database;
 
 beforeAll(async () => {
   service = await startTestService();
-  database = new Database(service.database.url, { lanes: 2, statementTimeoutMs: 5_000 });
+  database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
 });
 
 afterAll(async () => {

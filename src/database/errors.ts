@@ -1,0 +1,42 @@
+import postgres from 'postgres';
+
+/** Postgres cannot be reached, did not answer in time, or accepts no work for now. The caller may try again later. */
+export class DatabaseUnavailableError extends Error {
+  /** For the log: an error code or a fixed text, never a caller's data. */
+  readonly reason: string;
+
+  constructor(why: string | Error) {
+    const reason = typeof why === 'string' ? why : 'code' in why ? String(why.code) : why.message;
+    super(`The database is unavailable: ${reason}`, typeof why === 'string' ? undefined : { cause: why });
+    this.reason = reason;
+  }
+}
+
+/** There is no connection to Postgres. */
+export class ConnectionFailedError extends Error {}
+
+/** The statement was not answered by its deadline. */
+export class DeadlinePassedError extends Error {
+  constructor(message = 'No answer before the deadline') {
+    super(message);
+  }
+}
+
+/** Returns whether the connection is lost or cannot be trusted any more. */
+export function isConnectionFault(error: unknown): error is Error {
+  if (error instanceof ConnectionFailedError) return true;
+  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006|53300)/.test(error.code);
+  return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
+}
+
+/** Returns whether the connection is sound but the statement failed for now: a lock, a deadlock, a timeout, no memory. */
+export function isTemporaryFailure(error: unknown): error is Error {
+  if (error instanceof DeadlinePassedError) return true;
+  return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
+}
+
+/** Returns whether Postgres ended a statement, without effect, because it waited too long for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
+  return cause instanceof postgres.PostgresError && cause.code === '55P03';
+}

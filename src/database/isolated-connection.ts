@@ -1,0 +1,37 @@
+import { sql } from 'drizzle-orm';
+import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
+import { PipelinedConnection } from './pipelined-connection.ts';
+import type { Statement, StatementCall } from './statement.ts';
+
+/** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
+export class IsolatedConnection extends PipelinedConnection {
+  #call: StatementCall<unknown> | undefined;
+  /** When the last statement started, in milliseconds of `performance.now()`. */
+  startedAt = 0;
+
+  /** The statement that Postgres runs, whether or not its caller still waits. */
+  get call(): StatementCall<unknown> | undefined {
+    return this.pending > 0 ? this.#call : undefined;
+  }
+
+  override async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+    const { deadline } = call;
+    this.#call = call;
+    this.startedAt = performance.now();
+    const timeoutMs = Math.min(Math.ceil(deadline - this.startedAt), this.options.statementTimeoutMs);
+    // When this fails, so does the connection, and with it the call.
+    super.run({ statement: setStatementTimeout, parameters: { timeoutMs }, deadline }).catch(() => {});
+    try {
+      return await super.run(call);
+    } catch (error) {
+      const isLate = error instanceof DatabaseUnavailableError && performance.now() >= deadline;
+      throw isLate ? new DatabaseUnavailableError(new DeadlinePassedError()) : error;
+    }
+  }
+}
+
+const setStatementTimeout: Statement<unknown> = (db) =>
+  db
+    .select({ set: sql`set_config('statement_timeout', ${sql.placeholder('timeoutMs')}::text, false)` })
+    .from(sql`(select) as nothing`)
+    .prepare('set_statement_timeout');

@@ -1,0 +1,30 @@
+import { type Placeholder, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+
+/** What Drizzle builds statements with. */
+export type Db = PostgresJsDatabase;
+
+/** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
+export type Statement<Rows> = (db: Db) => { execute(parameters: PlaceholderValues): Promise<Rows> };
+
+/** Values for a statement's placeholders, by name. */
+export type PlaceholderValues = Record<string, unknown>;
+
+/** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
+export type Deadline = number;
+
+/** One execution of a statement. */
+export interface StatementCall<Rows> {
+  readonly statement: Statement<Rows>;
+  readonly parameters: PlaceholderValues;
+  readonly deadline: Deadline;
+}
+
+/** Runs a statement and resolves to its rows. */
+export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
+
+/** Returns a placeholder for each column, under the column's own name. */
+export function placeholders<Name extends string>(...names: readonly Name[]): Record<Name, Placeholder<Name>> {
+  // The entries have the given names.
+  return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as Record<Name, Placeholder<Name>>;
+}
