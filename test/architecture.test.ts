@@ -1,3 +1,4 @@
+/** The layers of src, and what keeps its files readable. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +11,7 @@ interface SourceFile {
   readonly text: string;
   /** What it imports: a path from the root, or the name of a package. */
   readonly imports: readonly string[];
-  /** Those of them that are there when it runs, types being erased. */
+  /** The imports that are left at run time, when types are erased. */
   readonly loads: readonly string[];
 }
 
@@ -26,17 +27,26 @@ const LAYERS = [
   ['demo', 'bootstrap'],
   ['login-page'],
   ['api', 'jobs'],
-  ['domain', 'log'],
-  ['database'],
-  ['config', 'http'],
+  ['domain'],
+  ['database', 'log'],
+  ['http', 'config'],
 ];
 
-describe('the architecture', () => {
-  test('has only folders whose layer is known', () => {
+/** What the files of a folder may import of ours, beside each other. */
+const ALLOWED = [
+  { folder: 'config', allowed: /^$/ },
+  { folder: 'http', allowed: /^$/ },
+  { folder: 'domain', allowed: /^src\/database\// },
+  { folder: 'api/rest', allowed: /^(gen|src)\/(?!api\/rpc\/)/ },
+  { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
+];
+
+describe('the layers', () => {
+  test('hold every folder of src', () => {
     expect([...new Set(sources.map(({ path }) => folderOf(path)))].sort()).toEqual(LAYERS.flat().sort());
   });
 
-  test('has imports that point down only', () => {
+  test('import lower layers only', () => {
     const upward = sources.flatMap(({ path, imports }) =>
       imports
         .filter((imported) => imported.startsWith('src/') && folderOf(imported) !== folderOf(path))
@@ -46,39 +56,52 @@ describe('the architecture', () => {
     expect(upward).toEqual([]);
   });
 
-  test('has no file that loads itself by way of others', () => {
-    const circles = sources.map(({ path }) => pathBetween(path, path)).filter((circle) => circle !== undefined);
-    expect(circles).toEqual([]);
-  });
-
-  test('hides no import from these tests', () => {
-    for (const { path, text, imports } of sources) {
-      expect(imports.length, path).toBe(text.match(/\bfrom '[^']+';$|^import '/gm)?.length ?? 0);
-    }
-  });
-
-  test('has a core and a database that know no transport and no generated code', () => {
-    const transports = /^(@connectrpc\/|@bufbuild\/|@grpc\/|gen\/|node:(http|http2|https|tls)$)/;
+  test.each(ALLOWED)('let src/$folder import $allowed', ({ folder, allowed }) => {
     const foreign = sources
-      .filter(({ path }) => /^src\/(domain|database)\//.test(path))
+      .filter(({ path }) => path.startsWith(`src/${folder}/`))
       .flatMap(({ path, imports }) =>
-        imports.filter((name) => transports.test(name)).map((name) => `${path} -> ${name}`),
+        imports
+          .filter((imported) => /^(gen|src)\//.test(imported) && !imported.startsWith(`src/${folder}/`))
+          .filter((imported) => !allowed.test(imported))
+          .map((imported) => `${path} -> ${imported}`),
       );
     expect(foreign).toEqual([]);
   });
 
-  test('has a network that knows neither verbs nor tables nor RPCs', () => {
+  test('let src/database load nothing of ours', () => {
     const foreign = sources
-      .filter(({ path }) => path.startsWith('src/http/'))
-      .flatMap(({ loads }) => loads.filter((loaded) => !/^(node:|src\/http\/)/.test(loaded)));
+      .filter(({ path }) => path.startsWith('src/database/'))
+      .flatMap(({ path, loads }) =>
+        loads.filter((loaded) => /^(gen|src)\/(?!database\/)/.test(loaded)).map((loaded) => `${path} -> ${loaded}`),
+      );
     expect(foreign).toEqual([]);
   });
 
-  test('talks to Postgres from the database folder only', () => {
+  test('keep transports out of the domain and the database, and packages out of http', () => {
+    const transports = /^(@connectrpc\/|@bufbuild\/|@grpc\/|node:(http|http2|https|tls)$)/;
+    const foreign = sources.flatMap(({ path, imports, loads }) => {
+      const named = /^src\/(domain|database)\//.test(path) ? imports.filter((name) => transports.test(name)) : [];
+      const packages = path.startsWith('src/http/') ? loads.filter((name) => !/^(node:|src\/)/.test(name)) : [];
+      return [...named, ...packages].map((name) => `${path} -> ${name}`);
+    });
+    expect(foreign).toEqual([]);
+  });
+
+  test('load the driver of Postgres in src/database only', () => {
     const drivers = sources.filter(({ loads }) => loads.includes('postgres')).map(({ path }) => path);
-    expect(drivers).toContain('src/database/connection.ts');
     // The log has to know the errors of Postgres, which quote what is not to be logged.
     expect(drivers.filter((path) => !path.startsWith('src/database/'))).toEqual(['src/log.ts']);
+  });
+
+  test('have no circle of files that load each other', () => {
+    const circles = sources.map(({ path }) => pathBetween(path, path)).filter((circle) => circle !== undefined);
+    expect(circles).toEqual([]);
+  });
+
+  test('show all their imports to these tests', () => {
+    for (const { path, text, imports } of sources) {
+      expect(imports.length, path).toBe(text.match(/\bfrom '[^']+';$|^import '/gm)?.length ?? 0);
+    }
   });
 });
 
@@ -106,7 +129,7 @@ describe('the code', () => {
     expect(barrels.map(({ path }) => path)).toEqual([]);
   });
 
-  test('has no files for odds and ends', () => {
+  test('has no utils, helpers or other collections', () => {
     const names = /(^|\/)(utils?|helpers?|common|misc|shared|types|constants)(\.ts$|\/)/;
     expect(sources.filter(({ path }) => names.test(path))).toEqual([]);
   });
@@ -128,7 +151,7 @@ describe('the code', () => {
     expect(silenced.map(({ path }) => path)).toEqual([]);
   });
 
-  test('has no state of its own outside of what main starts', () => {
+  test('has no module-level state', () => {
     const stateful = sources.filter(({ text }) => /^(export )?(let|var) /m.test(text));
     expect(stateful.map(({ path }) => path)).toEqual([]);
   });

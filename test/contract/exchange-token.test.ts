@@ -5,8 +5,8 @@ import { generateKeyPair, importJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal, success, validationFailed, without } from '../support/answers.ts';
-import { CALLERS } from '../support/callers.ts';
 import { request } from '../support/http.ts';
+import { CONNECT, call, PROTOCOLS, REST } from '../support/protocols.ts';
 import {
   createTenant,
   createTestUser,
@@ -18,13 +18,11 @@ import {
   type TestService,
   type TestUser,
 } from '../support/service.ts';
-import { CONNECT_JSON_WIRES, failureOf, RPC_WIRES, sendOver, withInvalidUtf8 } from '../support/wire.ts';
 
 const { exchangeToken } = AuthService.method;
 /** A whole second, so that the fraction is all zeros. */
 const NOW = '2026-03-01T12:00:00.000Z';
 const NOW_SECONDS = Date.parse(NOW) / 1000;
-const JSON_TYPES = [1, true, ['text'], { text: 'text' }, null];
 const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
 
 let service: TestService;
@@ -84,107 +82,60 @@ async function tamperWith(token: string): Promise<string> {
   return [header, payload, signature].join('.');
 }
 
-describe.each(CALLERS)('ExchangeToken, $name', (caller) => {
-  const callWith = (fields: JsonObject, headers: Record<string, string> = credentials()) =>
-    caller.call(service.url, exchangeToken, fields, headers);
+const callWith = (fields: JsonObject, headers: Record<string, string> = credentials()) =>
+  call(REST, service.url, exchangeToken, fields, headers);
+
+describe('ExchangeToken', () => {
+  const profile = { name: 'Ada Lovelace', profileImage: 'https://img.test/ada.png' };
   // Protobuf's JSON leaves out a fraction of zeros and what is not set; the documented JSON has both.
-  const createdAt = caller.isRest ? NOW : '2026-03-01T12:00:00Z';
-  const withoutImage = caller.isRest ? { profileImage: null } : {};
-  const message = caller.isRest ? 'Token exchanged successfully' : undefined;
+  it.each([
+    ['REST', REST, profile, profile, NOW, 'Token exchanged successfully'],
+    ['REST', REST, {}, { profileImage: null }, NOW, 'Token exchanged successfully'],
+    ['Connect', CONNECT, profile, profile, '2026-03-01T12:00:00Z', ''],
+    ['Connect', CONNECT, {}, {}, '2026-03-01T12:00:00Z', ''],
+  ])('returns the profile and a session over %s', async (_, protocol, given, shown, createdAt, message) => {
+    const ada = await createTestUser(service, given);
+    const fields = { authToken: await logIn(service, tenant, ada) };
+    const answer = await call(protocol, service.url, exchangeToken, fields, credentials());
+    const shownUser = { email: ada.email, ...shown, walletAddress: ada.walletAddress };
+    const session = { id: expect.stringMatching(/^\S+$/), createdAt };
+    expect(answer).toStrictEqual(success({ user: shownUser, session }, message));
+  });
 
-  it('returns the profile and a session', async () => {
-    const profile = { name: 'Ada Lovelace', profileImage: 'https://img.test/ada.png' };
-    const ada = await createTestUser(service, profile);
-    const answer = await callWith({ authToken: await logIn(service, tenant, ada) });
-    expect(answer).toEqual(
-      success(
-        {
-          user: { email: ada.email, ...profile, walletAddress: ada.walletAddress },
-          session: { id: expect.stringMatching(/^\S+$/), createdAt },
-        },
-        message,
-      ),
+  it('returns the same session over every protocol', async () => {
+    const answers = PROTOCOLS.map((protocol) =>
+      call(protocol, service.url, exchangeToken, { authToken }, credentials()),
     );
-  });
-
-  it('returns no name for a user without one, and null in REST for no profile image', async () => {
-    const nameless = await createTestUser(service);
-    const answer = await callWith({ authToken: await logIn(service, tenant, nameless) });
-    expect(answer).toEqual(
-      success(
-        {
-          user: { email: nameless.email, walletAddress: nameless.walletAddress, ...withoutImage },
-          session: { id: expect.stringMatching(/^\S+$/), createdAt },
-        },
-        message,
-      ),
-    );
-    expect(answer.data).not.toHaveProperty('user.name');
-  });
-
-  it('returns the same session as over any other protocol', async () => {
-    const answer = await callWith({ authToken });
-    const [rest] = CALLERS;
-    const first = await rest?.call(service.url, exchangeToken, { authToken }, credentials());
-    expect(answer.data).toMatchObject({ user: { email: user.email } });
-    expect(answer.data).toHaveProperty('session.id', sessionIdOf(first?.data));
-  });
-
-  it('400 Validation failed when the token is missing', async () => {
-    expect(await callWith({})).toEqual(validationFailed('authToken'));
+    expect(new Set((await Promise.all(answers)).map(({ data }) => sessionIdOf(data))).size).toBe(1);
   });
 
   it.each([
     ['is empty', ''],
     ['has 8193 bytes', 'a'.repeat(8193)],
     ['has 8193 bytes in 4097 characters', `${'é'.repeat(4096)}a`],
-    ['has 8193 bytes in 2049 characters', `${'\u{1F6AA}'.repeat(2048)}a`],
     ['has a NUL', 'to\0ken'],
-  ])('400 Validation failed when the token %s', async (_, token) => {
+  ])('returns 400 Validation failed when the token %s', async (_, token) => {
     expect(await callWith({ authToken: token })).toEqual(validationFailed('authToken'));
   });
 
+  // Every other way to be wrong: test/robustness/tokens.test.ts.
   it.each<[string, () => string | Promise<string>]>([
     ['has 8192 bytes and is no JWT', () => 'a'.repeat(8192)],
-    ['has 8192 bytes in 4096 characters and is no JWT', () => 'é'.repeat(4096)],
-    ['has 8192 bytes in 2048 characters and is no JWT', () => '\u{1F6AA}'.repeat(2048)],
-    ['is blank', () => ' '],
-    ['has empty parts', () => '..'],
     ['has a part too few', () => authToken.split('.', 2).join('.')],
-    ['has a part too many', () => `${authToken}.e30`],
-    ['has a space after it', () => `${authToken} `],
-    ['has padding', () => `${authToken}=`],
-    ['has a scheme before it', () => `Bearer ${authToken}`],
     ['was minted for another application', () => logIn(service, other, user)],
     ['was tampered with', () => tamperWith(authToken)],
     ['is not signed', forgeUnsigned],
     ['is signed by a foreign key under our key ID', forgeWithForeignKey],
     ['names an unknown key', () => forge(claims(), { ...HEADER, kid: 'unknown' })],
-    ['names no key', () => forge(claims(), without(HEADER, 'kid'))],
-    ['has the type of any JWT', () => forge(claims(), { ...HEADER, typ: 'JWT' })],
-    ['has no type', () => forge(claims(), without(HEADER, 'typ'))],
     ['brings its own key set', () => forge(claims(), { ...HEADER, jku: 'https://evil.test/jwks.json' })],
-    ['brings a certificate', () => forge(claims(), { ...HEADER, x5u: 'https://evil.test/certificate' })],
-    ['has a header nobody knows', () => forge(claims(), { ...HEADER, unknown: true })],
     ['has expired', () => forgeWith({ iat: NOW_SECONDS - 900, exp: NOW_SECONDS })],
     ['lives longer than 15 minutes', () => forgeWith({ exp: NOW_SECONDS + 901 })],
-    ['is older than 15 minutes but lives on', () => forgeWith({ iat: NOW_SECONDS - 901, exp: NOW_SECONDS + 60 })],
     ['is of the future', () => forgeWith({ iat: NOW_SECONDS + 1, exp: NOW_SECONDS + 901 })],
     ['is of another issuer', () => forgeWith({ iss: 'https://evil.test' })],
     ['has another audience', () => forgeWith({ aud: other.clientId })],
-    ['has several audiences', () => forgeWith({ aud: [tenant.clientId, other.clientId] })],
-    ['has its audience in a list', () => forgeWith({ aud: [tenant.clientId] })],
     ['has a subject that is no user ID', () => forgeWith({ sub: 'user' })],
-    ['has a subject of another type', () => forgeWith({ sub: 1 })],
-    ['has a token ID of another type', () => forgeWith({ jti: 1 })],
-    ['has its times as strings', () => forgeWith({ iat: String(NOW_SECONDS), exp: String(NOW_SECONDS + 900) })],
-    ['has no issuer', () => forgeWithout('iss')],
-    ['has no audience', () => forgeWithout('aud')],
-    ['has no subject', () => forgeWithout('sub')],
-    ['has no token ID', () => forgeWithout('jti')],
-    ['has no time of issue', () => forgeWithout('iat')],
     ['has no expiry', () => forgeWithout('exp')],
-  ])('401 Invalid or expired token when the token %s', async (_, tokenOf) => {
+  ])('returns 401 Invalid or expired token when the token %s', async (_, tokenOf) => {
     expect(await callWith({ authToken: await tokenOf() })).toEqual(INVALID_TOKEN);
   });
 
@@ -195,42 +146,30 @@ describe.each(CALLERS)('ExchangeToken, $name', (caller) => {
   it.each<[string, () => Promise<string>]>([
     ['is unknown', () => forgeWith({ sub: randomUUID() })],
     ['has been deleted', () => logInDeletedUser(service, tenant)],
-  ])('404 User not found when the user %s', async (_, tokenOf) => {
+  ])('returns 404 User not found when the user %s', async (_, tokenOf) => {
     expect(await callWith({ authToken: await tokenOf() })).toEqual(refusal('not_found', 'User not found'));
   });
 
-  describe('with several things wrong, tells', () => {
-    it('the API key first', async () => {
-      expect(await callWith({ authToken: '' }, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
-    });
-
-    it('the length of the token before what is in it', async () => {
-      expect(await callWith({ authToken: `${authToken}${'.'.repeat(8193)}` })).toEqual(validationFailed('authToken'));
-    });
-
-    it('the token before the user', async () => {
-      const token = await forgeWith({ sub: randomUUID(), iat: NOW_SECONDS - 900, exp: NOW_SECONDS });
-      expect(await callWith({ authToken: token })).toEqual(INVALID_TOKEN);
-    });
+  it('checks the API key first, then the length of the token, then what is in it, then the user', async () => {
+    expect(await callWith({ authToken: '' }, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
+    expect(await callWith({ authToken: `${authToken}${'.'.repeat(8193)}` })).toEqual(validationFailed('authToken'));
+    const expired = await forgeWith({ sub: randomUUID(), iat: NOW_SECONDS - 900, exp: NOW_SECONDS });
+    expect(await callWith({ authToken: expired })).toEqual(INVALID_TOKEN);
   });
 });
 
-describe.each(['1.1', '2'] as const)('ExchangeToken, JSON over REST and HTTP/%s', (httpVersion) => {
+describe('POST /api/oauth/exchange', () => {
   const post = (body: string | Uint8Array) =>
     request(service.url, {
-      httpVersion,
       method: 'POST',
       path: '/api/oauth/exchange',
       headers: { 'content-type': 'application/json', ...credentials() },
       body,
     });
 
-  it('answers in the envelope, which nobody may store', async () => {
+  it('answers in the envelope', async () => {
     const reply = await post(JSON.stringify({ authToken }));
-    expect(reply).toMatchObject({
-      status: 200,
-      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
-    });
+    expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
     expect(JSON.parse(reply.body)).toStrictEqual({
       status: true,
       message: 'Token exchanged successfully',
@@ -246,24 +185,15 @@ describe.each(['1.1', '2'] as const)('ExchangeToken, JSON over REST and HTTP/%s'
     [404, 'User not found', () => logInDeletedUser(service, tenant)],
   ])('answers %i %s with nothing but the message', async (status, message, tokenOf) => {
     const reply = await post(JSON.stringify({ authToken: await tokenOf() }));
-    expect(reply).toMatchObject({
-      status,
-      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
-    });
+    expect(reply).toMatchObject({ status, headers: { 'content-type': 'application/json' } });
     expect(JSON.parse(reply.body)).toStrictEqual({ status: false, message });
   });
 
   it.each<[string, string, string | Uint8Array]>([
-    ...JSON_TYPES.map((value): [string, string, string] => [
-      'authToken',
-      `is ${JSON.stringify(value)}`,
-      JSON.stringify({ authToken: value }),
-    ]),
-    ['authToken', 'has a lone surrogate', JSON.stringify({ authToken: 'to\ud800ken' })],
+    ['authToken', 'is null', '{"authToken":null}'],
     ['body', 'is malformed', '{"authToken":'],
-    ['body', 'is an array', '[]'],
     ['body', 'is not UTF-8', Buffer.from([...Buffer.from('{"authToken":"'), 0xff, ...Buffer.from('"}')])],
-  ])('400 Validation failed when %s %s', async (field, _, body) => {
+  ])('answers 400 and what is wrong when %s %s', async (field, _, body) => {
     const reply = await post(body);
     expect(reply.status).toBe(400);
     expect(JSON.parse(reply.body)).toStrictEqual({
@@ -271,39 +201,6 @@ describe.each(['1.1', '2'] as const)('ExchangeToken, JSON over REST and HTTP/%s'
       message: 'Validation failed',
       errors: [{ field, message: expect.stringMatching(/./) }],
     });
-  });
-});
-
-describe.each(CONNECT_JSON_WIRES)('ExchangeToken, $name', (wire) => {
-  it.each([...JSON_TYPES, 'to\ud800ken'].map((value) => [value]))(
-    'Validation failed when the token is %j',
-    async (value) => {
-      const fields = { authToken: value };
-      const reply = await sendOver(wire, service.url, { method: exchangeToken, fields, headers: credentials() });
-      expect(failureOf(wire, reply)).toEqual({
-        status: 400,
-        code: 'InvalidArgument',
-        message: 'Validation failed',
-        fields: ['authToken'],
-      });
-    },
-  );
-});
-
-describe.each(RPC_WIRES)('ExchangeToken, $name', (wire) => {
-  it('Validation failed when the token is not UTF-8', async () => {
-    const body = withInvalidUtf8(wire, exchangeToken, {}, 'authToken');
-    const reply = await sendOver(wire, service.url, { method: exchangeToken, body, headers: credentials() });
-    expect(failureOf(wire, reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
-  });
-
-  it('may not be stored', async () => {
-    const reply = await sendOver(wire, service.url, {
-      method: exchangeToken,
-      fields: { authToken },
-      headers: credentials(),
-    });
-    expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
   });
 });
 

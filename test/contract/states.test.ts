@@ -1,19 +1,21 @@
 /** Interface, "States and transitions" and "Limits": what time does to intents, tokens and sessions. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
-import { CALLERS } from '../support/callers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { request } from '../support/http.ts';
+import { call, PROTOCOLS } from '../support/protocols.ts';
+import { RawConnection } from '../support/raw-connection.ts';
 import {
   adminClient,
+  beginLogin,
   clientsOf,
   createTenant,
   createTestUser,
   logIn,
-  REDIRECT_URI,
   startTestService,
   type Tenant,
   type TestService,
@@ -30,16 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close());
 
-async function beginLogin(): Promise<string> {
-  const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
-    clientId: tenant.clientId,
-    redirectUri: REDIRECT_URI,
-    state: 'state',
-  });
-  return loginIntentId;
-}
-
-/** The session and the profile that the exchange returns, the time of creation as a Date. */
+/** Returns the profile and the session, its time of creation as a Date. */
 async function exchange(authToken: string, { from = service, as = tenant } = {}) {
   const { user, session } = await clientsOf(from, as).auth.exchangeToken({ authToken });
   if (!user || !session?.createdAt) throw new Error('No user or session');
@@ -53,7 +46,7 @@ async function exchange(authToken: string, { from = service, as = tenant } = {})
 describe('A login intent', () => {
   it('can be completed until 30 minutes have passed', async () => {
     const user = await createTestUser(service);
-    const loginIntentId = await beginLogin();
+    const loginIntentId = await beginLogin(service, tenant);
     clock.advance(30 * MINUTE - 1);
     const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
     expect((await exchange(authToken)).user.email).toBe(user.email);
@@ -64,7 +57,7 @@ describe('A login intent', () => {
     ['any later', 45 * MINUTE],
   ])('has expired %s', async (_, age) => {
     const user = await createTestUser(service);
-    const loginIntentId = await beginLogin();
+    const loginIntentId = await beginLogin(service, tenant);
     clock.advance(age);
     await expect(adminClient(service).completeLogin({ loginIntentId, userId: user.id })).rejects.toMatchObject({
       code: Code.FailedPrecondition,
@@ -93,7 +86,25 @@ describe('An auth token', () => {
     },
   );
 
-  it('that has expired opens no session that lives on', async () => {
+  it.each([
+    ['/api/oauth/exchange', { status: false }],
+    ['/usher.v1.AuthService/ExchangeToken', { code: 'unauthenticated' }],
+  ])('is refused when it expires before the body has arrived: %s', async (path, refusal) => {
+    const body = JSON.stringify({ authToken: await logIn(service, tenant, await createTestUser(service)) });
+    using connection = await RawConnection.open(service.port);
+    connection.send(
+      `POST ${path} HTTP/1.1\r\nhost: usher.test\r\nx-api-key: ${tenant.apiKey}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    );
+    // Long enough for the call to have begun.
+    await sleep(100);
+    clock.advance(15 * MINUTE);
+    connection.send(body.slice(10));
+    const reply = JSON.parse((await connection.reply()).body);
+    expect(reply).toMatchObject({ ...refusal, message: 'Invalid or expired token' });
+  });
+
+  it('opens no session that lives on after it has expired', async () => {
     const user = await createTestUser(service);
     const early = await logIn(service, tenant, user);
     clock.advance(10 * MINUTE);
@@ -202,29 +213,24 @@ describe('A session', () => {
   });
 });
 
-describe.each(CALLERS)('A session begun over $name', (caller) => {
-  it('records the address and the user agent of the caller, as they were when it began', async () => {
+describe.each(PROTOCOLS)('A session that begins over $name', (protocol) => {
+  it('records the address and the user agent that began it', async () => {
     const user = await createTestUser(service);
-    const exchangeAs = async (userAgent: string) =>
-      caller.call(
-        service.url,
-        AuthService.method.exchangeToken,
-        { authToken: await logIn(service, tenant, user) },
-        { 'x-api-key': tenant.apiKey, 'user-agent': userAgent, 'x-forwarded-for': '203.0.113.7' },
-      );
-    const recorded = () => service.database.sql`select ip_address, user_agent from sessions where user_id = ${user.id}`;
-
-    expect(await exchangeAs('Door/1.0')).toMatchObject({ code: 'ok' });
-    expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
-    await exchangeAs('Door/2.0');
-    expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
+    const { exchangeToken } = AuthService.method;
+    const exchangeAs = async (userAgent: string) => {
+      const headers = { 'x-api-key': tenant.apiKey, 'user-agent': userAgent, 'x-forwarded-for': '203.0.113.7' };
+      const fields = { authToken: await logIn(service, tenant, user) };
+      expect(await call(protocol, service.url, exchangeToken, fields, headers)).toMatchObject({ code: 'ok' });
+      return service.database.sql`select ip_address, user_agent from sessions where user_id = ${user.id}`;
+    };
+    expect(await exchangeAs('Door/1.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
+    expect(await exchangeAs('Door/2.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
     clock.advance(15 * MINUTE);
-    await exchangeAs('Door/3.0');
-    expect(await recorded()).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/3.0' }]);
+    expect(await exchangeAs('Door/3.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/3.0' }]);
   });
 });
 
-describe('A session begun behind a trusted proxy', () => {
+describe('A session that begins behind a trusted proxy', () => {
   it.each([
     ['is the client of the proxy', '203.0.113.7'],
     ['is the last client that no trusted proxy is', '198.51.100.1, 203.0.113.7'],

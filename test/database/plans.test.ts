@@ -1,120 +1,109 @@
+/** How Postgres runs every statement of the service on tables with thousands of rows. */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { openDemo } from '../../src/demo/demo.ts';
-import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
-import { createApiKey } from '../../src/domain/api-keys/create-api-key.ts';
-import { revokeApiKey } from '../../src/domain/api-keys/revoke-api-key.ts';
-import { createApplication } from '../../src/domain/applications/create-application.ts';
-import { deleteApplication } from '../../src/domain/applications/delete-application.ts';
-import { checkIn } from '../../src/domain/events/check-in.ts';
-import { createEvent } from '../../src/domain/events/create-event.ts';
-import { deleteEvent } from '../../src/domain/events/delete-event.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
-import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
-import { createAuthPageLink, generateAuthUrl } from '../../src/domain/login/generate-auth-url.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
-import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
-import { createUser } from '../../src/domain/users/create-user.ts';
-import { deleteUser } from '../../src/domain/users/delete-user.ts';
-import { createWebhook } from '../../src/domain/webhooks/create-webhook.ts';
-import { getWebhook } from '../../src/domain/webhooks/get-webhook.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
-import { sweep } from '../../src/jobs/expiry.ts';
+import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { type ExplainedStatement, ExplainingDatabase, readsOf } from '../support/explaining-database.ts';
-import { testConfig } from '../support/service.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
+import { credentialFor, sampleFields } from '../support/samples.ts';
+import {
+  beginLogin,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
-const SWEPT_TABLES = 5;
 const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
 const SOURCES = join(import.meta.dirname, '../../src');
-/** The most rows of one table that a call reads, and that a batch of housekeeping reads and removes. */
+/** The most rows of one table that a call reads, and that a batch of a job reads and removes. */
 const CALL_ROWS = 5;
 const BATCH_ROWS = 100;
 
-let database: TestDatabase;
+let service: TestService;
 let statements: readonly ExplainedStatement[];
 
 beforeAll(async () => {
-  database = await cloneDatabase();
-  await fill(database);
-  statements = await explainAllStatements(database.url);
+  service = await startTestService();
+  await fill(service.database);
+  statements = await explainAllStatements();
 });
 
-afterAll(() => database[Symbol.asyncDispose]());
+afterAll(() => service.close());
 
-describe('these tests see every statement', () => {
+describe('the service', () => {
+  // Those of the database folder ask Postgres about itself.
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('database/'))
     .map((name) => ({ name, text: withoutComments(readFileSync(join(SOURCES, name), 'utf8')) }));
 
-  test('that is prepared', () => {
-    // The one of the sidings asks Postgres who waits, and reads no table.
-    const ofTables = files.filter(({ name }) => name !== 'db/sidings.ts');
-    const prepared = ofTables.flatMap(({ text }) => text.match(/\.prepare\(\s*['"`]/g) ?? []);
-    // Housekeeping prepares one statement for each of its tables.
-    expect(statements.length).toBe(prepared.length - 1 + SWEPT_TABLES);
+  test('prepares no statement that these tests do not run', () => {
+    const explained = new Set(statements.map(({ name }) => name));
+    const prepared = files.flatMap(({ text }) => [...text.matchAll(/\.prepare\(\s*(?:'(\w+)')?/g)]);
+    const missing = prepared.map(([, name = 'one without a name']) => name).filter((name) => !explained.has(name));
+    expect(missing).toEqual([]);
   });
 
-  test('and none is sent in another way, but for those of a start', () => {
+  test('sends no statement that is not prepared', () => {
     const others = files.filter(({ text }) => /\.unsafe\(|\.execute\(\s*sql|\bclient(<.*>)?`/.test(text));
-    expect(others.map(({ name }) => name).sort()).toEqual(['db/embedded.ts', 'db/migrate.ts']);
+    expect(others.map(({ name }) => name)).toEqual([]);
   });
 });
 
 describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (mode) => {
-  test('every table is read by an index, or at known places', () => {
-    const scans = statements.flatMap(({ sql, plans }) =>
+  test('reads every table by an index, or at known places', () => {
+    const scans = statements.flatMap(({ name, plans }) =>
       readsOf(plans[mode])
         .filter((read) => !BY_INDEX.has(read.type))
-        .map(({ type, table }) => `${type} on ${table}: ${sql}`),
+        .map(({ type, table }) => `${type} on ${table}: ${name}`),
     );
     expect(scans).toEqual([]);
   });
 
-  test('no more rows are read than needed, however many there are', () => {
-    const excesses = statements.flatMap(({ sql, plans }) => {
+  test('reads no more rows than needed, however many there are', () => {
+    const excesses = statements.flatMap(({ name, sql, plans }) => {
       const most = sql.includes('skip locked') ? BATCH_ROWS : CALL_ROWS;
       return readsOf(plans[mode])
         .filter(({ rows }) => rows > most)
-        .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${sql}`);
+        .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${name}`);
     });
     expect(excesses).toEqual([]);
   });
 
-  test('housekeeping removes a whole batch', () => {
-    const swept = statements.filter(({ sql }) => /\bdelete from\b.*\bskip locked\b/s.test(sql));
-    const removed = swept.map(({ plans }) => Math.max(...readsOf(plans[mode]).map(({ rows }) => rows)));
-    expect(removed).toEqual(Array.from({ length: SWEPT_TABLES }, () => BATCH_ROWS));
-  });
-
-  test('a statement that reads all would be seen', async () => {
-    await using explaining = new ExplainingDatabase(database.url);
-    const plan = await explaining.explain(`select from webhooks where url = $1 or application_id is null`, ['x'], mode);
-    expect(readsOf(plan)).toEqual([{ type: 'Seq Scan', table: 'webhooks', rows: ROWS + 2 }]);
+  test('removes a whole batch of what has expired, and no more', async () => {
+    const batches = statements.filter(({ name }) => name === 'delete_expired');
+    const tables = await service.database.sql`
+      select from information_schema.columns where table_schema = 'public' and column_name = 'expires_at'`;
+    expect(batches).toHaveLength(tables.length);
+    for (const { plans } of batches) {
+      expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
+    }
   });
 });
 
-test('what goes with a row that is removed is found by an index', async () => {
-  const unindexed = await database.sql`
+test('finds by an index the rows that a deleted row takes with it', async () => {
+  const unindexed = await service.database.sql`
     select conname from pg_constraint where contype = 'f' and confdeltype = 'c' and not exists (
       select from pg_index where indrelid = conrelid and (indkey::int2[])[0:cardinality(conkey) - 1] = conkey)`;
   expect(unindexed).toEqual([]);
 });
-
-function withoutComments(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\//g, '');
-}
 
 /** Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. */
 async function fill({ sql }: TestDatabase): Promise<void> {
@@ -151,66 +140,55 @@ async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.unsafe('analyze');
 }
 
-/** Each statement once, as its verb sends it. */
-async function explainAllStatements(url: string): Promise<readonly ExplainedStatement[]> {
-  const { authSigningKeys = [], encryptionKeys = [] } = testConfig(url).secrets;
-  const tokens = await AuthTokens.create('https://usher.test', authSigningKeys);
-  const cipher = new SigningKeyCipher(encryptionKeys);
-  await using recording = new ExplainingDatabase(url);
-  const call = { run: recording.within(0), now: new Date() };
+/** Sends each statement as the service does: over its ports, from its login page, and from its jobs. */
+async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
+  using explainer = new StatementExplainer(service.database);
+  const tenant = await createTenant(service);
+  for (const operation of OPERATIONS) {
+    const { method } = operation;
+    const fields = await sampleFields(method, { service, tenant });
+    const headers = credentialFor(operation, tenant);
+    const answer = await callOver(mainProtocolOf(method), service.url, method, fields, headers);
+    expect(answer, method.name).toMatchObject({ code: 'ok' });
+    // Some statements tell why a call that is made again is refused.
+    await callOver(mainProtocolOf(method), service.url, method, fields, headers);
+  }
 
-  const redirectUri = 'https://app.test/callback';
-  const { application, apiKey } = await createApplication(call, { name: 'Application', redirectUris: [redirectUri] });
-  const applicationCall = { ...call, application };
-  const wallet = new Wallet();
-  const user = await createUser(call, { email: 'ada@example.com', walletAddress: wallet.address });
-  const other = await createApiKey(call, { applicationId: application.id });
-  await new ApiKeys(call.run).authenticate(apiKey, { deadline: performance.now() + 5_000 });
-  const login = { clientId: application.clientId, redirectUri, state: 'state' };
-  const { loginIntentId } = await generateAuthUrl(
-    applicationCall,
-    createAuthPageLink('https://usher.test/login'),
-    login,
-  );
-  const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });
-  await completeLogin(call, tokens, { loginIntentId, userId: user.id }).catch(() => {});
+  const { database } = explainer;
+  if (!database) throw new Error('The service has sent nothing');
+  const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
+  const tokens = await AuthTokens.create(PUBLIC_URL, authSigningKeys);
+  const cipher = new SigningKeyCipher(encryptionKeys);
+  const call = { run: database.within(Number.POSITIVE_INFINITY), now: new Date() };
+  const authPageUrl = `${PUBLIC_URL}/login`;
 
   const browser = { digest: randomBytes(32), address: '::1' };
   const keys = deriveLoginCodeKeys(encryptionKeys);
-  const byEmail = await generateAuthUrl(applicationCall, createAuthPageLink('https://usher.test/login'), login);
+  const wallet = new Wallet();
+  const user = await createTestUser(service, { walletAddress: wallet.address });
+  const byEmail = { loginIntentId: await beginLogin(service, tenant) };
   const sent = await createLoginCode(call, keys, browser, { ...byEmail, email: user.email });
   await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code: sent?.code });
-  const byWallet = await generateAuthUrl(applicationCall, createAuthPageLink('https://usher.test/login'), login);
+  const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
-  const { message } = await createWalletChallenge(call, 'https://usher.test/login', browser, challenge);
+  const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
   await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
 
-  await exchangeToken(applicationCall, tokens, { ipAddress: '::1', userAgent: 'test' }, { authToken });
-  const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com', ownerId: user.id });
-  await getWebhook(applicationCall, cipher, { webhookId: webhook.id });
-  const background = new AbortController();
-  await runKeyRotation(
-    recording,
-    new SigningKeyCipher([randomBytes(32), ...encryptionKeys]),
-    await readUsedKeyIds(call.run),
-    {
-      signal: background.signal,
-      tell: (_, state) => state === 'is not in use' && background.abort(),
-      onError: () => {},
-    },
-  );
-  await createEvent(applicationCall, { eventId: 'event' });
-  await checkIn(applicationCall, { eventId: 'event', attendeeId: 'attendee' });
-  await deleteEvent(applicationCall, { eventId: 'event' });
+  const rotation = new AbortController();
+  await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {
+    usedAtStart: await readUsedKeyIds(call.run),
+    signal: rotation.signal,
+    onStatusChange: (_, status) => status === 'is not in use' && rotation.abort(),
+    onError: () => {},
+  });
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
-  const authPageUrl = 'https://usher.test/login';
   const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
   for (let start = 0; start < 2; start++) await openDemo(call, { ...demoParts, tokens, cipher });
-  await recording.ping(performance.now() + 10_000);
-  await deleteUser(call, { userId: user.id });
-  await revokeApiKey(call, { apiKeyId: other.apiKeyId });
-  await deleteApplication(call, { applicationId: application.id });
   // Last, since it leaves tables so empty that Postgres may come to read them whole.
-  await sweep(recording, new Date(Date.now() + 2 * 60 * 60_000));
-  return [...recording.explained.values()];
+  await removeExpired(database, new Date(Date.now() + 2 * 60 * 60_000));
+  return explainer.explained;
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '');
 }

@@ -17,7 +17,7 @@ const GLOBAL_KEYS = {
   // A user may log in to any application.
   users_pkey: 'id',
   users_email_key: 'lower(email)',
-  // What is limited is done before anybody knows for whom.
+  // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
 };
 
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 describe('the tables', () => {
-  test('have primary and unique keys that begin with the application, but for those listed here', async () => {
+  test('have primary and unique keys that begin with the application, except those listed here', async () => {
     const keys = await database.sql`
       select relname as key, pg_get_indexdef(indexrelid, 1, true) as first_column
       from pg_index join pg_class on pg_class.oid = indexrelid
@@ -44,7 +44,7 @@ describe('the tables', () => {
     expect(keys.length).toBeGreaterThan(others.length);
   });
 
-  test('have a primary key, all of them', async () => {
+  test('all have a primary key', async () => {
     const without = await database.sql`
       select relname from pg_class
       where relkind = 'r' and relnamespace = 'public'::regnamespace
@@ -52,7 +52,7 @@ describe('the tables', () => {
     expect(without).toEqual([]);
   });
 
-  test('have an application in every row, but for those listed here', async () => {
+  test('have an application in every row, except those listed here', async () => {
     const tables = await database.sql`
       select relname, attnotnull from pg_class
       left join pg_attribute on attrelid = pg_class.oid and attname = 'application_id'
@@ -76,7 +76,7 @@ describe('the tables', () => {
     expect(all?.count).toBeGreaterThan(0);
   });
 
-  test("refer to a tenant's row only together with the application", async () => {
+  test('refer to a row of a tenant only together with the application', async () => {
     const crossing = await database.sql`
       select conname from pg_constraint
       where contype = 'f' and connamespace = 'public'::regnamespace
@@ -90,7 +90,7 @@ describe('the tables', () => {
     expect(crossing).toEqual([]);
   });
 
-  test('have no index that another one makes needless', async () => {
+  test('have no index that another one covers', async () => {
     const needless = await database.sql`
       select small.indexrelid::regclass as index from pg_index small
       join pg_class on pg_class.oid = small.indrelid and relnamespace = 'public'::regnamespace
@@ -100,7 +100,7 @@ describe('the tables', () => {
     expect(needless).toEqual([]);
   });
 
-  test('keep instants in whole milliseconds, with their time zone', async () => {
+  test('store instants in whole milliseconds with a time zone', async () => {
     const types = await database.sql`
       select distinct format_type(atttypid, atttypmod) as type from pg_attribute
       join pg_class on pg_class.oid = attrelid and relkind = 'r' and relnamespace = 'public'::regnamespace
@@ -110,7 +110,7 @@ describe('the tables', () => {
 });
 
 describe('the migrations', () => {
-  test('bring about the schema in the code: drizzle-kit has nothing to add', async () => {
+  test('create the schema in the code: drizzle-kit has nothing to add', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'usher-drizzle-'));
     try {
       const copy = join(directory, 'drizzle');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
-import { runExpiryJob, sweep } from '../../src/jobs/expiry.ts';
+import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 
@@ -19,133 +19,133 @@ afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]();
 });
 
-describe('a sweep', () => {
+describe('removeExpired', () => {
   test.each([
     ['lives', 1, true],
-    ['expires this very moment', 0, true],
+    ['expires at this moment', 0, true],
     ['expired a minute ago', -MINUTE_MS, true],
     ['expired an hour ago', -60 * MINUTE_MS, true],
     ['expired more than an hour ago', -60 * MINUTE_MS - 1, false],
   ])('keeps or removes an intent that %s', async (_, livesForMs, isKept) => {
-    await using house = await openHouse(testDatabase);
-    await house.addIntents(1, new Date(NOW.getTime() + livesForMs));
-    await sweep(house.database, NOW);
-    expect(await house.count('login_intents')).toBe(isKept ? 1 : 0);
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addIntents(1, new Date(NOW.getTime() + livesForMs));
+    await removeExpired(fixture.database, NOW);
+    expect(await fixture.count('login_intents')).toBe(isKept ? 1 : 0);
   });
 
-  test('removes an old intent that was completed as well', async () => {
-    await using house = await openHouse(testDatabase);
-    await house.addIntents(1, new Date(NOW.getTime() - 61 * MINUTE_MS));
-    await house.sql`update login_intents set completed_at = ${NOW}, user_id = ${house.userId}`;
-    await sweep(house.database, NOW);
-    expect(await house.count('login_intents')).toBe(0);
+  test('removes an old intent that was completed', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addIntents(1, new Date(NOW.getTime() - 61 * MINUTE_MS));
+    await fixture.sql`update login_intents set completed_at = ${NOW}, user_id = ${fixture.userId}`;
+    await removeExpired(fixture.database, NOW);
+    expect(await fixture.count('login_intents')).toBe(0);
   });
 
   test.each([
     ['lives', 1, true],
-    ['expires this very moment', 0, true],
+    ['expires at this moment', 0, true],
     ['has just expired', -1, false],
     ['expired an hour ago', -60 * MINUTE_MS, false],
   ])('keeps or removes a session that %s', async (_, livesForMs, isKept) => {
-    await using house = await openHouse(testDatabase);
-    await house.addSessions(1, new Date(NOW.getTime() + livesForMs));
-    await sweep(house.database, NOW);
-    expect(await house.count('sessions')).toBe(isKept ? 1 : 0);
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(1, new Date(NOW.getTime() + livesForMs));
+    await removeExpired(fixture.database, NOW);
+    expect(await fixture.count('sessions')).toBe(isKept ? 1 : 0);
   });
 
-  test('removes thousands and keeps every one that lives', async () => {
-    await using house = await openHouse(testDatabase);
+  test('removes thousands of rows and keeps the live ones', async () => {
+    await using fixture = await openFixture(testDatabase);
     const longAgo = new Date(NOW.getTime() - 120 * MINUTE_MS);
-    await Promise.all([house.addIntents(1_750, longAgo), house.addSessions(1_750, longAgo)]);
-    await Promise.all([house.addIntents(300, NOW), house.addSessions(300, NOW)]);
-    await sweep(house.database, NOW);
-    expect([await house.count('login_intents'), await house.count('sessions')]).toEqual([300, 300]);
+    await Promise.all([fixture.addIntents(450, longAgo), fixture.addSessions(450, longAgo)]);
+    await Promise.all([fixture.addIntents(300, NOW), fixture.addSessions(300, NOW)]);
+    await removeExpired(fixture.database, NOW);
+    expect([await fixture.count('login_intents'), await fixture.count('sessions')]).toEqual([300, 300]);
   });
 
-  test('goes in batches of 100, the oldest first, and stops between them when told to', async () => {
-    await using house = await openHouse(testDatabase);
+  test('removes batches of 100, the oldest first, and stops between them on the signal', async () => {
+    await using fixture = await openFixture(testDatabase);
     const stop = new AbortController();
-    await house.addSessions(140, new Date(NOW.getTime() - 1));
-    await house.addSessions(80, new Date(NOW.getTime() - 2));
+    await fixture.addSessions(140, new Date(NOW.getTime() - 1));
+    await fixture.addSessions(80, new Date(NOW.getTime() - 2));
     const stopAfterFullBatch: Pick<Database, 'run'> = {
       async run(statement, parameters, deadline) {
-        const rows = await house.database.run(statement, parameters, deadline);
+        const rows = await fixture.database.run(statement, parameters, deadline);
         if (Array.isArray(rows) && rows[0]?.count === 100) stop.abort();
         return rows;
       },
     };
-    await sweep(stopAfterFullBatch, NOW, stop.signal);
-    const left = await house.sql`select expires_at, count(*)::int as count from sessions group by 1`;
+    await removeExpired(stopAfterFullBatch, NOW, stop.signal);
+    const left = await fixture.sql`select expires_at, count(*)::int as count from sessions group by 1`;
     expect(left).toEqual([{ expires_at: new Date(NOW.getTime() - 1), count: 120 }]);
   });
 
-  test('begins each batch where the last one ended, not at rows that are gone but not vacuumed', async () => {
-    await using house = await openHouse(testDatabase);
-    await using recording = new RecordingDatabase(house.url);
+  test('starts each batch where the last one ended, behind rows that are not vacuumed', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await using recording = new RecordingDatabase(fixture.url);
     const expiries = [3, 2, 1].map((age) => new Date(NOW.getTime() - age));
-    for (const expiry of expiries) await house.addSessions(100, expiry);
-    await sweep(recording, NOW);
+    for (const expiry of expiries) await fixture.addSessions(100, expiry);
+    await removeExpired(recording, NOW);
     const batches = recording.sent.filter(({ sql }) => sql.includes('delete from "sessions"'));
     const beginnings = batches.map(({ parameters: [since] }) => new Date(String(since)));
     expect(beginnings).toEqual([new Date(0), ...expiries]);
   });
 
-  test('leaves users and applications alone', async () => {
-    await using house = await openHouse(testDatabase);
-    await house.addSessions(10, new Date(0));
-    const before = [await house.count('users'), await house.count('applications')];
-    await sweep(house.database, NOW);
-    expect([await house.count('users'), await house.count('applications')]).toEqual(before);
+  test('keeps users and applications', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(10, new Date(0));
+    const before = [await fixture.count('users'), await fixture.count('applications')];
+    await removeExpired(fixture.database, NOW);
+    expect([await fixture.count('users'), await fixture.count('applications')]).toEqual(before);
   });
 
-  test('leaves out what another replica is removing, and does not wait for it', async () => {
-    await using house = await openHouse(testDatabase);
-    await house.addSessions(20, new Date(0));
-    await house.sql.begin(async (replica) => {
+  test('skips rows that another replica is removing', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(20, new Date(0));
+    await fixture.sql.begin(async (replica) => {
       await replica`select from sessions order by user_id limit 5 for update`;
-      await sweep(house.database, NOW);
+      await removeExpired(fixture.database, NOW);
       expect(await replica`select count(*)::int as count from sessions`).toEqual([{ count: 5 }]);
     });
   });
 
-  test('by two replicas at once removes all that has expired and nothing else', async () => {
-    await using house = await openHouse(testDatabase);
-    await using other = openDatabase(house.url);
+  test('removes exactly the expired rows on two replicas at once', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await using other = openDatabase(fixture.url);
     const longAgo = new Date(NOW.getTime() - 120 * MINUTE_MS);
-    await Promise.all([house.addIntents(3_000, longAgo), house.addSessions(3_000, longAgo)]);
-    await Promise.all([house.addIntents(100, NOW), house.addSessions(100, NOW)]);
-    await Promise.all([sweep(house.database, NOW), sweep(other.database, NOW)]);
-    expect([await house.count('login_intents'), await house.count('sessions')]).toEqual([100, 100]);
+    await Promise.all([fixture.addIntents(600, longAgo), fixture.addSessions(600, longAgo)]);
+    await Promise.all([fixture.addIntents(100, NOW), fixture.addSessions(100, NOW)]);
+    await Promise.all([removeExpired(fixture.database, NOW), removeExpired(other.database, NOW)]);
+    expect([await fixture.count('login_intents'), await fixture.count('sessions')]).toEqual([100, 100]);
   });
 });
 
-describe('keeping house', () => {
-  test('sweeps at once, and ends soon after the signal', async () => {
-    await using house = await openHouse(testDatabase);
-    await house.addSessions(3, new Date(NOW.getTime() - 1));
-    const housekeeping = new AbortController();
-    const kept = runExpiryJob(house.database, {
+describe('the expiry job', () => {
+  test('runs at once, and ends soon after the signal', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(3, new Date(NOW.getTime() - 1));
+    const job = new AbortController();
+    const ended = runExpiryJob(fixture.database, {
       clock: () => NOW,
-      signal: housekeeping.signal,
+      signal: job.signal,
       onError: (error) => expect.unreachable(String(error)),
     });
-    while ((await house.count('sessions')) > 0) await sleep(5);
-    housekeeping.abort();
-    await kept;
+    while ((await fixture.count('sessions')) > 0) await sleep(5);
+    job.abort();
+    await ended;
   });
 
-  test('tells of a failure and goes on', async () => {
-    await using house = await openHouse(testDatabase);
-    await house.sql`alter table sessions rename to elsewhere`;
+  test('reports a failure and goes on', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.sql`alter table sessions rename to elsewhere`;
     onTestFinished(async () => {
-      await house.sql`alter table elsewhere rename to sessions`;
+      await fixture.sql`alter table elsewhere rename to sessions`;
     });
-    const housekeeping = new AbortController();
-    const { promise: told, resolve: tell } = Promise.withResolvers<unknown>();
-    const kept = runExpiryJob(house.database, { clock: () => NOW, signal: housekeeping.signal, onError: tell });
-    expect(await told).toMatchObject({ code: '42P01' });
-    housekeeping.abort();
-    await kept;
+    const job = new AbortController();
+    const { promise: reported, resolve: report } = Promise.withResolvers<unknown>();
+    const ended = runExpiryJob(fixture.database, { clock: () => NOW, signal: job.signal, onError: report });
+    expect(await reported).toMatchObject({ code: '42P01' });
+    job.abort();
+    await ended;
   });
 });
 
@@ -155,7 +155,7 @@ function openDatabase(url: string) {
 }
 
 /** An empty database but for an application and a user. */
-async function openHouse({ url, sql }: TestDatabase) {
+async function openFixture({ url, sql }: TestDatabase) {
   await sql`truncate applications, users cascade`;
   const { database } = openDatabase(url);
   const applicationId = randomUUID();

@@ -4,14 +4,14 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import { clientsOf, createTenant, createTestUser, logIn, startTestService } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
-it('codes, messages for wallets and counts are removed when they have expired, and only then', async () => {
+it('login codes, wallet challenges and rate limits are removed once they have expired', async () => {
   await using fixture = await LoginFixture.open();
   const { clock, service } = fixture;
 
   /** Leaves behind a row of each kind. */
-  const visit = async () => fixture.challenge(await fixture.askForCode(), new Wallet().address);
-  /** What is left after a replica has started, which begins with the house. */
-  const countAfterSweep = async (expected: object) => {
+  const leaveRows = async () => fixture.challenge(await fixture.askForCode(), new Wallet().address);
+  /** Waits for the rows that are left after a replica has started, which runs the expiry job at once. */
+  const expectAfterExpiry = async (expected: object) => {
     await using _replica = await fixture.startReplica();
     await vi.waitFor(async () => {
       const [counts] = await service.database.sql`
@@ -23,19 +23,19 @@ it('codes, messages for wallets and counts are removed when they have expired, a
     }, 3_000);
   };
 
-  await visit();
+  await leaveRows();
   clock.advance(9 * MINUTE);
-  await visit();
-  await countAfterSweep({ codes: 2, messages: 2, counts: 6, intents: 2 });
+  await leaveRows();
+  await expectAfterExpiry({ codes: 2, messages: 2, counts: 6, intents: 2 });
   clock.advance(MINUTE + 1);
-  await countAfterSweep({ codes: 1, messages: 1, counts: 6, intents: 2 });
+  await expectAfterExpiry({ codes: 1, messages: 1, counts: 6, intents: 2 });
   clock.advance(HOUR - 10 * MINUTE);
-  await countAfterSweep({ codes: 0, messages: 0, counts: 3, intents: 2 });
+  await expectAfterExpiry({ codes: 0, messages: 0, counts: 3, intents: 2 });
   clock.advance(2 * HOUR);
-  await countAfterSweep({ codes: 0, messages: 0, counts: 0, intents: 0 });
+  await expectAfterExpiry({ codes: 0, messages: 0, counts: 0, intents: 0 });
 });
 
-it('sessions that have expired are removed as well', async () => {
+it('expired sessions are removed', async () => {
   const clock = new TestClock();
   await using service = await startTestService({ clock: clock.read });
   const { database, config } = service;

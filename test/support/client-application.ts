@@ -1,4 +1,4 @@
-/** A small client application with a page to begin a login and the callback where it ends. */
+/** A small client application: a page that starts a login, and the callback that finishes it. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -6,19 +6,19 @@ import type { AddressInfo } from 'node:net';
 import { request } from './http.ts';
 import type { Tenant } from './service.ts';
 
-/** To register; any port of it will do. */
+/** The redirect URI to register. It matches any port. */
 export const CALLBACK = 'http://127.0.0.1/callback';
 
 export interface ClientOptions {
   /** Where the application finds Usher. */
   readonly url: string;
-  /** Whose answers it takes. */
+  /** The `iss` that it accepts. */
   readonly issuer: string;
   readonly tenant: Tenant;
 }
 
 export class ClientApplication implements AsyncDisposable {
-  /** Every request of the callback: its target. */
+  /** The target of each request to the callback. */
   readonly callbacks: string[] = [];
   readonly #server: Server;
   readonly #options: ClientOptions;
@@ -57,7 +57,7 @@ export class ClientApplication implements AsyncDisposable {
     await once(this.#server, 'close');
   };
 
-  /** Asks for an authentication URL, ties its state to the browser, and sends the browser there. */
+  /** Requests an authentication URL, stores the state in a cookie, and redirects the browser. */
   async #begin(response: ServerResponse): Promise<void> {
     const state = randomBytes(16).toString('hex');
     const { clientId } = this.#options.tenant;
@@ -69,7 +69,7 @@ export class ClientApplication implements AsyncDisposable {
     response.writeHead(302, { location: data?.authUrl ?? '', 'set-cookie': cookie }).end();
   }
 
-  /** Compares state and issuer, exchanges the token, and shows what it got. */
+  /** Checks state and issuer, exchanges the token, and shows the result. */
   async #finish(incoming: IncomingMessage, response: ServerResponse, answer: URLSearchParams): Promise<void> {
     const state = answer.get('state');
     if (!state || !incoming.headers.cookie?.split('; ').includes(`state=${state}`)) {

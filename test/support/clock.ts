@@ -1,4 +1,4 @@
-/** A clock that stands still until it is moved: `startTestService({ clock: clock.read })`. */
+/** A clock that moves only when a test advances it: `startTestService({ clock: clock.read })`. */
 export class TestClock {
   #now: number;
 

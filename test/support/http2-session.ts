@@ -4,22 +4,24 @@ import { connect as connectSocket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Http2Reply {
+export interface HttpReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Each `set-cookie`. */
+  readonly cookies: readonly string[];
   readonly body: string;
   readonly bytes: Buffer;
   readonly trailers: Readonly<Record<string, string>>;
 }
 
-/** How long a reply, and the end of a stream after it, is waited for. */
-const PATIENCE_MS = 5_000;
-const END_PATIENCE_MS = 2_000;
+/** How long to wait for a reply, and then for the end of its stream. */
+const TIMEOUT_MS = 5_000;
+const END_TIMEOUT_MS = 2_000;
 
 export interface Http2Session extends Disposable {
   readonly session: ClientHttp2Session;
   /** Sends a request and ends it. */
-  exchange(headers: Record<string, string>, body?: string | Uint8Array): Promise<Http2Reply>;
+  exchange(headers: Record<string, string>, body?: string | Uint8Array): Promise<HttpReply>;
   /** Begins a request; the test writes and ends it. */
   open(headers: Record<string, string>): ClientHttp2Stream;
 }
@@ -49,20 +51,21 @@ export function openHttp2Session(url: string, given?: Duplex): Http2Session {
 }
 
 /** Rejects when the stream ends without a whole reply. */
-export async function readReply(stream: ClientHttp2Stream, { patienceMs = PATIENCE_MS } = {}): Promise<Http2Reply> {
-  const { promise, resolve, reject } = Promise.withResolvers<Http2Reply>();
+export async function readReply(stream: ClientHttp2Stream, { timeoutMs = TIMEOUT_MS } = {}): Promise<HttpReply> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpReply>();
   const trailers: Record<string, string> = {};
   const chunks: Buffer[] = [];
-  let head: Record<string, string> | undefined;
+  let head: IncomingHttpHeaders | undefined;
   const finish = () => {
     if (!head || stream.rstCode !== 0) return reject(new Error(`No reply, but code ${stream.rstCode}`));
-    const { ':status': status, ...headers } = head;
+    const { ':status': status, ...headers } = toRecord(head);
+    const cookies = head['set-cookie'] ?? [];
     const bytes = Buffer.concat(chunks);
-    resolve({ status: Number(status), headers, body: bytes.toString(), bytes, trailers });
+    resolve({ status: Number(status), headers, cookies, body: bytes.toString(), bytes, trailers });
   };
-  const timer = setTimeout(() => reject(new Error(`No reply in ${patienceMs} ms`)), patienceMs);
+  const timer = setTimeout(() => reject(new Error(`No reply in ${timeoutMs} ms`)), timeoutMs);
   stream.on('response', (headers) => {
-    head = toRecord(headers);
+    head = headers;
   });
   stream.on('trailers', (fields) => Object.assign(trailers, toRecord(fields)));
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -73,7 +76,7 @@ export async function readReply(stream: ClientHttp2Stream, { patienceMs = PATIEN
 
 /** Resolves when the server has ended the stream, the test's own side included; rejects when it has not. */
 export async function ended(stream: ClientHttp2Stream): Promise<void> {
-  const deadline = performance.now() + END_PATIENCE_MS;
+  const deadline = performance.now() + END_TIMEOUT_MS;
   // There is no event to wait for: 'close' also waits for writes, which the server does not take any more.
   while (!stream.closed) {
     if (performance.now() > deadline) throw new Error('The stream stays open');

@@ -1,4 +1,4 @@
-/** Things that are there to be found, so that a generated request gets beyond the first refusal. */
+/** Creates what a generated request can refer to, so that it gets past the first check. */
 import type { Known } from './hostile-requests.ts';
 import { request } from './http.ts';
 import { ADMIN_KEY, clientsOf, createTenant, createTestUser, logIn, REDIRECT_URI } from './service.ts';

@@ -1,10 +1,10 @@
-/** Callers who call again and again, and what they were answered. */
+/** A closed-loop load: each caller waits for its reply before it calls again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Answer {
   /** The name of the call. */
   readonly call: string;
-  /** What the call resolved to, such as a status, or `failed: ...` where it rejected. */
+  /** What the call resolved to, such as a status, or `failed: ...` when it rejected. */
   readonly outcome: string;
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number;
@@ -12,15 +12,15 @@ export interface Answer {
 }
 
 export interface Load {
-  /** All answers so far, in the order they came. */
+  /** All answers so far, in the order of their arrival. */
   readonly answers: readonly Answer[];
-  /** For how long the calls that have no answer yet have waited, in milliseconds. */
+  /** Returns how long each pending call has waited, in milliseconds. */
   waits(): number[];
-  /** Makes no new call, and resolves to all answers when the last one has come. */
+  /** Stops calling, and resolves to all answers when the last one has arrived. */
   stop(): Promise<readonly Answer[]>;
 }
 
-/** As many callers as asked for, each making one of the calls after the other, with a pause in between. */
+/** Starts callers that make the calls in turn, with a pause after each. */
 export function startLoad(
   calls: Readonly<Record<string, () => Promise<string>>>,
   { callers, pauseMs = 0 }: { callers: number; pauseMs?: number },
@@ -57,12 +57,12 @@ export function startLoad(
   };
 }
 
-/** The instant at which it came, in milliseconds of `performance.now()`. */
+/** Returns the instant of its arrival, in milliseconds of `performance.now()`. */
 export function endOf({ startedAt, tookMs }: Answer): number {
   return startedAt + tookMs;
 }
 
-/** In milliseconds, 0 where there is none. */
+/** Returns the longest time an answer took, in milliseconds, or 0 without answers. */
 export function longestOf(answers: readonly Answer[]): number {
   return answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);
 }

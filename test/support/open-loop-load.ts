@@ -1,14 +1,14 @@
-/** Calls that come at a rate of their own, whatever becomes of those before: what a service cannot slow down. */
+/** An open-loop load: calls are made at a fixed rate, whether or not earlier ones have been answered. */
 import type { Answer } from './load.ts';
 
 export interface Arrivals {
-  /** Makes no new call, and resolves to all answers when the last one has come. */
+  /** Stops calling, and resolves to all answers when the last one has arrived. */
   stop(): Promise<readonly Answer[]>;
 }
 
 const TICK_MS = 5;
 
-/** The rate is in calls per second. */
+/** Starts making calls. `rate` is in calls per second. */
 export function startOpenLoopLoad(call: () => Promise<string>, rate: number): Arrivals {
   const answers: Answer[] = [];
   const pending = new Set<Promise<void>>();

@@ -1,7 +1,7 @@
-/** Chance that can be had again: the same seed gives the same numbers, from 0 to 1. */
+/** Returns a generator of numbers from 0 to 1. The same seed gives the same numbers. */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
-  // The generator of Numerical Recipes; its low bits are poor, and count for little here.
+  // The generator of Numerical Recipes. Its low bits are poor, which does not matter here.
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;

@@ -1,4 +1,4 @@
-/** All that callers, people and faults do to a service while a scanner looks on. */
+/** What callers, people and faults do to a service while a scanner looks for secrets in every reply. */
 import { hash, randomBytes } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'vitest';
@@ -8,30 +8,28 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import { wrongCode } from './mail-server.ts';
+import { type Call, CONNECT, PROTOCOLS, type Protocol, send, supports } from './protocols.ts';
 import { refuseWrites } from './refuse-writes.ts';
 import type { Surroundings } from './secret-process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { Wallet } from './wallet.ts';
-import { carries, RPC_WIRES, sendOver, WIRES, type Wire, type WireCall } from './wire.ts';
 
 const ADMIN = AdminService.method;
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
 const { createEvent, deleteEvent, checkIn } = EventService.method;
 const PERSON = ['e-mail', 'name', 'wallet'];
-const CONNECT = RPC_WIRES[0];
 
-/** Every RPC over every protocol, the login page, and then all that can go wrong. */
+/** Calls every RPC over every protocol, logs in on the login page, and then injects faults. */
 export async function runScenario(around: Surroundings, scanner: SecretScanner): Promise<void> {
   const { url, database, proxy, mail } = around;
-  const call = async (wire: Wire, name: string, wireCall: WireCall, allowed: readonly string[] = []) => {
-    const reply = await sendOver(wire, url, wireCall);
-    scanner.lookAt(`${name} over ${wire.name}`, reply, allowed);
-    return reply.status === 200 && wire.contentType === 'application/json' ? JSON.parse(reply.body.toString()) : {};
+  const call = async (protocol: Protocol, name: string, sent: Call, allowed: readonly string[] = []) => {
+    const reply = await send(protocol, url, sent);
+    scanner.lookAt(`${name} over ${protocol.name}`, reply, allowed);
+    return reply.status === 200 && protocol.isJson ? JSON.parse(reply.body) : {};
   };
   const admin = (method: DescMethodUnary, fields: JsonObject, allowed: readonly string[] = []) => {
-    if (!CONNECT) throw new Error('There is no wire');
     return call(CONNECT, method.name, { method, fields, headers: { 'x-admin-key': ADMIN_KEY } }, allowed);
   };
   const redirectUri = 'https://app.test/callback';
@@ -52,9 +50,7 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   const beginLogin = async () => {
     const state = scanner.keep('state', `planted-state ü?&="${randomBytes(8).toString('hex')}`);
     const fields = { clientId: application.clientId, redirectUri, state };
-    const { loginIntentId } = CONNECT
-      ? await call(CONNECT, 'GenerateAuthUrl', { method: generateAuthUrl, fields, headers })
-      : {};
+    const { loginIntentId } = await call(CONNECT, 'GenerateAuthUrl', { method: generateAuthUrl, fields, headers });
     return { loginIntentId, fields };
   };
   const logIn = async () => {
@@ -69,7 +65,7 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   let authToken = '';
   const everyRpc = async ({ canWrite }: { canWrite: boolean }) => {
     const written = (...names: string[]) => (canWrite ? names : []);
-    for (const wire of WIRES) {
+    for (const protocol of PROTOCOLS) {
       const fields = {
         clientId: application.clientId,
         redirectUri,
@@ -81,35 +77,30 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
         [exchangeToken, { authToken: `${authToken.slice(0, -4)}AAAA` }, []],
         [getWebhook, { webhookId }, ['signing key', 'e-mail', 'name']],
         [getWebhook, { webhookId: apiKey }, []],
-        [createEvent, { eventId: `event-${wire.name}`, name: person.name }, written('name')],
-        [checkIn, { eventId: `event-${wire.name}`, attendeeId: person.email }, written('e-mail')],
-        [deleteEvent, { eventId: `event-${wire.name}` }, []],
+        [createEvent, { eventId: `event-${protocol.name}`, name: person.name }, written('name')],
+        [checkIn, { eventId: `event-${protocol.name}`, attendeeId: person.email }, written('e-mail')],
+        [deleteEvent, { eventId: `event-${protocol.name}` }, []],
         [deleteEvent, { eventId: authToken }, []],
       ];
-      for (const [method, fields, allowed] of calls.filter(([method]) => carries(wire, method))) {
-        await call(wire, method.name, { method, fields, headers }, allowed);
+      for (const [method, fields, allowed] of calls.filter(([method]) => supports(protocol, method))) {
+        await call(protocol, method.name, { method, fields, headers }, allowed);
       }
       for (const bad of [`${apiKey.slice(0, -1)}!`, ADMIN_KEY, authToken]) {
-        await call(wire, 'a bad key', {
+        await call(protocol, 'a bad key', {
           method: getWebhook,
           fields: { webhookId },
           headers: { 'x-api-key': bad, cookie: authToken },
         });
       }
       const unreadable = `{"authToken":"${authToken}", ${apiKey}`;
-      await call(wire, 'a broken body', { method: exchangeToken, body: unreadable, headers });
+      await call(protocol, 'a broken body', { method: exchangeToken, body: unreadable, headers });
     }
   };
   const newWebhook = async () => {
     const fields = { url: 'https://hooks.test', ownerId: user.id };
     // What it is, is known only once it has been told.
-    const { webhook } = CONNECT
-      ? await call(CONNECT, 'CreateWebhook', { method: createWebhook, fields, headers }, [
-          'signing key',
-          'e-mail',
-          'name',
-        ])
-      : {};
+    const allowed = ['signing key', 'e-mail', 'name'];
+    const { webhook } = await call(CONNECT, 'CreateWebhook', { method: createWebhook, fields, headers }, allowed);
     scanner.keep('signing key', webhook.signingKey, { bytes: Buffer.from(webhook.signingKey.slice(6), 'base64') });
     scanner.keep('signing key', webhook.signingKey.slice(6));
     return webhook.webhookId;
@@ -132,8 +123,8 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   await admin(ADMIN.createUser, { ...person, email: `x${person.email}` });
   for (const mode of ['reset', 'refuse', 'freeze'] as const) {
     await proxy.setMode(mode);
-    for (const wire of WIRES.slice(0, mode === 'freeze' ? 1 : WIRES.length)) {
-      await call(wire, `a database that does ${mode}`, { method: exchangeToken, fields: { authToken }, headers });
+    for (const protocol of PROTOCOLS.slice(0, mode === 'freeze' ? 1 : PROTOCOLS.length)) {
+      await call(protocol, `a database that does ${mode}`, { method: exchangeToken, fields: { authToken }, headers });
     }
   }
   await proxy.setMode('pass');
@@ -181,5 +172,5 @@ function lookAtPage(
   { status, headers, body }: LoginPage,
   allowed: readonly string[],
 ) {
-  scanner.lookAt(where, { status, headers, body: Buffer.from(body), trailers: {} }, allowed);
+  scanner.lookAt(where, { status, headers, bytes: Buffer.from(body), trailers: {} }, allowed);
 }

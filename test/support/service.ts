@@ -1,4 +1,4 @@
-/** Starts the service as main does, on a free port and a database of its own. */
+/** Starts the service as main does, on a free port and its own database. */
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
@@ -24,9 +24,9 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface TestServiceOptions extends Overrides {
-  /** ConnectionQuota a database between two instances. */
+  /** Shares a database between two instances. */
   readonly database?: TestDatabase;
-  /** The configuration of another instance, so that both have the same secrets. */
+  /** The configuration of another instance, to share its secrets. */
   readonly like?: Config;
   readonly config?: Partial<Config>;
 }
@@ -55,7 +55,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-/** As the environment would give it, with new secrets. */
+/** Returns a configuration as read from the environment, with new secrets. */
 export function testConfig(databaseUrl: string, env: Record<string, string> = {}): Config {
   const { privateKey } = generateKeyPairSync('ed25519');
   const files: Record<string, string> = {
@@ -143,7 +143,7 @@ export async function createTestUser(
   return { id, email, name, profileImage, walletAddress };
 }
 
-/** Returns the ID that the user had. */
+/** Returns the ID of a deleted user. */
 export async function createDeletedUser(service: { url: string }): Promise<string> {
   const { id } = await createTestUser(service);
   await adminClient(service).deleteUser({ userId: id });
@@ -160,18 +160,36 @@ export async function createTestEvent(
   return eventId;
 }
 
+/** Creates a webhook of the application. Its owner is a new user where none is given. */
+export async function createTestWebhook(
+  service: { url: string },
+  tenant: Pick<Tenant, 'apiKey'>,
+  { ownerId, url = 'https://hooks.test/usher?a=b' }: { ownerId?: string; url?: string } = {},
+): Promise<{ webhookId: string; signingKey: string }> {
+  const owner = ownerId ?? (await createTestUser(service)).id;
+  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({ url, ownerId: owner });
+  if (!webhook) throw new Error('No webhook');
+  return { webhookId: webhook.webhookId, signingKey: webhook.signingKey };
+}
+
+/** Returns the ID of a new login intent. */
+export async function beginLogin(
+  service: { url: string },
+  { clientId, apiKey }: Pick<Tenant, 'clientId' | 'apiKey'>,
+  { redirectUri = REDIRECT_URI, state = 'state' } = {},
+): Promise<string> {
+  const { auth } = clientsOf(service, { apiKey });
+  return (await auth.generateAuthUrl({ clientId, redirectUri, state })).loginIntentId;
+}
+
 /** Logs the user in to the application and returns the auth token. */
 export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
-  const { loginIntentId } = await clientsOf(service, tenant).auth.generateAuthUrl({
-    clientId: tenant.clientId,
-    redirectUri: REDIRECT_URI,
-    state: 'state',
-  });
+  const loginIntentId = await beginLogin(service, tenant);
   const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
   return authToken;
 }
 
-/** Logs a user in who is deleted then, and returns the auth token. */
+/** Logs in a user, deletes the user, and returns the auth token. */
 export async function logInDeletedUser(service: { url: string }, tenant: Tenant): Promise<string> {
   const user = await createTestUser(service);
   const authToken = await logIn(service, tenant, user);

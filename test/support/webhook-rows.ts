@@ -1,4 +1,4 @@
-/** Webhooks in bulk, past the service, as it would have stored them. */
+/** Inserts webhooks in bulk, as the service would have stored them. */
 import { randomBytes } from 'node:crypto';
 import { Database } from '../../src/database/database.ts';
 import { createApplication } from '../../src/domain/applications/create-application.ts';
@@ -9,7 +9,7 @@ import { cloneDatabase, type TestDatabase } from './database.ts';
 
 export interface PlantedWebhook {
   readonly id: string;
-  /** In clear. */
+  /** Not encrypted. */
   readonly signingKey: string;
 }
 
@@ -35,7 +35,7 @@ export async function plantWebhooks(
   return planted;
 }
 
-/** How many webhooks are encrypted with which key, by the key's ID. */
+/** Returns how many webhooks each key has encrypted, by the ID of the key. */
 export async function countByKey({ sql }: TestDatabase): Promise<Record<string, number>> {
   const rows = await sql`
     select encode(substr(signing_key, 1, 4), 'hex') as key, count(*)::int as count from webhooks group by 1`;

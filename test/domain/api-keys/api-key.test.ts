@@ -7,9 +7,9 @@ import { refusalOf } from '../../support/refusals.ts';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PRINTABLE = Array.from({ length: 0x7e - 0x20 + 1 }, (_, index) => String.fromCharCode(0x20 + index));
 
-const INVALID_API_KEY = { kind: 'unauthenticated', message: 'Invalid API key', violations: [], cause: undefined };
+const INVALID_API_KEY = { code: 'unauthenticated', message: 'Invalid API key', violations: [], reason: undefined };
 
-const keys = Array.from({ length: 3 }, generateApiKey);
+const keys = Array.from({ length: 2 }, generateApiKey);
 
 describe('a new API key', () => {
   test('is usk_, 43 base62 characters and 6 more', () => {
@@ -37,12 +37,12 @@ describe('a new API key', () => {
   });
 });
 
-describe('a mistyped API key is refused without a look-up', () => {
+describe('a mistyped API key is refused without a look-up,', () => {
   test.each([
     ['one character is another', withAnotherCharacter],
     ['one character is missing', (key: string) => positions(key).map((at) => key.slice(0, at) + key.slice(at + 1))],
     ['one character is doubled', (key: string) => positions(key).map((at) => key.slice(0, at + 1) + key.slice(at))],
-    ['two tenants are swapped', withSwappedTenants],
+    ['two neighbouring characters are swapped', withSwappedCharacters],
     ['the end is cut off', (key: string) => positions(key).map((at) => key.slice(0, at))],
     ['the beginning is cut off', (key: string) => positions(key).map((at) => key.slice(at + 1))],
     ['something is added', (key: string) => PRINTABLE.flatMap((character) => [character + key, key + character])],
@@ -76,7 +76,7 @@ function withAnotherCharacter(key: string): string[] {
   );
 }
 
-function withSwappedTenants(key: string): string[] {
+function withSwappedCharacters(key: string): string[] {
   return positions(key)
     .slice(0, 46)
     .filter((at) => key[at] !== key[at + 1])
@@ -95,7 +95,7 @@ function fromBase62(digits: string): bigint {
   return [...digits].reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n);
 }
 
-/** ISO 3309, bit by bit: not the one that the service uses. */
+/** ISO 3309, bit by bit: an implementation apart from the service's. */
 function crc32Of(text: string): number {
   let crc = 0xffffffff;
   for (const byte of Buffer.from(text)) {

@@ -10,7 +10,7 @@ const NOW = new Date('2026-03-01T12:00:00.250Z');
 const SECOND = Math.floor(NOW.getTime() / 1000);
 const LIFETIME_SECONDS = 900;
 
-const REFUSAL = { kind: 'unauthenticated', message: 'Invalid or expired token', violations: [], cause: undefined };
+const REFUSAL = { code: 'unauthenticated', message: 'Invalid or expired token', violations: [], reason: undefined };
 
 interface Key {
   readonly kid: string;

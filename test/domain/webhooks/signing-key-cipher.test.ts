@@ -3,79 +3,79 @@ import { describe, expect, test } from 'vitest';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 
 const SIGNING_KEY = `whsec_${randomBytes(32).toString('base64')}`;
-const place = { applicationId: randomUUID(), webhookId: `wh_${'0'.repeat(32)}` };
+const row = { applicationId: randomUUID(), webhookId: `wh_${'0'.repeat(32)}` };
 const [first, second] = [randomBytes(32), randomBytes(32)];
 
 describe('an encrypted signing key', () => {
   test('decrypts to itself in its own row', () => {
     const cipher = new SigningKeyCipher([first]);
-    expect(cipher.decrypt(cipher.encrypt(SIGNING_KEY, place), place)).toBe(SIGNING_KEY);
+    expect(cipher.decrypt(cipher.encrypt(SIGNING_KEY, row), row)).toBe(SIGNING_KEY);
   });
 
-  test('holds nothing of the plain one', () => {
-    const stored = new SigningKeyCipher([first]).encrypt(SIGNING_KEY, place).toString('latin1');
+  test('does not contain the plain key', () => {
+    const stored = new SigningKeyCipher([first]).encrypt(SIGNING_KEY, row).toString('latin1');
     expect(stored).not.toContain('whsec_');
     expect(stored).not.toContain(SIGNING_KEY.slice(10, 18));
   });
 
-  test('is another each time', () => {
+  test('differs each time', () => {
     const cipher = new SigningKeyCipher([first]);
-    const all = Array.from({ length: 100 }, () => cipher.encrypt(SIGNING_KEY, place).toString('hex'));
+    const all = Array.from({ length: 100 }, () => cipher.encrypt(SIGNING_KEY, row).toString('hex'));
     expect(new Set(all).size).toBe(100);
   });
 
   test.each([
-    ['another webhook', { ...place, webhookId: `wh_${'0'.repeat(31)}1` }],
-    ['another application', { ...place, applicationId: randomUUID() }],
-    ['no webhook', { ...place, webhookId: '' }],
-    ['IDs cut elsewhere', { applicationId: `${place.applicationId}/wh`, webhookId: place.webhookId.slice(3) }],
+    ['another webhook', { ...row, webhookId: `wh_${'0'.repeat(31)}1` }],
+    ['another application', { ...row, applicationId: randomUUID() }],
+    ['no webhook', { ...row, webhookId: '' }],
+    ['the same IDs, split elsewhere', { applicationId: `${row.applicationId}/wh`, webhookId: row.webhookId.slice(3) }],
   ])('does not decrypt in the row of %s', (_, elsewhere) => {
     const cipher = new SigningKeyCipher([first]);
-    const stored = cipher.encrypt(SIGNING_KEY, place);
+    const stored = cipher.encrypt(SIGNING_KEY, row);
     expect(() => cipher.decrypt(stored, elsewhere)).toThrow();
   });
 
-  test('decrypts after a new key has come before its own', () => {
-    const stored = new SigningKeyCipher([first]).encrypt(SIGNING_KEY, place);
-    expect(new SigningKeyCipher([second, first]).decrypt(stored, place)).toBe(SIGNING_KEY);
+  test('decrypts after a new key has been put before its own', () => {
+    const stored = new SigningKeyCipher([first]).encrypt(SIGNING_KEY, row);
+    expect(new SigningKeyCipher([second, first]).decrypt(stored, row)).toBe(SIGNING_KEY);
   });
 
   test('is encrypted with the first key', () => {
-    const stored = new SigningKeyCipher([second, first]).encrypt(SIGNING_KEY, place);
-    expect(new SigningKeyCipher([second]).decrypt(stored, place)).toBe(SIGNING_KEY);
-    expect(() => new SigningKeyCipher([first]).decrypt(stored, place)).toThrow(
+    const stored = new SigningKeyCipher([second, first]).encrypt(SIGNING_KEY, row);
+    expect(new SigningKeyCipher([second]).decrypt(stored, row)).toBe(SIGNING_KEY);
+    expect(() => new SigningKeyCipher([first]).decrypt(stored, row)).toThrow(
       'A webhook signing key was encrypted with a key that is not configured',
     );
   });
 
-  test('does not decrypt when a bit of it has changed', () => {
+  test('does not decrypt when any bit has changed', () => {
     const cipher = new SigningKeyCipher([first, second]);
-    const stored = cipher.encrypt(SIGNING_KEY, place);
+    const stored = cipher.encrypt(SIGNING_KEY, row);
     for (let bit = 0; bit < stored.length * 8; bit++) {
       const tampered = Buffer.from(stored);
       tampered[bit >> 3] = (tampered[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-      expect(() => cipher.decrypt(tampered, place), `bit ${bit}`).toThrow();
+      expect(() => cipher.decrypt(tampered, row), `bit ${bit}`).toThrow();
     }
   });
 
-  test('does not decrypt when it has been cut off or extended', () => {
+  test('does not decrypt when it has been cut or extended', () => {
     const cipher = new SigningKeyCipher([first]);
-    const stored = cipher.encrypt(SIGNING_KEY, place);
+    const stored = cipher.encrypt(SIGNING_KEY, row);
     for (let length = 0; length < stored.length; length++) {
-      expect(() => cipher.decrypt(stored.subarray(0, length), place), `length ${length}`).toThrow();
+      expect(() => cipher.decrypt(stored.subarray(0, length), row), `length ${length}`).toThrow();
     }
-    expect(() => cipher.decrypt(Buffer.concat([stored, Buffer.of(0)]), place)).toThrow();
+    expect(() => cipher.decrypt(Buffer.concat([stored, Buffer.of(0)]), row)).toThrow();
   });
 
-  test('does not give away in the error what it holds', () => {
+  test('is not in the error when it does not decrypt', () => {
     const cipher = new SigningKeyCipher([first]);
-    const stored = cipher.encrypt(SIGNING_KEY, place);
-    const failure = catchError(() => cipher.decrypt(stored, { ...place, webhookId: 'wh_' }));
+    const stored = cipher.encrypt(SIGNING_KEY, row);
+    const failure = catchError(() => cipher.decrypt(stored, { ...row, webhookId: 'wh_' }));
     expect(JSON.stringify([failure.message, failure.stack])).not.toContain(SIGNING_KEY);
   });
 });
 
-test('there is no cipher without a key', () => {
+test('a cipher without a key cannot be created', () => {
   expect(() => new SigningKeyCipher([])).toThrow('There is no key to encrypt webhook signing keys with');
 });
 

@@ -2,8 +2,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { refusal, success, validationFailed, without } from '../support/answers.ts';
-import { CALLERS } from '../support/callers.ts';
+import { refusal, success, validationFailed } from '../support/answers.ts';
+import { CONNECT, call, mainProtocolOf } from '../support/protocols.ts';
 import {
   createDeletedUser,
   createTenant,
@@ -13,10 +13,10 @@ import {
   type TestService,
   type TestUser,
 } from '../support/service.ts';
-import { CONNECT_JSON_WIRES, failureOf, RPC_WIRES, sendOver } from '../support/wire.ts';
 
 const { createWebhook, getWebhook } = WebhookService.method;
 const NOW = '2026-03-01T12:00:00.120Z';
+const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 const WEBHOOK_URL = 'https://hooks.test/usher?a=b';
 const LONGEST_URL = `https://hooks.test/${'a'.repeat(2048 - 'https://hooks.test/'.length)}`;
 
@@ -33,11 +33,12 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const credentials = () => ({ 'x-api-key': tenant.apiKey });
+const callWith = (changes: JsonObject = {}, headers: Record<string, string> = credentials()) => {
+  const fields = { url: WEBHOOK_URL, ownerId: owner.id, ...changes };
+  return call(mainProtocolOf(createWebhook), service.url, createWebhook, fields, headers);
+};
 
-describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (caller) => {
-  const callWith = (changes: JsonObject = {}, headers: Record<string, string> = credentials()) =>
-    caller.call(service.url, createWebhook, { url: WEBHOOK_URL, ownerId: owner.id, ...changes }, headers);
-
+describe('CreateWebhook', () => {
   it('returns an active webhook with a new ID and signing key', async () => {
     expect(await callWith()).toEqual(
       success({
@@ -58,7 +59,7 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (
   it('returns what GetWebhook returns from then on', async () => {
     const created = await callWith();
     const { webhookId } = webhookOf(created.data);
-    expect(await caller.call(service.url, getWebhook, { webhookId }, credentials())).toEqual(created);
+    expect(await call(CONNECT, service.url, getWebhook, { webhookId }, credentials())).toEqual(created);
   });
 
   it('gives every webhook an ID and a key of its own', async () => {
@@ -67,7 +68,7 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (
     expect(first.signingKey).not.toBe(second.signingKey);
   });
 
-  it('keeps the signing key where no one can read it', async () => {
+  it('stores the signing key encrypted', async () => {
     const { webhookId, signingKey } = webhookOf((await callWith()).data);
     const [row] = await service.database.sql`select signing_key from webhooks where id = ${webhookId}`;
     const stored: Buffer = row?.signing_key;
@@ -77,11 +78,8 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (
   });
 
   it('returns an empty name for an owner without one', async () => {
-    const nameless = await createTestUser(service);
-    const answer = await callWith({ ownerId: nameless.id });
-    expect(answer).toMatchObject({
-      data: { webhook: { owner: { id: nameless.id, name: '', email: nameless.email } } },
-    });
+    const { id, email } = await createTestUser(service);
+    expect(await callWith({ ownerId: id })).toMatchObject({ data: { webhook: { owner: { id, name: '', email } } } });
   });
 
   it.each([
@@ -94,69 +92,32 @@ describe.each(CALLERS.filter(({ isRest }) => !isRest))('CreateWebhook, $name', (
   });
 
   it.each<[string, () => Promise<string>]>([
-    ['does not exist', async () => '00000000-0000-4000-8000-000000000000'],
+    ['does not exist', async () => UNKNOWN_ID],
     ['has been deleted', () => createDeletedUser(service)],
-  ])('User not found when the owner %s', async (_, ownerIdOf) => {
+  ])('returns 404 when the owner %s', async (_, ownerIdOf) => {
     const before = await service.database.sql`select count(*) from webhooks`;
-    const answer = await callWith({ ownerId: await ownerIdOf() });
-    expect(answer).toEqual(refusal('not_found', 'User not found'));
+    expect(await callWith({ ownerId: await ownerIdOf() })).toEqual(refusal('not_found', 'User not found'));
     expect(await service.database.sql`select count(*) from webhooks`).toEqual(before);
   });
 
   it.each([
     ['url', 'is empty', ''],
     ['url', 'is relative', '/usher'],
-    ['url', 'has no host', 'https://'],
     ['url', 'has another scheme', 'ftp://hooks.test'],
-    ['url', 'is a script', 'javascript:alert(1)'],
-    ['url', 'has a space in it', 'https://hooks.test/a b'],
     ['url', 'has a line break after it', 'https://hooks.test/\n'],
     ['url', 'has a NUL', 'https://hooks.test/\0'],
-    ['url', 'has an impossible port', 'https://hooks.test:65536'],
     ['url', 'has 2049 characters', `${LONGEST_URL}a`],
     ['ownerId', 'is empty', ''],
     ['ownerId', 'is no UUID', 'owner'],
-    ['ownerId', 'has a digit too many', '00000000-0000-4000-8000-0000000000000'],
     ['ownerId', 'has a NUL', '00000000-0000-4000-8000-00000000000\0'],
-  ])('Validation failed when %s %s', async (field, _, value) => {
+  ])('returns Validation failed when %s %s', async (field, _, value) => {
     expect(await callWith({ [field]: value })).toEqual(validationFailed(field));
   });
 
-  it.each(['url', 'ownerId'])('Validation failed when %s is missing', async (field) => {
-    const fields = without({ url: WEBHOOK_URL, ownerId: owner.id }, field);
-    expect(await caller.call(service.url, createWebhook, fields, credentials())).toEqual(validationFailed(field));
-  });
-
-  it('tells first the API key, then the fields, then the owner', async () => {
-    const wrong = { url: '', ownerId: '00000000-0000-4000-8000-000000000000' };
+  it('checks the API key first, then the fields, then the owner', async () => {
+    const wrong = { url: '', ownerId: UNKNOWN_ID };
     expect(await callWith(wrong, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
     expect(await callWith(wrong)).toEqual(validationFailed('url'));
-  });
-});
-
-describe.each(RPC_WIRES)('CreateWebhook, $name', (wire) => {
-  it('may not be stored, since a secret is in its answer', async () => {
-    const fields = { url: WEBHOOK_URL, ownerId: owner.id };
-    const reply = await sendOver(wire, service.url, { method: createWebhook, fields, headers: credentials() });
-    expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
-    expect(reply.body.includes('whsec_')).toBe(true);
-  });
-});
-
-describe.each(CONNECT_JSON_WIRES)('CreateWebhook, $name', (wire) => {
-  it.each(
-    ['url', 'ownerId'].flatMap((field) =>
-      [1, true, ['text'], { text: 'text' }, null, 'a\ud800b'].map((value) => [field, value] as const),
-    ),
-  )('Validation failed when %s is %j', async (field, value) => {
-    const fields = { url: WEBHOOK_URL, ownerId: owner.id, [field]: value };
-    const reply = await sendOver(wire, service.url, { method: createWebhook, fields, headers: credentials() });
-    expect(failureOf(wire, reply)).toEqual({
-      status: 400,
-      code: 'InvalidArgument',
-      message: 'Validation failed',
-      fields: [field],
-    });
   });
 });
 

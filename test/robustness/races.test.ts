@@ -1,0 +1,14 @@
+/** Calls that race on two replicas, many times over. */
+import { test } from 'vitest';
+import { deleteWhileCheckingIn, raceCheckInsWithDeletes, raceExchanges } from '../support/races.ts';
+import { quickOrLong } from '../support/soak.ts';
+
+test('no check-in commits after a delete has answered, on either of two replicas', { timeout: 120_000 }, () =>
+  raceCheckInsWithDeletes(quickOrLong(150, 1_000)),
+);
+
+test('a delete is not starved by callers who check in without a pause', () => deleteWhileCheckingIn(48));
+
+test('exchanges that race on two replicas all get the one session', { timeout: 60_000 }, () =>
+  raceExchanges(quickOrLong(150, 1_000)),
+);

@@ -1,0 +1,123 @@
+/** A valid request of every operation, for tests that go over all of them. */
+import { randomUUID } from 'node:crypto';
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import type { Operation } from '../../src/api/catalogue.ts';
+import { refusal } from './answers.ts';
+import type { Answer } from './protocols.ts';
+import {
+  ADMIN_KEY,
+  beginLogin,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  createTestWebhook,
+  logIn,
+  REDIRECT_URI,
+  type Tenant,
+} from './service.ts';
+
+export interface SampleFixture {
+  readonly service: { readonly url: string };
+  /** Owns everything the request is about. */
+  readonly tenant: Tenant;
+}
+
+export interface Sample {
+  /** Returns every required field, about things that are new each time. */
+  required(fixture: SampleFixture): JsonObject | Promise<JsonObject>;
+  readonly optional?: JsonObject;
+  /** The answer to another application; absent where the request names nothing of an application's own. */
+  readonly toOthers?: Answer;
+}
+
+const EVENT_NOT_FOUND = refusal('not_found', 'Event not found');
+
+const SAMPLES: Readonly<Record<string, Sample>> = {
+  'AuthService/GenerateAuthUrl': {
+    required: ({ tenant: { clientId } }) => ({ clientId, redirectUri: REDIRECT_URI, state: awkward('state') }),
+    toOthers: refusal('invalid_argument', 'Client ID mismatch'),
+  },
+  'AuthService/ExchangeToken': {
+    required: async ({ service, tenant }) => ({
+      authToken: await logIn(service, tenant, await createTestUser(service)),
+    }),
+    toOthers: refusal('unauthenticated', 'Invalid or expired token'),
+  },
+
+  'WebhookService/GetWebhook': {
+    required: async ({ service, tenant }) => ({ webhookId: (await createTestWebhook(service, tenant)).webhookId }),
+    toOthers: refusal('not_found', 'Webhook not found'),
+  },
+  'WebhookService/CreateWebhook': {
+    required: async ({ service }) => ({
+      url: `https://hooks.test/${randomUUID()}`,
+      ownerId: (await createTestUser(service)).id,
+    }),
+  },
+
+  'EventService/CreateEvent': {
+    required: () => ({ eventId: awkward('event') }),
+    optional: { name: 'Sommerfest – Zürich & "mehr"' },
+  },
+  'EventService/CheckIn': {
+    required: async ({ service, tenant }) => ({
+      eventId: await createTestEvent(service, tenant),
+      attendeeId: awkward('attendee'),
+    }),
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/DeleteEvent': {
+    required: async ({ service, tenant }) => ({ eventId: await createTestEvent(service, tenant, awkward('event')) }),
+    toOthers: EVENT_NOT_FOUND,
+  },
+
+  'AdminService/CreateApplication': {
+    required: () => ({ name: awkward('application'), redirectUris: [REDIRECT_URI] }),
+  },
+  'AdminService/DeleteApplication': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+  },
+  'AdminService/CreateApiKey': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+  },
+  'AdminService/RevokeApiKey': {
+    required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
+  },
+  'AdminService/CreateUser': {
+    required: () => ({ email: `${randomUUID()}@example.com`, walletAddress: awkward('wallet') }),
+    optional: { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1' },
+  },
+  'AdminService/DeleteUser': {
+    required: async ({ service }) => ({ userId: (await createTestUser(service)).id }),
+  },
+  'AdminService/CompleteLogin': {
+    required: async ({ service, tenant }) => ({
+      loginIntentId: await beginLogin(service, tenant),
+      userId: (await createTestUser(service)).id,
+    }),
+  },
+};
+
+/** @throws where the operation has no sample. */
+export function sampleOf(method: DescMethodUnary): Sample {
+  const name = `${method.parent.name}/${method.name}`;
+  const sample = SAMPLES[name];
+  if (!sample) throw new Error(`add a sample for ${name} to test/support/samples.ts`);
+  return sample;
+}
+
+/** Returns a request with every field. */
+export async function sampleFields(method: DescMethodUnary, fixture: SampleFixture): Promise<JsonObject> {
+  const { required, optional } = sampleOf(method);
+  return { ...(await required(fixture)), ...optional };
+}
+
+/** Returns the header with the credential that the operation takes. */
+export function credentialFor({ credential }: Operation, { apiKey }: Pick<Tenant, 'apiKey'>): Record<string, string> {
+  return credential === 'adminKey' ? { 'x-admin-key': ADMIN_KEY } : { 'x-api-key': apiKey };
+}
+
+/** Returns a value that is like no other and that most encodings escape. */
+function awkward(name: string): string {
+  return `${name}+${randomUUID()}/ü?&="`;
+}

@@ -1,0 +1,123 @@
+/** Explains how Postgres runs statements: which rows it reads, and by what. */
+import { fillPlaceholders } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { type MockInstance, vi } from 'vitest';
+import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
+import type { TestDatabase } from './database.ts';
+
+/** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
+export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
+
+export interface ExplainedStatement {
+  /** As `.prepare('name')` has it. */
+  readonly name: string;
+  readonly sql: string;
+  readonly plans: Readonly<Record<PlanMode, PlanNode>>;
+}
+
+/** A node of a plan as `explain (analyze, format json)` shows it. */
+export interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** Explains every statement of this process's databases before it runs, with its parameters and rows of the first time. */
+export class StatementExplainer implements Disposable {
+  readonly explained: ExplainedStatement[] = [];
+  /** The database that ran the last statement. */
+  database: Database | undefined;
+  readonly #seen = new Map<Statement<unknown>, Promise<void>>();
+  readonly #sql: TestDatabase['sql'];
+  /** Builds statements and sends none. */
+  readonly #db = drizzle.mock();
+  readonly #run: MockInstance<Database['run']>;
+
+  constructor({ sql }: Pick<TestDatabase, 'sql'>) {
+    this.#sql = sql;
+    const { run } = Database.prototype;
+    const explainOnce = (statement: Statement<unknown>, parameters: PlaceholderValues) => {
+      const explained = this.#seen.get(statement) ?? this.#explain(statement, parameters);
+      this.#seen.set(statement, explained);
+      return explained;
+    };
+    const setDatabase = (database: Database) => {
+      this.database = database;
+    };
+    this.#run = vi.spyOn(Database.prototype, 'run').mockImplementation(async function (
+      this: Database,
+      statement,
+      parameters,
+      deadline,
+    ) {
+      setDatabase(this);
+      await explainOnce(statement, parameters);
+      return run.call(this, statement, parameters, deadline);
+    });
+  }
+
+  /** Changes nothing. */
+  async explain(sql: string, parameters: readonly unknown[], mode: PlanMode): Promise<PlanNode> {
+    const values = parameters.length > 0 ? `(${parameters.map(toLiteral).join(', ')})` : '';
+    return this.#sql
+      .begin(async (transaction) => {
+        await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
+        const [row] = await transaction.unsafe(`explain (analyze, format json) execute explained${values}`);
+        await transaction.unsafe('deallocate explained');
+        throw new RolledBack(row?.['QUERY PLAN'][0].Plan);
+      })
+      .catch((outcome) => {
+        if (outcome instanceof RolledBack) return outcome.plan;
+        throw outcome;
+      });
+  }
+
+  async #explain(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<void> {
+    using prepare = vi.spyOn(this.#db._.session, 'prepareQuery');
+    statement(this.#db);
+    const [query, , name = ''] = prepare.mock.lastCall ?? [];
+    if (!query) throw new Error('The statement is not prepared');
+    const values = fillPlaceholders(query.params, parameters);
+    this.explained.push({
+      name,
+      sql: query.sql,
+      plans: {
+        force_custom_plan: await this.explain(query.sql, values, 'force_custom_plan'),
+        force_generic_plan: await this.explain(query.sql, values, 'force_generic_plan'),
+      },
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#run.mockRestore();
+  }
+}
+
+class RolledBack extends Error {
+  readonly plan: PlanNode;
+
+  constructor(plan: PlanNode) {
+    super('Rolled back');
+    this.plan = plan;
+  }
+}
+
+/** Returns each read of a table with the number of rows it looked at, wanted or not. */
+export function readsOf(node: PlanNode): { type: string; table: string; rows: number }[] {
+  const below = (node.Plans ?? []).flatMap(readsOf);
+  const { 'Node Type': type, 'Relation Name': table } = node;
+  if (table === undefined || type === 'ModifyTable') return below;
+  const perLoop =
+    node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  return [{ type, table, rows: Math.round(perLoop * node['Actual Loops']) }, ...below];
+}
+
+function toLiteral(value: unknown): string {
+  if (value === null) return 'null';
+  const text = Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value);
+  return `'${text.replaceAll("'", "''")}'`;
+}
