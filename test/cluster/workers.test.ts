@@ -14,9 +14,9 @@ let main: Main;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
   main = await startWorkers(dataDir);
-});
+}, 60_000);
 afterAll(async () => {
-  await main[Symbol.asyncDispose]();
+  await main?.[Symbol.asyncDispose]();
   await rm(dataDir, { recursive: true, force: true });
 });
 
@@ -35,9 +35,9 @@ test('both listen on one port, and the start is printed once', async () => {
 });
 
 test('connections are distributed evenly, and each call is logged once', async () => {
-  const workers = await answeringWorkers(main, 40);
-  expect(workers).toHaveLength(40);
-  for (const worker of [1, 2]) expect(workers.filter((other) => other === worker).length).toBeGreaterThan(10);
+  const workers = await answeringWorkers(main, 24);
+  expect(workers).toHaveLength(24);
+  for (const worker of [1, 2]) expect(workers.filter((other) => other === worker).length).toBeGreaterThan(5);
 });
 
 test('both know the public URL, the demo and its secrets', async () => {
