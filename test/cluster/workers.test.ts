@@ -2,11 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { type Main, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/read-demo.ts';
 import { administer, answeringWorkers, beginCalls, logOf, startWorkers } from '../support/workers.ts';
+
+// Several processes start, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let dataDir: string;
 let main: Main;
@@ -14,7 +17,7 @@ let main: Main;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
   main = await startWorkers(dataDir);
-}, 60_000);
+});
 afterAll(async () => {
   await main?.[Symbol.asyncDispose]();
   await rm(dataDir, { recursive: true, force: true });
