@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { createDemoCallback } from '../../src/demo/callback.ts';
 import { openListener } from '../../src/http/listener.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
+
+// Several processes start, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 

@@ -17,7 +17,7 @@ let fixture: WebhookFixture;
 let service: TestService;
 
 beforeAll(async () => {
-  fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500, requestTimeoutMs: 60_000 } });
+  fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
   ({ service } = fixture);
 });
 

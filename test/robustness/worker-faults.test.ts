@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
@@ -14,6 +14,9 @@ import { startLoad } from '../support/load.ts';
 import { type Main, processesWith, runMain, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/read-demo.ts';
 import { administer, beginCalls, logOf, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
+
+// Several processes start, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
 const dataDir = join(directory, 'data');

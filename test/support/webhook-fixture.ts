@@ -5,8 +5,9 @@ import { clientsOf, createTenant, createTestUser, startTestService, type TestSer
 
 export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
 
-export async function openWebhookFixture(options?: TestServiceOptions) {
-  const service = await startTestService(options);
+/** Its request timeout allows for a busy machine. */
+export async function openWebhookFixture({ config, ...options }: TestServiceOptions = {}) {
+  const service = await startTestService({ ...options, config: { requestTimeoutMs: 60_000, ...config } });
   const tenant = await createTenant(service);
   const owner = await createTestUser(service, { name: 'Ada' });
   const fields = { url: 'https://example.com/hooks', ownerId: owner.id };
