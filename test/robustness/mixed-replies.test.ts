@@ -141,8 +141,7 @@ async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<(WireReply 
       const stream = sessions[next++ % sessions.length]?.open({ ':method': method, ':path': path, ...headers });
       if (!stream) throw new Error('No session');
       stream.end(body);
-      const reply = await readReply(stream, { patienceMs: TIMEOUT_MS });
-      return { ...reply, body: reply.bytes };
+      return readReply(stream, { timeoutMs: TIMEOUT_MS });
     }),
   );
   for (const session of sessions) session[Symbol.dispose]();
@@ -150,8 +149,8 @@ async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<(WireReply 
 }
 
 /** Returns all text in a reply, and what its base64 decodes to. */
-function textOf({ headers, body, trailers }: WireReply): string {
-  const plain = JSON.stringify([headers, trailers]) + body.toString('latin1');
+function textOf({ headers, bytes, trailers }: WireReply): string {
+  const plain = JSON.stringify([headers, trailers]) + bytes.toString('latin1');
   const encoded = plain.match(/[A-Za-z0-9+/_-]{16,}/g) ?? [];
   return [plain, ...encoded.map((text) => Buffer.from(text, 'base64').toString('latin1'))].join('\n');
 }

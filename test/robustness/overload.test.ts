@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'v
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
-import { type Http2Reply, openHttp2Session, readReply } from '../support/http2-session.ts';
+import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
 import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
 import { startOpenLoopLoad } from '../support/open-loop-load.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
@@ -70,7 +70,7 @@ interface Caller extends Disposable {
   call(): Promise<string>;
   /** Returns how many calls have been served. */
   served(): number;
-  readonly refusals: readonly Http2Reply[];
+  readonly refusals: readonly HttpReply[];
 }
 
 async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
@@ -80,7 +80,7 @@ async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
   const { method, path, headers, body } = toRequest(wire, call);
   const count = Math.ceil(concurrency / STREAMS_PER_SESSION);
   const sessions = Array.from({ length: count }, () => openHttp2Session(service.url));
-  const refusals: Http2Reply[] = [];
+  const refusals: HttpReply[] = [];
   let served = 0;
   let next = 0;
   return {
@@ -90,7 +90,7 @@ async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
       const stream = sessions[next++ % count]?.open({ ':method': method, ':path': path, ...headers });
       if (!stream) throw new Error('No session');
       stream.end(body);
-      const reply = await readReply(stream, { patienceMs: 30_000 });
+      const reply = await readReply(stream, { timeoutMs: 30_000 });
       const grpcStatus = { ...reply.headers, ...reply.trailers }['grpc-status'] ?? '0';
       if (reply.status === 200 && grpcStatus === '0') {
         served++;
@@ -106,7 +106,7 @@ async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
   };
 }
 
-function expectRefusal({ status, headers, trailers, body }: Http2Reply): void {
+function expectRefusal({ status, headers, trailers, body }: HttpReply): void {
   if (status === 503) {
     expect(headers).toMatchObject({ 'retry-after': '1', 'content-type': 'application/json' });
     expect(JSON.parse(body)).toEqual({ status: false, message: 'Service unavailable' });
