@@ -9,7 +9,6 @@ import { type Main, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/read-demo.ts';
 import { administer, answeringWorkers, beginCalls, logOf, startWorkers } from '../support/workers.ts';
 
-// Several processes start, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let dataDir: string;
