@@ -100,7 +100,7 @@ test('an upload that is refused leaves the other calls of its connection alone',
   const reply = readReply(upload);
   const bytes = frame(Buffer.alloc(300_000));
   // In pieces, so that some arrive after the refusal.
-  for (let at = 0; at < 60_000; at += 1_000) {
+  for (let at = 0; at < 120_000; at += 1_000) {
     upload.write(bytes.subarray(at, at + 1_000));
     await new Promise(setImmediate);
   }

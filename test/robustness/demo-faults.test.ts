@@ -10,7 +10,6 @@ import { openListener } from '../../src/http/listener.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
 
-// Several processes start, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });

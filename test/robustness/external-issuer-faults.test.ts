@@ -108,7 +108,6 @@ describe('an issuer that answers with', () => {
     ['HTML', (_, response) => void response.setHeader('content-type', 'text/html').end('<!doctype html>')],
     ['status 500', (_, response) => response.writeHead(500).end(JSON.stringify({ keys: [fixture.key.publicJwk] }))],
     ['JSON that is not a key set', (_, response) => void response.end('{"jwks":[]}')],
-    ['a set without keys', (_, response) => void response.end('{"keys":[null,1,"key"]}')],
     [
       'a key set of 300 KB',
       (_, response) =>

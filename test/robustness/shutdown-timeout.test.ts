@@ -51,7 +51,6 @@ describe('the service closes despite', () => {
 
   test.each<[string, (fixture: ShutdownFixture) => string]>([
     ['a connection without a byte', () => ''],
-    ['half a preface of HTTP/2', () => 'PRI * HTTP'],
     ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
     [
       'half the body of a request',
