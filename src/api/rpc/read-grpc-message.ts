@@ -24,7 +24,7 @@ export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> 
         length += chunk.length;
       }
       // The rest cannot make it valid.
-      if (length > PREFIX_BYTES + MAX_MESSAGE_BYTES) settle();
+      if (length > PREFIX_BYTES + MAX_MESSAGE_BYTES || announcesTooMuch(chunks[0])) settle();
     };
     const settle = () => {
       stream.off('readable', onReadable).off('end', settle).off('close', settle);
@@ -40,6 +40,10 @@ export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> 
     // The stream may have ended, or be gone, while the credential was checked.
     if (stream.readableEnded || stream.destroyed) settle();
   });
+}
+
+function announcesTooMuch(first: Buffer | undefined): boolean {
+  return first !== undefined && first.length >= PREFIX_BYTES && first.readUInt32BE(1) > MAX_MESSAGE_BYTES;
 }
 
 function parseMessage(bytes: Buffer): Uint8Array {
