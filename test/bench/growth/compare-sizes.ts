@@ -111,7 +111,7 @@ function describe([few = [], many = []]: readonly (readonly Costs[])[]): string[
   return METRICS.flatMap((metric) => {
     const digits = metric === 'p50Ms' ? 2 : 0;
     const shown = [few, many].map((costs) => medianOf(costs.map((cost) => cost[metric])).toFixed(digits));
-    return [...shown, `${ratioOf(few, many, what).toFixed(2)}x`];
+    return [...shown, `${ratioOf(few, many, metric).toFixed(2)}x`];
   });
 }
 
