@@ -25,15 +25,16 @@ export interface Measuring {
   readonly progress: Progress;
 }
 
-/** V8 compiles code again when it meets new calls, so that every call of a server is made often before the first round. */
-export const WARM_UP_REQUESTS = 12_000;
-const MAX_WARM_UP_SECONDS = 2.5;
-/** The whole run takes less than five minutes. The measurements share what the warm-up leaves. */
-const RUN_SECONDS = 275;
-const MIN_SECONDS = 0.1;
-const MAX_SECONDS = 2;
-/** The time of a measurement apart from its load. */
-const OVERHEAD_SECONDS = 0.15;
+/**
+ * V8 compiles and discards code whenever a server meets another call: Usher settles after some 70,000 requests. So
+ * the warm-up makes all calls in several passes, since one pass would leave the code of the first calls discarded.
+ */
+const WARM_UP_PASSES = 3;
+const WARM_UP_REQUESTS = 2_500;
+/** How many requests of a cell the warm-up makes. */
+export const WARM_UP_TOTAL = WARM_UP_PASSES * WARM_UP_REQUESTS;
+/** The measurements end by their number of requests, and by time only if a server hangs. */
+const MAX_SECONDS = 60;
 /** How many requests are in flight. */
 const CONCURRENCY = 16;
 
@@ -46,26 +47,21 @@ export async function measureAll(measuring: Measuring): Promise<Cell[]> {
       .map((row): Cell => ({ row, call, measurements: [], failure: undefined })),
   );
   const bench = new Bench(measuring);
-  let left = cells.length * options.rounds;
 
-  progress(`warming up ${cells.length} cells`);
-  for (const cell of cells) await bench.warmUp(cell);
+  for (let pass = 1; pass <= WARM_UP_PASSES; pass++) {
+    progress(`warm-up ${pass} of ${WARM_UP_PASSES} (${seconds()} s)`);
+    for (const cell of cells) await bench.warmUp(cell);
+  }
   for (let round = 1; round <= options.rounds; round++) {
-    for (const call of calls) {
-      progress(`round ${round} of ${options.rounds}, ${call.name} (${Math.round(performance.now() / 1000)} s)`);
-      const inOrder = cells.filter((cell) => cell.call === call);
-      // The order alternates, so that no cell always follows the same other one.
-      if (round % 2 === 0) inOrder.reverse();
-      for (const cell of inOrder) await bench.measure(cell, options.requests, secondsFor(left--));
-    }
+    progress(`round ${round} of ${options.rounds} (${seconds()} s)`);
+    // The order alternates, so that no cell always follows the same other one.
+    for (const cell of round % 2 === 0 ? cells.toReversed() : cells) await bench.measure(cell);
   }
   return cells;
 }
 
-/** Returns the time for one of the measurements that are left. */
-function secondsFor(left: number): number {
-  const share = (RUN_SECONDS - performance.now() / 1000) / left - OVERHEAD_SECONDS;
-  return Math.min(MAX_SECONDS, Math.max(MIN_SECONDS, share));
+function seconds(): number {
+  return Math.round(performance.now() / 1000);
 }
 
 class Bench {
@@ -78,16 +74,15 @@ class Bench {
   }
 
   async warmUp(cell: Cell): Promise<void> {
-    await this.#apply(cell, WARM_UP_REQUESTS, MAX_WARM_UP_SECONDS);
+    if (!cell.failure) await this.#apply(cell, WARM_UP_REQUESTS);
   }
 
-  async measure(cell: Cell, requests: number, maxSeconds: number): Promise<void> {
-    if (cell.failure) return;
-    cell.measurements.push(await this.#apply(cell, requests, maxSeconds));
+  async measure(cell: Cell): Promise<void> {
+    if (!cell.failure) cell.measurements.push(await this.#apply(cell, this.#measuring.options.requests));
   }
 
-  async #apply(cell: Cell, count: number, maxSeconds: number): Promise<Measurement> {
-    const limits = { maxSeconds, concurrency: CONCURRENCY };
+  async #apply(cell: Cell, count: number): Promise<Measurement> {
+    const limits = { maxSeconds: MAX_SECONDS, concurrency: CONCURRENCY };
     const requests = this.#prepare(cell, count);
     const { load, measurement } = await measureLoad(this.#serverOf(cell.row), cell.row.protocol, requests, limits);
     if (load.failure) this.#fail(cell, load.failure);

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   readonly rounds: number;
-  /** The largest number of requests in one measurement. */
+  /** The number of requests in one measurement. */
   readonly requests: number;
   isSelectedCall(call: string): boolean;
   isSelectedRow(server: string, protocol: string): boolean;
@@ -15,8 +15,8 @@ export function readOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      rounds: { type: 'string', default: '4' },
-      requests: { type: 'string', default: '10000' },
+      rounds: { type: 'string', default: '5' },
+      requests: { type: 'string', default: '3000' },
       only: { type: 'string', multiple: true, default: [] },
       server: { type: 'string', multiple: true, default: [] },
       protocol: { type: 'string', multiple: true, default: [] },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
-import { WARM_UP_REQUESTS } from './measure.ts';
+import { WARM_UP_TOTAL } from './measure.ts';
 import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
 import { seedDatabase } from './seed-database.ts';
@@ -25,7 +25,7 @@ export async function startFixture(
   { rounds, requests, isProfiling }: Options,
   progress: Progress,
 ): Promise<Fixture> {
-  const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
+  const fresh = rows.length * (WARM_UP_TOTAL + rounds * requests);
   const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
   const servers = new Map<ServerName, RunningServer>();
   for (const spec of new Set(rows.map(({ server }) => server))) {

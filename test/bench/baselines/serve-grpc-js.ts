@@ -33,7 +33,10 @@ function definitionOf({ method }: RpcMethod): MethodDefinition<Request, Response
     requestStream: false,
     responseStream: false,
     requestDeserialize: (bytes) => decodeRequest(method, bytes),
-    responseSerialize: (response) => Buffer.from(encodeResponse(method, response).buffer),
+    responseSerialize: (response) => {
+      const { buffer, byteOffset, byteLength } = encodeResponse(method, response);
+      return Buffer.from(buffer, byteOffset, byteLength);
+    },
     // Only clients use these two.
     requestSerialize: () => Buffer.alloc(0),
     responseDeserialize: () => ({}),
@@ -42,18 +45,19 @@ function definitionOf({ method }: RpcMethod): MethodDefinition<Request, Response
 
 function serve({ method, run }: RpcMethod): handleUnaryCall<Request, ResponseInit> {
   const name = `${method.parent.typeName}/${method.name}`;
-  return async ({ metadata, request, sendMetadata, getPeer }, callback) => {
+  return async (grpcCall, callback) => {
+    const { metadata, request } = grpcCall;
     const apiKey = metadata.get('x-api-key')[0];
     const call = new BaselineCall('grpc', metadata.get('x-request-id').map(String)[0]);
     const headers = new Metadata();
     headers.set('x-request-id', call.requestId);
     headers.set('cache-control', 'no-store');
-    sendMetadata(headers);
+    grpcCall.sendMetadata(headers);
     let code = status.OK;
     try {
       call.application = await operations.authenticate(apiKey === undefined ? undefined : String(apiKey));
       const userAgent = String(metadata.get('user-agent')[0] ?? '');
-      callback(null, await run({ application: call.application, ipAddress: getPeer(), userAgent }, request));
+      callback(null, await run({ application: call.application, ipAddress: grpcCall.getPeer(), userAgent }, request));
     } catch (error) {
       const answer = toAnswer(error);
       code = Number(answer.code);
