@@ -30,7 +30,7 @@ export async function startServer(
   { environment, directory, isProfiling = false, preload }: StartOptions,
 ): Promise<RunningServer> {
   const profiling = isProfiling ? ['--cpu-prof', `--cpu-prof-dir=${figuresDirectory}`] : [];
-  const preloads = [new URL('report-port.ts', import.meta.url), ...(preload ? [preload] : [])];
+  const preloads = [new URL('report-port.js', import.meta.url), ...(preload ? [preload] : [])];
   const child = fork(file, {
     execArgv: [...profiling, ...preloads.flatMap(({ href }) => ['--import', href])],
     cwd: directory,
