@@ -1,8 +1,7 @@
-/** API keys that are none, by the thousand. */
-import { randomBytes } from 'node:crypto';
+/** A flood of invalid API keys costs few queries and bounded memory, and other keys keep working. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
@@ -14,10 +13,11 @@ import { adminClient, createTenant, startTestService, type TestService } from '.
 import { quickOrLong, report } from '../support/soak.ts';
 
 const KEYS = quickOrLong(20_000, 1_000_000);
-/** How many come at the same time. */
-const AT_ONCE = 500;
-const GATHER_MS = 5;
-/** The memory of unknown keys, full, with room for what Node needs to get there. */
+/** How many keys are tried at the same time. */
+const CONCURRENCY = 500;
+/** How long look-ups are collected into one query. */
+const BATCH_MS = 5;
+/** The full cache of unknown keys, and what Node needs to fill it. */
 const MAX_GROWTH_BYTES = 40 * 2 ** 20;
 const REVOCATION_MS = 5_000;
 
@@ -34,33 +34,16 @@ afterAll(async () => {
   await service.close();
 });
 
-describe('of a flood of keys', () => {
-  test('those mistyped, cut off or made up cost no query, and no memory', async (context) => {
-    const { apiKey } = await createTenant(service);
-    const makers = [() => mistype(apiKey), () => apiKey.slice(0, randomBytes(1).readUInt8() % 53), makeUp];
-    const { run, count } = countStatements(database, { patienceMs: 30_000 });
-    const { grownBytes } = await flood(new ApiKeys(run), (at) => makers[at % makers.length]?.() ?? '');
-    report(context, {
-      tried: `${KEYS} malformed API keys`,
-      lost: 'nothing',
-      figures: `${count()} queries, ${toMiB(grownBytes)}`,
-    });
-    expect(count()).toBe(0);
-    expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
-  });
-
-  test('those well-formed share few queries, and bounded memory', async (context) => {
-    const { run, count } = countStatements(database, { patienceMs: 30_000 });
-    const { tookMs, grownBytes } = await flood(new ApiKeys(run), () => generateApiKey());
-    const figures = `${count()} queries in ${Math.round(tookMs)} ms, ${toMiB(grownBytes)}`;
-    report(context, { tried: `${KEYS} unknown, well-formed API keys`, lost: 'nothing', figures });
-    expect(count()).toBeLessThan(tookMs / GATHER_MS + 2);
-    expect(count()).toBeLessThan(KEYS / 20);
-    expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
-  });
+test('well-formed unknown keys share few queries and use bounded memory', async (context) => {
+  const { queries, tookMs, grownBytes } = await flood();
+  const figures = `${queries} queries in ${Math.round(tookMs)} ms, ${toMiB(grownBytes)}`;
+  report(context, { tried: `${KEYS} unknown, well-formed API keys`, figures });
+  expect(queries).toBeLessThan(tookMs / BATCH_MS + 2);
+  expect(queries).toBeLessThan(KEYS / 20);
+  expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-test('during a flood a new key gets in at once, a known one keeps working, and a revoked one stops within 5 seconds', async (context) => {
+test('during a flood new keys work at once, known keys keep working, and a revoked key stops within 5 s', async (context) => {
   await using other = await startTestService({ database: service.database, like: service.config });
   const tenant = await createTenant(service);
   using session = openHttp2Session(other.url);
@@ -71,13 +54,10 @@ test('during a flood a new key gets in at once, a known one keeps working, and a
   const guesses = startLoad({ guess: () => statusWith(generateApiKey()) }, { callers: 48 });
   const uses = startLoad({ use: () => statusWith(tenant.apiKey) }, { callers: 4, pauseMs: 2 });
 
-  const admittedMs: number[] = [];
-  const admissions: string[] = [];
+  const firstUses: string[] = [];
   for (let round = 0; round < quickOrLong(5, 200); round++) {
     const { apiKey } = await adminClient(service).createApiKey({ applicationId: tenant.id });
-    const startedAt = performance.now();
-    admissions.push(await statusWith(apiKey));
-    admittedMs.push(performance.now() - startedAt);
+    firstUses.push(await statusWith(apiKey));
   }
   await adminClient(service).revokeApiKey({ apiKeyId: tenant.apiKeyId });
   const revokedAt = performance.now();
@@ -86,48 +66,33 @@ test('during a flood a new key gets in at once, a known one keeps working, and a
 
   const accepted = used.filter(({ outcome }) => outcome === '404');
   const lateMs = Math.max(0, ...accepted.map(({ startedAt }) => startedAt - revokedAt));
-  const slowestMs = Math.max(...admittedMs);
   report(context, {
-    tried: `${guessed.length} guesses beside ${used.length} calls, ${admissions.length} new keys, one revoked`,
-    lost: 'nothing',
-    figures: `a new key is in after at most ${Math.round(slowestMs)} ms, a revoked one out after ${Math.round(lateMs)} ms`,
+    tried: `${guessed.length} guesses during ${used.length} calls, ${firstUses.length} new keys, one revoked`,
+    figures: `the revoked key worked for ${Math.round(lateMs)} ms`,
   });
-  expect(countOutcomes(guessed)).toEqual({ 401: guessed.length });
-  expect(new Set(admissions)).toEqual(new Set(['404']));
+  expect(new Set(guessed.map(({ outcome }) => outcome))).toEqual(new Set(['401']));
+  expect(new Set(firstUses)).toEqual(new Set(['404']));
   expect(used.filter(({ startedAt, outcome }) => startedAt < revokedAt - 1_000 && outcome !== '404')).toEqual([]);
   expect(accepted.length).toBeGreaterThan(0);
   expect(lateMs).toBeLessThan(REVOCATION_MS);
 });
 
-/** Refused, every one of them. */
-async function flood(apiKeys: ApiKeys, make: (at: number) => string) {
+/** Authenticates with many unknown keys, and throws if one is accepted. */
+async function flood() {
+  const { run, count } = countStatements(database, { patienceMs: 30_000 });
+  const apiKeys = new ApiKeys(run);
   const before = usedBytes();
   const startedAt = performance.now();
-  for (let at = 0; at < KEYS; at += AT_ONCE) {
+  for (let at = 0; at < KEYS; at += CONCURRENCY) {
     const deadline = performance.now() + 30_000;
-    const keys = Array.from({ length: AT_ONCE }, (_, index) => make(at + index));
+    const keys = Array.from({ length: CONCURRENCY }, generateApiKey);
     const refusals = await Promise.all(keys.map((key) => refusalOf(apiKeys.authenticate(key, { deadline }))));
-    if (refusals.some(({ message }) => message !== 'Invalid API key')) throw new Error('It was let in');
+    if (refusals.some(({ message }) => message !== 'Invalid API key')) throw new Error('A key was accepted');
   }
-  return { tookMs: performance.now() - startedAt, grownBytes: usedBytes() - before };
+  return { queries: count(), tookMs: performance.now() - startedAt, grownBytes: usedBytes() - before };
 }
 
-function mistype(apiKey: string): string {
-  const at = 4 + (randomBytes(1).readUInt8() % 49);
-  return `${apiKey.slice(0, at)}${apiKey[at] === 'x' ? 'y' : 'x'}${apiKey.slice(at + 1)}`;
-}
-
-function makeUp(): string {
-  return `usk_${randomBytes(40).toString('base64url')}`.slice(0, 53);
-}
-
-function countOutcomes(answers: readonly { outcome: string }[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { outcome } of answers) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return counts;
-}
-
-/** Once the garbage is gone. */
+/** Returns the size of the heap after a garbage collection. */
 function usedBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

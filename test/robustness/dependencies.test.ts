@@ -1,4 +1,4 @@
-/** Every package is there for a reason, and the README says which. */
+/** Packages have exact versions and checksums, come from the npm registry, and are listed in the README. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ interface Lock {
 const read = (path: string) => readFileSync(join(REPOSITORY, path), 'utf8');
 const manifest: Readonly<Record<string, Versions>> = JSON.parse(read('package.json'));
 
-/** The packages of the table under that heading. */
+/** Returns the packages in the table with that heading. */
 function listedUnder(heading: string): string[] {
   const [, table = ''] = read('README.md').split(`| ${heading} | What for |\n|---|---|\n`);
   const rows = /^(\|.*\n?)*/.exec(table)?.[0] ?? '';
@@ -27,7 +27,7 @@ describe.each([
   ['optionalDependencies', 'Optional'],
   ['devDependencies', 'In development'],
 ])('%s', (kind, heading) => {
-  it('are those of the README, name by name', () => {
+  it('are listed in the README by name', () => {
     expect(listedUnder(heading)).toEqual(Object.keys(manifest[kind] ?? {}).sort());
   });
 
@@ -37,12 +37,12 @@ describe.each([
   });
 });
 
-it('there is no other kind of dependency', () => {
+it('no other kind of dependency exists', () => {
   const kinds = Object.keys(manifest).filter((key) => /dependencies$/i.test(key));
   expect(kinds.sort()).toEqual(['dependencies', 'devDependencies', 'optionalDependencies']);
 });
 
-it('every package has a checksum, and none comes from anywhere but the registry', () => {
+it('every package has a checksum and comes from the npm registry', () => {
   const { packages }: Lock = JSON.parse(read('package-lock.json'));
   const odd = Object.entries(packages).filter(
     ([path, { resolved, integrity }]) =>

@@ -4,34 +4,43 @@ import { cloneDatabase, countConnections, type TestDatabase } from '../support/d
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, type Load, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
-import { createSubjects, MixedCalls } from '../support/mixed-calls.ts';
+import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { UsherProcess } from '../support/usher-process.ts';
 
-const LOCK_MS = quickOrLong(1_200, 10_000);
-const REQUEST_TIMEOUT_MS = quickOrLong(600, 5_000);
-const BEFORE_MS = quickOrLong(500, 3_000);
+const LOCK_MS = quickOrLong(3_000, 10_000);
+const REQUEST_TIMEOUT_MS = quickOrLong(1_500, 5_000);
+const NORMAL_MS = quickOrLong(500, 3_000);
 const CALLERS_PER_CALL = quickOrLong(2, 6);
-/** For how much of the lock speed does not count: each kind of statement that needs the table is found out once. */
+/** When speed begins to count: by then each kind of statement that needs the table has been isolated. */
 const SETTLE_MS = quickOrLong(600, 0);
-/** How much later than its deadline a call may be answered. */
-const SLACK_MS = 250;
+/** By how much a reply may miss its deadline on a busy machine. */
+const SLACK_MS = quickOrLong(1_000, 250);
 const CONNECTIONS = 4;
-const MAX_SIDINGS = 8;
-/** While the tables of the API keys are locked, keys are known for that long at least. */
-const TRUST_MS = 2_000;
+const MAX_ISOLATED_CONNECTIONS = 8;
+/** While the tables of the API keys are locked, known keys work at least this long. */
+const KEY_CACHE_MS = 2_000;
+/** How many times the speed is measured: other work on the machine may slow calls. */
+const ATTEMPTS = 3;
 
-/** Which calls need a table. Those of the keys are needed by every call, once the keys are not known any more. */
-const TABLES: readonly { table: string; needs: readonly string[]; isOfKeys?: true }[] = [
-  // A login intent refers to a user once it is completed.
+interface LockedTable {
+  readonly table: string;
+  /** The calls that need it. */
+  readonly needs: readonly string[];
+  /** Every call needs it once its key is no longer cached. */
+  readonly isOfKeys?: boolean;
+}
+
+const TABLES: readonly LockedTable[] = [
+  // A completed login intent refers to a user.
   { table: 'users', needs: ['GenerateAuthUrl', 'ExchangeToken', 'GetWebhook', 'CreateWebhook'] },
   { table: 'events', needs: ['CreateEvent', 'CheckIn', 'DeleteEvent'] },
-  { table: 'login_intents', needs: ['GenerateAuthUrl'] },
   { table: 'applications', needs: ['GenerateAuthUrl', 'CreateEvent', 'CreateWebhook'], isOfKeys: true },
-  ...quickOrLong(
+  ...quickOrLong<LockedTable[]>(
     [],
     [
-      { table: 'api_keys', needs: [], isOfKeys: true as const },
+      { table: 'api_keys', needs: [], isOfKeys: true },
+      { table: 'login_intents', needs: ['GenerateAuthUrl'] },
       { table: 'sessions', needs: ['ExchangeToken'] },
       { table: 'webhooks', needs: ['GetWebhook', 'CreateWebhook'] },
       { table: 'check_ins', needs: ['CheckIn'] },
@@ -48,7 +57,7 @@ let calls: MixedCalls;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  usher = await UsherProcess.start(database.url, {
+  usher = await startUsher(database.url, {
     REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
     DATABASE_CONNECTIONS: String(CONNECTIONS),
   });
@@ -63,64 +72,75 @@ afterAll(async () => {
 });
 
 test.for(TABLES)(
-  'while $table is locked, calls that need it end by their deadline, and the others keep their speed',
-  {
-    // The machine may be busy with something else just then.
-    retry: 1,
-  },
-  async ({ table, needs, isOfKeys = false }, context) => {
-    const loads = Object.entries(calls.over('Connect')).map(([name, call]) =>
-      startLoad({ [name]: call }, { callers: CALLERS_PER_CALL, pauseMs: 5 }),
-    );
-    await sleep(BEFORE_MS);
-    using lag = watchEventLoopLag();
-    const lockedAt = performance.now();
-    let connections = 0;
-    {
-      await using _lock = await holdLock(database, `lock table ${table} in access exclusive mode`);
-      while (performance.now() < lockedAt + LOCK_MS) {
-        await sleep(100);
-        connections = Math.max(connections, await countConnections(database));
-      }
-    }
-    const releasedAt = performance.now();
-    await sleep(BEFORE_MS);
-    const answers = await stopAll(loads);
+  'while $table is locked, calls that need it end by their deadline, and other calls keep their speed',
+  { timeout: quickOrLong(60_000, 300_000) },
+  async (locked, context) => {
+    for (let attempt = 1; ; attempt++) {
+      const { answers, failed, late, before, during, settled, connections } = await lockDuringLoad(locked);
+      const isAsFast = percentile(settled, 50) < 2 * percentile(before, 50) + 5;
+      expect(undocumented(answers)).toEqual([]);
+      expect(failed).toEqual([]);
+      expect(connections).toBeLessThanOrEqual(CONNECTIONS + MAX_ISOLATED_CONNECTIONS + 1);
+      if (attempt < ATTEMPTS && (!isAsFast || late.length > 0)) continue;
 
-    const countsUntil = isOfKeys ? Math.min(releasedAt, lockedAt + TRUST_MS) : releasedAt;
-    const isOther = ({ call }: Answer) => !needs.some((name) => call.startsWith(`${name},`));
-    const others = answers.filter(isOther);
-    const before = others.filter((answer) => endOf(answer) < lockedAt);
-    const during = others.filter((answer) => endOf(answer) >= lockedAt && endOf(answer) < countsUntil);
-    const settled = during.filter(({ startedAt }) => startedAt > lockedAt + SETTLE_MS);
-    const failed = during.filter(({ outcome }) => outcome !== 'ok');
-    const late = answers.filter(({ tookMs }) => tookMs > REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs);
-    const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
-    const after = answers.filter((answer) => answer.startedAt > releasedAt + SLACK_MS && answer.outcome !== 'ok');
-    report(context, {
-      tried: `${table} locked for ${LOCK_MS} ms, ${answers.length} calls`,
-      lost: `${failed.length} failed of the others, ${late.length} late, ${odd.length} odd answers, ${after.length} failed afterwards`,
-      figures: `the others before: ${describeSpeed(before)}; during: ${describeSpeed(during)}; at most ${connections} connections`,
-    });
-    expect(failed).toEqual([]);
-    expect(late).toEqual([]);
-    expect(odd).toEqual([]);
-    expect(after).toEqual([]);
-    // They get more of the machine's time, while the calls that need the table make no use of it.
-    expect(percentile(settled, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
-    expect(percentile(settled, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
-    expect(connections).toBeLessThanOrEqual(CONNECTIONS + MAX_SIDINGS + 1);
+      report(context, {
+        tried: `${locked.table} locked for ${LOCK_MS} ms, ${answers.length} calls`,
+        lost: `${late.length} late`,
+        figures: `other calls before: ${describeSpeed(before)}; during: ${describeSpeed(during)}; at most ${connections} connections`,
+      });
+      expect(late).toEqual([]);
+      expect(percentile(settled, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
+      expect(percentile(settled, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
+      return;
+    }
   },
 );
 
-test('once all locks are gone, there are as many connections as before, and one that looks out for locks', async () => {
+test('once all locks are released, there are as many connections as before, and the control connection', async () => {
   await expect.poll(() => countConnections(database)).toBeLessThanOrEqual(CONNECTIONS + 1);
-  expect(usher.complaints).toBe('');
+  expect(usher.errors).toBe('');
 });
 
-async function stopAll(loads: readonly Load[]): Promise<Answer[]> {
-  const answers = await Promise.all(loads.map((load) => load.stop()));
-  return answers.flat();
+/** Locks the table while every call is made, and returns the answers, those of other calls by phase. */
+async function lockDuringLoad({ table, needs, isOfKeys = false }: LockedTable) {
+  const loads = Object.entries(calls.over('Connect')).map(([name, call]) =>
+    startLoad({ [name]: call }, { callers: CALLERS_PER_CALL, pauseMs: 5 }),
+  );
+  await sleep(NORMAL_MS);
+  using lag = watchEventLoopLag();
+  const lockedAt = performance.now();
+  let connections = 0;
+  {
+    await using _lock = await holdLock(database, `lock table ${table} in access exclusive mode`);
+    while (performance.now() < lockedAt + LOCK_MS) {
+      await sleep(100);
+      connections = Math.max(connections, await countConnections(database));
+    }
+  }
+  const releasedAt = performance.now();
+  await expect.poll(() => isRecovered(loads, releasedAt)).toBe(true);
+  const answers = (await Promise.all(loads.map((load) => load.stop()))).flat();
+
+  const countsUntil = isOfKeys ? Math.min(releasedAt, lockedAt + KEY_CACHE_MS) : releasedAt;
+  const others = answers.filter(({ call }) => !needs.some((name) => call.startsWith(`${name},`)));
+  const during = others.filter((answer) => endOf(answer) >= lockedAt && endOf(answer) < countsUntil);
+  return {
+    answers,
+    connections,
+    during,
+    before: others.filter((answer) => endOf(answer) < lockedAt),
+    settled: during.filter(({ startedAt }) => startedAt > lockedAt + SETTLE_MS),
+    failed: during.filter(({ outcome }) => outcome !== 'ok'),
+    late: answers.filter(({ tookMs }) => tookMs > REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs),
+  };
+}
+
+/** Returns whether every kind of call has succeeded after that moment, as its last answer. */
+function isRecovered(loads: readonly Load[], since: number): boolean {
+  return loads.every(({ answers }) => {
+    const last = answers.at(-1);
+    return last !== undefined && last.outcome === 'ok' && last.startedAt > since;
+  });
 }
 
 function describeSpeed(answers: readonly Answer[]): string {

@@ -1,5 +1,3 @@
-/** SIGTERM in the middle of the day: whatever has been begun is finished, and the process is gone in time. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -7,33 +5,32 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { HttpPool } from '../support/http-pool.ts';
 import { startLoad } from '../support/load.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
 import { createTenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { UsherProcess } from '../support/usher-process.ts';
 
 const ROUNDS = quickOrLong(2, 20);
 const CALLERS = 32;
-/** How many calls have been answered when the signal comes. */
-const WARM_CALLS = 200;
-/** The service's own limit, and its grace for the database. */
+/** How many calls the service has answered before the signal. */
+const WARM_UP_CALLS = 200;
+/** The service's own limit, and what it allows for closing the database. */
 const SHUTDOWN_MS = 15_000;
-/** Of a call that was not to be: there is nobody to connect to, or the service says that it is busy. */
-const NOT_TAKEN = /ECONNREFUSED|^503$|UNAVAILABLE Service unavailable/;
+/** Outcomes of calls that the service has not accepted. */
+const NOT_ACCEPTED = /ECONNREFUSED|^503$|UNAVAILABLE Service unavailable/;
 
 let database: TestDatabase;
 let apiKey: string;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  await using service = await UsherProcess.start(database.url);
+  await using service = await startUsher(database.url);
   ({ apiKey } = await createTenant(service));
 });
 
 afterAll(() => database[Symbol.asyncDispose]());
 
-/** Makes calls that create an event each. */
 interface Creator extends Disposable {
-  /** Resolves to `ok`, or to why not. */
+  /** Resolves to `ok`, or to the error. */
   createEvent(eventId: string): Promise<string>;
 }
 
@@ -41,24 +38,24 @@ test.for([
   { protocol: 'HTTP/1.1', open: openHttp1 },
   { protocol: 'gRPC over HTTP/2', open: openGrpc },
 ])(
-  'SIGTERM under load over $protocol drops no call, and ends the process in time',
+  'SIGTERM under load over $protocol drops no call and ends the process in time',
   async ({ protocol, open }, context) => {
     const created: string[] = [];
     const dropped: string[] = [];
     let slowestExitMs = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      await using service = await UsherProcess.start(database.url);
+      await using service = await startUsher(database.url);
       using creator = open(service);
       let made = 0;
       const createEvent = async () => {
         const eventId = `${protocol}-${round}-${made++}`;
         const outcome = await creator.createEvent(eventId);
         if (outcome === 'ok') created.push(eventId);
-        else if (!NOT_TAKEN.test(outcome)) dropped.push(`${eventId}: ${outcome}`);
+        else if (!NOT_ACCEPTED.test(outcome)) dropped.push(`${eventId}: ${outcome}`);
         return outcome;
       };
       const load = startLoad({ createEvent }, { callers: CALLERS });
-      while (load.answers.length < WARM_CALLS) await sleep(5);
+      await expect.poll(() => load.answers.length, { interval: 5 }).toBeGreaterThan(WARM_UP_CALLS);
 
       const askedAt = performance.now();
       expect(await service.end('SIGTERM')).toBe(0);
@@ -69,11 +66,11 @@ test.for([
     const rows = await database.sql<{ id: string }[]>`select id from events where starts_with(id, ${protocol})`;
     report(context, {
       tried: `${ROUNDS} times SIGTERM under load over ${protocol}, ${created.length} calls answered`,
-      lost: dropped.length === 0 ? 'nothing' : `${dropped.length} calls`,
+      lost: `${dropped.length} calls`,
       figures: `the slowest exit took ${Math.round(slowestExitMs)} ms`,
     });
     expect(dropped).toEqual([]);
-    // Neither was one answered that was not made, nor one made that was not answered.
+    // Every acknowledged event exists, and no other.
     expect(rows.map(({ id }) => id).sort()).toEqual(created.sort());
     expect(slowestExitMs).toBeLessThan(SHUTDOWN_MS);
   },

@@ -4,84 +4,87 @@ import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
-import { createSubjects, MixedCalls, PROTOCOLS, type Subjects } from '../support/mixed-calls.ts';
+import { createSubjects, MixedCalls, PROTOCOLS, type Subjects, undocumented } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
 import { createRandom, pick } from '../support/random.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
-import { UsherProcess } from '../support/usher-process.ts';
 
 const SOAK_MS = Number(process.env.SOAK_MINUTES ?? 10) * 60_000;
 const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 2 ** 32));
 const CALLERS = 34;
 const PAUSE_MS = 5;
 const WARM_UP_MS = 20_000;
-/** The time between faults, and the least and the most that one takes. */
+/** The time between faults. */
 const CALM_MS = 3_000;
+/** The shortest and the longest fault. */
 const FAULT_MS = [500, 6_000] as const;
-/** For connections that fell silent to be given up. */
+/** The time in which silent connections are given up. */
 const COOL_DOWN_MS = 15_000;
 const GROWTH_MB = 64;
-/** HTTP/2 connections of Connect's clients, which stay, and the one to Postgres that looks out for locks. */
+/** Persistent HTTP/2 connections of Connect's clients, and the control connection to Postgres. */
 const GROWTH_FILES = 4;
 
 const MODES: readonly ProxyMode[] = ['reset', 'close', 'refuse', 'freeze', 'trickle', 'delay'];
 const TABLES = ['applications', 'api_keys', 'users', 'login_intents', 'sessions', 'webhooks', 'events', 'check_ins'];
 
-test.runIf(quickOrLong(false, true))('minutes of mixed load and random faults leave no trace', async (context) => {
-  await using server = await OwnPostgres.start();
-  await using proxy = await TcpProxy.open(server.url);
-  await using usher = await UsherProcess.start(proxy.through(server.url));
-  const subjects = await createSubjects(usher);
-  await applyLoad(usher, subjects, () => sleep(WARM_UP_MS));
-  await sleep(CALM_MS);
-  const before = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
-
-  const random = createRandom(SEED);
-  const faults = faultsOf(server, proxy, random);
-  const happened: Record<string, number> = {};
-  let calmAt = Number.POSITIVE_INFINITY;
-  const answers = await applyLoad(usher, subjects, async () => {
-    const endAt = performance.now() + SOAK_MS;
-    while (performance.now() < endAt) {
-      const [name, fail] = pick(random, Object.entries(faults));
-      await fail(FAULT_MS[0] + random() * (FAULT_MS[1] - FAULT_MS[0]));
-      happened[name] = (happened[name] ?? 0) + 1;
-      await sleep(CALM_MS);
-      expect(usher.isRunning, usher.complaints).toBe(true);
-    }
-    await sleep(COOL_DOWN_MS);
-    calmAt = performance.now();
+test.runIf(quickOrLong(false, true))(
+  'after minutes of mixed load and random faults, every call succeeds, and memory and files have not grown',
+  async (context) => {
+    await using server = await OwnPostgres.start();
+    await using proxy = await TcpProxy.open(server.url);
+    await using usher = await startUsher(proxy.through(server.url));
+    const subjects = await createSubjects(usher);
+    await applyLoad(usher, subjects, () => sleep(WARM_UP_MS));
     await sleep(CALM_MS);
-  });
-  await sleep(CALM_MS);
-  const after = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
+    const before = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
 
-  const odd = answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
-  const failed = answers.filter(({ outcome }) => outcome === 'unavailable');
-  const faultsToTell = Object.entries(happened).map(([name, times]) => `${times} ${name}`);
-  report(context, {
-    tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls, seed ${SEED}: ${faultsToTell.join(', ')}`,
-    lost: `${odd.length} odd answers`,
-    figures: `${failed.length} calls unavailable, the longest ${longestOf(answers).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
-  });
-  expect(odd.slice(0, 10)).toEqual([]);
-  expect(answers.filter(({ startedAt, outcome }) => startedAt > calmAt && outcome !== 'ok')).toEqual([]);
-  expect(after.memoryMb).toBeLessThan(before.memoryMb + GROWTH_MB);
-  expect(after.files).toBeLessThanOrEqual(before.files + GROWTH_FILES);
-  expect(usher.complaints).toBe('');
-});
+    const random = createRandom(SEED);
+    const faults = faultsOf(server, proxy, random);
+    const happened: Record<string, number> = {};
+    let calmAt = Number.POSITIVE_INFINITY;
+    const answers = await applyLoad(usher, subjects, async () => {
+      const endAt = performance.now() + SOAK_MS;
+      while (performance.now() < endAt) {
+        const [name, fail] = pick(random, Object.entries(faults));
+        await fail(FAULT_MS[0] + random() * (FAULT_MS[1] - FAULT_MS[0]));
+        happened[name] = (happened[name] ?? 0) + 1;
+        await sleep(CALM_MS);
+        expect(usher.isRunning, usher.errors).toBe(true);
+      }
+      await sleep(COOL_DOWN_MS);
+      calmAt = performance.now();
+      await sleep(CALM_MS);
+    });
+    await sleep(CALM_MS);
+    const after = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
 
-/** For as long as something goes on; resolves to the answers, once the connections of its callers are closed. */
+    const failed = answers.filter(({ outcome }) => outcome === 'unavailable');
+    const faultCounts = Object.entries(happened).map(([name, times]) => `${times} ${name}`);
+    report(context, {
+      tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls, seed ${SEED}: ${faultCounts.join(', ')}`,
+      lost: `${undocumented(answers).length} undocumented replies`,
+      figures: `${failed.length} calls unavailable, the longest ${longestOf(answers).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
+    });
+    expect(undocumented(answers).slice(0, 10)).toEqual([]);
+    expect(answers.filter(({ startedAt, outcome }) => startedAt > calmAt && outcome !== 'ok')).toEqual([]);
+    expect(after.memoryMb).toBeLessThan(before.memoryMb + GROWTH_MB);
+    expect(after.files).toBeLessThanOrEqual(before.files + GROWTH_FILES);
+    expect(usher.errors).toBe('');
+  },
+);
+
+/** Makes calls for as long as `during` takes. Resolves to the answers when the connections are closed. */
 async function applyLoad(usher: UsherProcess, subjects: Subjects, during: () => Promise<void>) {
   using calls = new MixedCalls(usher, subjects);
   const load = startLoad(calls.over(...PROTOCOLS), { callers: CALLERS, pauseMs: PAUSE_MS });
   await during();
-  // Else the connections are closed before the last answers have come.
+  // Awaited here, because the connections close when this function returns.
   return await load.stop();
 }
 
-/** Each takes about as long as it is told. */
+/** Returns the faults by name; each takes about as long as its argument says. */
 function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
   const withSql = async (act: (sql: postgres.Sql) => Promise<unknown>) => {
     const sql = openClient(server.url, { max: 1, onnotice: () => {} });

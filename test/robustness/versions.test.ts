@@ -1,4 +1,4 @@
-/** Instances that start together, and versions of Usher side by side on one database. */
+/** Replicas that start together, and versions of Usher side by side on one database. */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const MIGRATIONS = join(REPOSITORY, 'drizzle');
 const OLDEST = '0000_init';
 const BREAKPOINT = '--> statement-breakpoint';
 
-/** A database as Postgres creates it. */
+/** Returns a database as Postgres creates it. */
 async function createEmptyDatabase(): Promise<TestDatabase> {
   const database = await cloneDatabase();
   await database.sql`drop schema drizzle cascade`;
@@ -38,7 +38,7 @@ interface Journal {
   readonly entries: readonly { readonly tag: string; readonly when: number }[];
 }
 
-/** Migrates as another version of Usher would: with some of the present migrations, and more after them. */
+/** Migrates as another version of Usher would: with some of the present migrations, and later ones after them. */
 async function migrateWith(
   url: string,
   select: (journal: Journal) => Journal['entries'],
@@ -56,7 +56,7 @@ async function migrateWith(
   await migrateDatabase(url, folder).finally(() => rm(folder, { recursive: true }));
 }
 
-/** Instances that start at the same time on the database. */
+/** Starts replicas at the same time on the database. */
 async function startTogether(count: number, database: TestDatabase, like = testConfig(database.url)) {
   const services = await Promise.all(Array.from({ length: count }, () => startTestService({ database, like })));
   return {
@@ -67,23 +67,13 @@ async function startTogether(count: number, database: TestDatabase, like = testC
   };
 }
 
-it('instances started at once on an empty database all serve', async (context) => {
-  const { instances, rounds } = quickOrLong({ instances: 2, rounds: 1 }, { instances: 4, rounds: 10 });
-  for (let round = 0; round < rounds; round++) {
-    await using database = await createEmptyDatabase();
-    await using started = await startTogether(instances, database);
-    await Promise.all(started.services.map(runSmokeTest));
-  }
-  report(context, { tried: `${rounds} times ${instances} instances at once on an empty database`, lost: 'nothing' });
-});
-
 describe('beside a newer version', () => {
-  /** What newer versions do to the database: add what the present one does not know. */
-  async function migrateBeyond({ url, sql }: TestDatabase, version: number): Promise<void> {
+  /** Adds columns and tables, as so many newer versions would. */
+  async function migrateBeyond({ url, sql }: TestDatabase, versions: number): Promise<void> {
     const tables = await sql`
       select table_name from information_schema.tables
       where table_schema = 'public' and table_name not like 'later_%' order by table_name`;
-    const later = Array.from({ length: version }, (_, index) =>
+    const later = Array.from({ length: versions }, (_, index) =>
       [
         ...tables.map(({ table_name }) => `ALTER TABLE "${table_name}" ADD COLUMN "later_${index}" text`),
         `CREATE TABLE "later_${index}" ("id" uuid PRIMARY KEY)`,
@@ -92,46 +82,38 @@ describe('beside a newer version', () => {
     await migrateWith(url, ({ entries }) => entries, later);
   }
 
-  it('an instance under load goes on without losing a call while that migrates the database', async (context) => {
+  it('a replica under load loses no call while the newer version migrates the database', async (context) => {
     await using service = await startTestService();
     const tenant = await createTenant(service);
     const user = await createTestUser(service);
     const { auth, webhooks } = clientsOf(service, tenant);
     const { webhook } = await webhooks.createWebhook({ url: 'https://app.test/hook', ownerId: user.id });
+    const calls = {
+      exchangeToken: async () => auth.exchangeToken({ authToken: await logIn(service, tenant, user) }),
+      getWebhook: () => webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' }),
+      smokeTest: () => runSmokeTest(service),
+    };
     const load = startLoad(
-      {
-        exchange: async () => {
-          await auth.exchangeToken({ authToken: await logIn(service, tenant, user) });
-          return 'ok';
-        },
-        webhook: async () => {
-          await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' });
-          return 'ok';
-        },
-        journey: async () => {
-          await runSmokeTest(service);
-          return 'ok';
-        },
-      },
+      Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, () => call().then(() => 'ok')])),
       { callers: 6 },
     );
     const versions = quickOrLong(2, 30);
     for (let version = 1; version <= versions; version++) {
-      const sofar = load.answers.length;
+      const before = load.answers.length;
       await migrateBeyond(service.database, version);
-      await expect.poll(() => load.answers.length, { timeout: 20_000 }).toBeGreaterThan(sofar + 10);
+      await expect.poll(() => load.answers.length, { timeout: 20_000 }).toBeGreaterThan(before + 10);
     }
     const answers = await load.stop();
     const lost = answers.filter(({ outcome }) => outcome !== 'ok');
     report(context, {
-      tried: `${versions} migrations of versions to come under ${answers.length} calls`,
+      tried: `${versions} migrations by newer versions during ${answers.length} calls`,
       lost: `${lost.length} calls`,
       figures: `longest call ${Math.round(longestOf(answers))} ms`,
     });
     expect(lost).toEqual([]);
   });
 
-  it('nobody queues for long behind a migration that has to wait for a table', async () => {
+  it('statements do not queue behind a migration that waits for a locked table', async () => {
     await using database = await cloneDatabase();
     const { sql } = database;
     const readUsers = () =>
@@ -150,7 +132,7 @@ describe('beside a newer version', () => {
     expect(await describeColumns(database)).toContainEqual(expect.objectContaining({ column_name: 'later_0' }));
   });
 
-  it('an instance starts on the database of the newer one, changes nothing of it, and serves', async () => {
+  it('a replica starts on the newer database, changes nothing in it, and serves', async () => {
     await using database = await cloneDatabase();
     await migrateBeyond(database, 1);
     const before = await describeColumns(database);
@@ -161,7 +143,7 @@ describe('beside a newer version', () => {
 });
 
 describe('after an older version', () => {
-  /** A database as the oldest version left it, with the rows of a service that has been at work. */
+  /** Returns a database as the oldest version left it, with the rows of the service. */
   async function createOldDatabase(service: TestService): Promise<TestDatabase> {
     const database = await createEmptyDatabase();
     await migrateWith(database.url, ({ entries }) => entries.filter(({ tag }) => tag === OLDEST));
@@ -169,16 +151,14 @@ describe('after an older version', () => {
     return database;
   }
 
-  it('instances started at once bring its database up to date, and go on where it was', async () => {
+  it('replicas that start together migrate its database and keep its sessions, webhooks and logins', async () => {
     await using former = await startTestService();
     const tenant = await createTenant(former);
     const user = await createTestUser(former);
     const authToken = await logIn(former, tenant, user);
-    const { session } = await clientsOf(former, tenant).auth.exchangeToken({ authToken });
-    const { webhook } = await clientsOf(former, tenant).webhooks.createWebhook({
-      url: 'https://app.test/hook',
-      ownerId: user.id,
-    });
+    const { auth, webhooks } = clientsOf(former, tenant);
+    const { session } = await auth.exchangeToken({ authToken });
+    const { webhook } = await webhooks.createWebhook({ url: 'https://app.test/hook', ownerId: user.id });
     const { loginIntentId } = await beginLogin(former, tenant);
 
     await using database = await createOldDatabase(former);
@@ -196,27 +176,21 @@ describe('after an older version', () => {
   });
 });
 
-/**
- * A version that runs does not know what a later one adds: it goes on as long as nothing it uses is
- * taken away, or asked of it.
- */
-it('a migration after the first takes away only what nobody asks for by name, and asks nothing new', async () => {
+it('no migration after the first removes what a running version uses, or requires what it does not write', async () => {
   const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql') && !name.startsWith(OLDEST));
   expect(files).not.toEqual([]);
   for (const file of files) {
     const statements = (await readFile(join(MIGRATIONS, file), 'utf8')).split(BREAKPOINT);
     const created = statements.flatMap((statement) => /^CREATE TABLE "(\w+)"/.exec(statement.trim())?.[1] ?? []);
-    expect(statements.filter((statement) => !isUnnoticed(statement.trim(), created))).toEqual([]);
+    expect(statements.filter((statement) => !isCompatible(statement.trim(), created))).toEqual([]);
   }
 });
 
-/**
- * A table that is `created` in the same migration can be given anything. Statements name neither indexes
- * nor foreign keys: without one they are slower, or check less.
- */
-function isUnnoticed(statement: string, created: readonly string[]): boolean {
+/** Returns whether versions without the migration go on; `created` are tables that they do not know. */
+function isCompatible(statement: string, created: readonly string[]): boolean {
   const table = /^(?:ALTER TABLE|CREATE(?: UNIQUE)? INDEX "\w+" ON) "(\w+)"/.exec(statement)?.[1] ?? '';
   if (/^CREATE (TABLE|INDEX|TYPE) /.test(statement) || created.includes(table)) return true;
+  // Statements do not name indexes and foreign keys.
   if (/^(DROP INDEX|ALTER TABLE "\w+" DROP CONSTRAINT) "\w+_(idx|fk)";$/.test(statement)) return true;
   return /^ALTER TABLE "\w+" ADD COLUMN "/.test(statement) && !/ NOT NULL(?!.* DEFAULT )|GENERATED/.test(statement);
 }
@@ -227,7 +201,7 @@ async function describeColumns({ sql }: TestDatabase): Promise<readonly unknown[
     where table_schema = 'public' order by table_name, column_name`;
 }
 
-/** Of every table that both have, all rows, as far as both have the columns. */
+/** Copies all rows of the tables and columns that both databases have. */
 async function copyRows(from: TestDatabase, to: TestDatabase): Promise<void> {
   const columns = await to.sql`
     select table_name, array_agg(column_name::text) as names from information_schema.columns

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** How late this process itself has been at the most, in milliseconds: by so much it may see others late. */
+/** Measures the longest delay of the test's own event loop, by which its measurements of others may be off. */
 export function watchEventLoopLag(): Disposable & { readonly worstMs: number } {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();

@@ -1,4 +1,4 @@
-/** Generates what goes into the body of a request in the place of what belongs there. */
+/** Generates changes to the body of a request: to its JSON, its protobuf, or its frames. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { JSON_VALUES, MESSAGES, TEXTS } from './hostile-texts.ts';
@@ -6,7 +6,7 @@ import { frame } from './rpc-wire.ts';
 
 const pick = fc.constantFrom;
 
-/** The usual, so that a request gets far, or the odd. */
+/** Returns the usual value most of the time, so that requests get far, and the odd one otherwise. */
 export const often = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>, weight = 4) =>
   fc.oneof({ arbitrary: usual, weight }, { arbitrary: odd, weight: 1 });
 
@@ -17,7 +17,7 @@ export const oddBytes = often(
   2,
 );
 
-/** JSON of the fields, with one of them changed, one more, or as something else altogether. */
+/** Returns the fields as JSON: unchanged, with one field changed or added, truncated, or replaced. */
 export const jsonChanges = fc.oneof(
   fc.constant((fields: JsonObject) => Buffer.from(JSON.stringify(fields))),
   fc.tuple(fc.nat(20), oddTexts).map(([index, text]) => (fields: JsonObject) => {
@@ -35,7 +35,7 @@ export const jsonChanges = fc.oneof(
   fc.nat(100).map((length) => (fields: JsonObject) => Buffer.from(JSON.stringify(fields).slice(0, length))),
 );
 
-/** A message in protobuf, whole or not. */
+/** Returns a protobuf message: unchanged, with one byte changed, with bytes appended, or replaced. */
 export const binaryChanges = fc.oneof(
   fc.constant((message: Uint8Array) => Buffer.from(message)),
   oddBytes.map((odd) => () => odd),
@@ -47,14 +47,17 @@ export const binaryChanges = fc.oneof(
   }),
 );
 
-/** Frames around a message: gRPC's length-prefixed messages, right or wrong. */
+const oddFlags = pick(0, 1, 2, 0x7e, 0x80, 0x81, 0xff);
+const extraLengths = pick(0, 1, -1, 10, 65_537, 100_000_000, 0xffff_ffff);
+
+/** Returns the message in a gRPC frame, or in a malformed one. */
 export const frameChanges = often(
   fc.constant((message: Buffer) => frame(message)),
   fc.oneof(
-    fc.tuple(pick(0, 1, 2, 0x7e, 0x80, 0x81, 0xff), pick(0, 1, -1, 10, 65_537, 100_000_000, 0xffff_ffff)).map(
-      ([flags, more]) =>
+    fc.tuple(oddFlags, extraLengths).map(
+      ([flags, extra]) =>
         (message: Buffer) =>
-          frame(message, { flags, length: (message.length + more) >>> 0 }),
+          frame(message, { flags, length: (message.length + extra) >>> 0 }),
     ),
     fc.constant((message: Buffer) => Buffer.concat([frame(message), frame(message)])),
     oddBytes.map((odd) => (message: Buffer) => Buffer.concat([frame(message), odd])),

@@ -1,12 +1,10 @@
-/** Generates requests that no well-behaved client sends, for every route and RPC, some of them nearly right. */
+/** Generates requests that no well-behaved client sends, for every route and RPC; some are almost valid. */
 import { create, type DescMethod, type DescService, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { Health } from '../../gen/health/v1/health_pb.ts';
-import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
-import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { OPERATIONS, SERVICES } from '../../src/api/catalogue.ts';
+import type { Route } from '../../src/api/rest/routes.ts';
 import { binaryChanges, frameChanges, jsonChanges, oddBytes, oddTexts, often } from './hostile-bodies.ts';
 import { COMPRESSED, CONTENT_TYPES, HEADERS, METHODS, SEGMENTS } from './hostile-texts.ts';
 import { frame } from './rpc-wire.ts';
@@ -15,7 +13,7 @@ export type Header = readonly [name: string, value: string];
 
 /** Texts are in latin-1: a character is a byte on the wire. */
 export interface HostileRequest {
-  /** Whose answer it is to get. */
+  /** The part of the service that answers it. */
   readonly kind: 'rest' | 'rpc' | 'operations' | 'login' | 'nothing';
   readonly method: string;
   readonly target: string;
@@ -24,10 +22,10 @@ export interface HostileRequest {
   readonly framing: Framing;
 }
 
-/** How HTTP/1.1 tells where the body ends; `short` and `long` lie about it. */
+/** How HTTP/1.1 says where the body ends; `short` and `long` state a wrong length. */
 export type Framing = 'length' | 'chunked' | 'both' | 'twice' | 'short' | 'long' | 'none';
 
-/** What there is to find; without it every request would end at the door. */
+/** Values that exist in the service, so that requests get past its first checks. */
 export interface Known {
   readonly apiKey: string;
   readonly adminKey: string;
@@ -35,18 +33,13 @@ export interface Known {
   readonly webhookId: string;
   readonly eventId: string;
   readonly userId: string;
-  /** An application whose days are numbered. */
+  /** An application that requests may delete. */
   readonly victim: { readonly id: string; readonly apiKeyId: string };
   readonly email: string;
   readonly authToken: string;
   readonly intents: readonly string[];
   readonly cookie: string;
   readonly formToken: string;
-}
-
-interface Rpc {
-  readonly method: DescMethod;
-  readonly fields: JsonObject;
 }
 
 const pick = fc.constantFrom;
@@ -60,7 +53,12 @@ const oddHeaders = often(
   fc.array(pick<Header>(...HEADERS), { minLength: 1, maxLength: 3 }),
   1,
 );
-const segments = fc.oneof(pick(...SEGMENTS), fc.string({ unit: 'binary-ascii', maxLength: 30 }).map(withoutBreaks));
+/** Without line breaks, which would make two lines of a request. */
+const segments = fc.oneof(
+  pick(...SEGMENTS),
+  fc.string({ unit: 'binary-ascii', maxLength: 30 }).map((text) => text.replace(/[\r\n]/g, '')),
+);
+
 export function hostileRequests(known: Known): fc.Arbitrary<HostileRequest> {
   return fc.oneof(
     { arbitrary: restRequests(known), weight: 4 },
@@ -71,44 +69,21 @@ export function hostileRequests(known: Known): fc.Arbitrary<HostileRequest> {
 }
 
 function credentials({ apiKey, adminKey }: Known): fc.Arbitrary<Header[]> {
-  const both: Header[] = [
-    ['x-api-key', apiKey],
-    ['x-admin-key', adminKey],
-  ];
-  const odd: Header[][] = [
-    [],
-    [['x-api-key', '']],
-    [['x-api-key', `${apiKey}x`]],
-    [['x-api-key', apiKey.toLowerCase()]],
-    [['x-api-key', `usk_${'A'.repeat(49)}`]],
-    [['x-api-key', 'usk_\xff\xfe']],
-    [['x-api-key', 'a'.repeat(9_000)]],
-    [['x-api-key', '__proto__']],
-    [
-      ['x-api-key', apiKey],
-      ['x-api-key', apiKey],
-    ],
-    [
-      ['x-api-key', adminKey],
-      ['x-admin-key', apiKey],
-    ],
-    [['x-admin-key', `${adminKey}\xff`]],
-  ];
-  return often(fc.constant(both), pick(...odd), 3);
+  const header =
+    (name: string) =>
+    (value: string): Header => [name, value];
+  const [api, admin] = [header('x-api-key'), header('x-admin-key')];
+  const keys = ['', `${apiKey}x`, apiKey.toLowerCase(), `usk_${'A'.repeat(49)}`, 'usk_\xff\xfe', '__proto__'];
+  const odd: Header[][] = [...keys, 'a'.repeat(9_000)].map((key) => [api(key)]);
+  odd.push([], [api(apiKey), api(apiKey)], [api(adminKey), admin(apiKey)], [admin(`${adminKey}\xff`)]);
+  return often(fc.constant([api(apiKey), admin(adminKey)]), pick(...odd), 3);
 }
 
 function restRequests(known: Known): fc.Arbitrary<HostileRequest> {
-  const { clientId, webhookId, eventId, authToken } = known;
-  const login = { redirectUri: 'https://app.test/callback', state: 'state' };
-  const routes = [
-    { method: 'POST', path: '/api/oauth/generate-auth-url', query: `?clientId=${clientId}`, fields: login },
-    { method: 'POST', path: '/api/oauth/exchange', query: '', fields: { authToken } },
-    { method: 'GET', path: '/api/webhooks/', segment: webhookId, query: '', fields: {} },
-    { method: 'DELETE', path: '/api/events/', segment: eventId, query: '', fields: {} },
-  ];
+  const values = valuesOf(known);
   return fc
     .tuple(
-      pick(...routes),
+      pick(...OPERATIONS.flatMap(({ route }) => route ?? [])),
       often(fc.constant(undefined), pick(...METHODS)),
       often(fc.constant(undefined), segments, 1),
       often(fc.constant(undefined), segments),
@@ -118,29 +93,38 @@ function restRequests(known: Known): fc.Arbitrary<HostileRequest> {
       framings,
       jsonChanges,
     )
-    .map(([route, method, segment, query, contentType, keys, odd, framing, change]) => ({
-      kind: 'rest',
-      method: method ?? route.method,
-      target: `${route.path}${segmentOf(route, segment)}${query === undefined ? route.query : `?clientId=${query}`}`,
-      headers: [['content-type', contentType], ...keys, ...odd],
-      body: (method ?? route.method) === 'POST' ? change(route.fields) : Buffer.alloc(0),
-      framing,
-    }));
+    .map(([route, oddMethod, oddSegment, oddQuery, contentType, keys, odd, framing, change]) => {
+      const method = oddMethod ?? route.method;
+      const fields = fieldsFrom(route, 'body', values);
+      return {
+        kind: 'rest',
+        method,
+        target: `${pathOf(route, values, oddSegment)}${queryOf(route, values, oddQuery)}`,
+        headers: [['content-type', contentType], ...keys, ...odd],
+        body: method === 'POST' ? change(fields) : Buffer.alloc(0),
+        framing,
+      };
+    });
 }
 
-/** A route without a parameter is another path with a segment more, and so tried less. */
-function segmentOf({ segment }: { segment?: string }, odd: string | undefined): string {
-  return segment === undefined && odd !== undefined && odd.length > 3 ? '' : (odd ?? segment ?? '');
+function pathOf({ path }: Route, values: JsonObject, odd: string | undefined): string {
+  // A long segment after a route without a parameter is an unknown path, which is not worth many tries.
+  if (!path.includes(':')) return `${path}${odd !== undefined && odd.length <= 3 ? odd : ''}`;
+  return path.replace(/:(\w+)/, (_, name) => odd ?? String(values[name]));
+}
+
+function queryOf(route: Route, values: JsonObject, odd: string | undefined): string {
+  const pairs = Object.entries(fieldsFrom(route, 'query', values));
+  if (pairs.length === 0) return odd === undefined ? '' : `?clientId=${odd}`;
+  return `?${pairs.map(([name, value]) => `${name}=${odd ?? value}`).join('&')}`;
+}
+
+function fieldsFrom(route: Route, place: string, values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => route.fields[name] === place));
 }
 
 function rpcRequests(known: Known): fc.Arbitrary<HostileRequest> {
-  const types = [
-    'application/json',
-    'application/proto',
-    'application/grpc',
-    'application/grpc+proto',
-    'application/grpc-web+proto',
-  ];
+  const types = ['json', 'proto', 'grpc', 'grpc+proto', 'grpc-web+proto'].map((type) => `application/${type}`);
   return fc
     .tuple(
       pick(...rpcsWith(known)),
@@ -160,101 +144,72 @@ function rpcRequests(known: Known): fc.Arbitrary<HostileRequest> {
       const message = isJson ? toJson(fields) : toMessage(toBinary(rpc.input, fromJson(rpc.input, fields)));
       const encoding: Header[] = compressed ? [[isFramed ? 'grpc-encoding' : 'content-encoding', compressed[0]]] : [];
       const content = compressed ? compressed[1] : message;
-      // A stream of replies lasts until its caller has had enough.
-      const patience: Header[] = rpc.methodKind === 'unary' ? [] : PATIENCE;
       return {
         kind: 'rpc',
         method,
         target: `/${rpc.parent.typeName}/${rpc.name}`,
-        headers: [['content-type', contentType], ...keys, ...encoding, ...odd.filter(isNoTimeout(rpc)), ...patience],
+        headers: [['content-type', contentType], ...keys, ...encoding, ...withTimeout(rpc, odd)],
         body: !isFramed ? content : compressed ? frame(content, { flags: 1 }) : wrap(content),
         framing,
       };
     });
 }
 
-const PATIENCE: Header[] = [
-  ['grpc-timeout', '20m'],
-  ['connect-timeout-ms', '20'],
-];
+/** A stream of replies lasts until its caller's deadline, so streams get a short one. */
+function withTimeout({ methodKind }: DescMethod, odd: readonly Header[]): readonly Header[] {
+  if (methodKind === 'unary') return odd;
+  const others = odd.filter(([name]) => !name.includes('timeout'));
+  return [...others, ['grpc-timeout', '20m'], ['connect-timeout-ms', '20']];
+}
 
-const isNoTimeout =
-  ({ methodKind }: DescMethod) =>
-  ([name]: Header) =>
-    methodKind === 'unary' || !name.includes('timeout');
-
-function rpcsWith({ clientId, webhookId, eventId, userId, victim, authToken, intents }: Known): Rpc[] {
-  const values: JsonObject = {
-    clientId,
-    redirectUri: 'https://app.test/callback',
-    state: 'state',
-    authToken,
-    webhookId,
-    url: 'https://example.com/hooks',
-    ownerId: userId,
-    eventId,
-    attendeeId: 'ada',
-    name: 'Ada',
-    redirectUris: ['https://app.test/callback'],
-    email: 'new@example.com',
-    walletAddress: `0x${'0'.repeat(40)}`,
-    applicationId: victim.id,
-    apiKeyId: victim.apiKeyId,
-    userId,
-    loginIntentId: intents[0] ?? '',
-    service: 'usher.v1.AuthService',
-    listServices: '*',
+/** Returns a valid value for every field of every request, by name. */
+function valuesOf({ victim, intents, ...known }: Known): JsonObject {
+  const { clientId, webhookId, eventId, userId, authToken } = known;
+  return {
+    ...{ clientId, webhookId, eventId, userId, authToken, ownerId: userId, loginIntentId: intents[0] ?? '' },
+    ...{ applicationId: victim.id, apiKeyId: victim.apiKeyId, name: 'Ada', email: 'new@example.com' },
+    ...{ redirectUri: 'https://app.test/callback', redirectUris: ['https://app.test/callback'], state: 'state' },
+    ...{ url: 'https://example.com/hooks', attendeeId: 'ada', walletAddress: `0x${'0'.repeat(40)}` },
+    ...{ service: 'usher.v1.AuthService', listServices: '*' },
   };
-  const services: DescService[] = [AuthService, WebhookService, EventService, AdminService, Health, ServerReflection];
+}
+
+function rpcsWith(known: Known): { method: DescMethod; fields: JsonObject }[] {
+  const services: DescService[] = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
   return services
     .flatMap(({ methods }) => methods)
     .map((method) => {
       const names = Object.keys(create(method.input)).concat(method.input.fields.map(({ jsonName }) => jsonName));
-      return { method, fields: Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name))) };
+      const fields = Object.entries(valuesOf(known)).filter(([name]) => names.includes(name));
+      return { method, fields: Object.fromEntries(fields) };
     });
 }
 
 function loginRequests({ intents, cookie, formToken, email }: Known): fc.Arbitrary<HostileRequest> {
-  const paths = [
-    '',
-    '',
-    '/email',
-    '/email/again',
-    '/code',
-    '/code',
-    '/wallet/challenge',
-    '/wallet',
-    '/cancel',
-    '/nothing',
-    '/',
-  ];
-  const names = ['intent', 'token', 'email', 'code', 'address', 'signature'];
+  const forms = ['/email', '/email/again', '/code', '/code', '/wallet/challenge', '/wallet', '/cancel', '/nothing'];
+  const oddCookies = fc.oneof(
+    pick('', 'usher=', 'usher', `usher=${'A'.repeat(43)}`),
+    segments.map((text) => `usher=${text}`),
+  );
+  const changes = fc.dictionary(pick('intent', 'token', 'email', 'code', 'address', 'signature'), oddTexts, {
+    maxKeys: 3,
+  });
   return fc
     .tuple(
-      pick(...paths),
+      pick('', '', '/', ...forms),
       often(pick('GET', 'POST', 'POST'), pick(...METHODS), 8),
       pick(...intents),
-      often(
-        fc.constant(cookie),
-        fc.oneof(
-          pick('', 'usher=', 'usher', `usher=${'A'.repeat(43)}`),
-          segments.map((text) => `usher=${text}`),
-        ),
-        6,
-      ),
-      fc.dictionary(pick(...names), oddTexts, { maxKeys: 3 }),
+      often(fc.constant(cookie), oddCookies, 6),
+      changes,
       often(fc.constant('application/x-www-form-urlencoded'), pick(...CONTENT_TYPES), 8),
       often(fc.constant(undefined), segments, 8),
       oddHeaders,
       framings,
     )
-    .map(([path, method, intent, cookieHeader, changes, contentType, raw, odd, framing]) => {
-      const fields = { intent, token: formToken, email, code: '000000', address: '', signature: '', ...changes };
-      const form =
-        raw ??
-        new URLSearchParams(
-          Object.entries(fields).map(([name, text]): [string, string] => [name, text.toWellFormed()]),
-        ).toString();
+    .map(([path, method, intent, cookieHeader, changed, contentType, raw, odd, framing]) => {
+      const fields = { intent, token: formToken, email, code: '000000', address: '', signature: '', ...changed };
+      const pairs = Object.entries(fields).map(([name, text]): [string, string] => [name, text.toWellFormed()]);
+      const form = raw ?? new URLSearchParams(pairs).toString();
       const isRead = method === 'GET' || method === 'HEAD';
       return {
         kind: 'login',
@@ -269,19 +224,10 @@ function loginRequests({ intents, cookie, formToken, email }: Known): fc.Arbitra
 
 function otherRequests(): fc.Arbitrary<HostileRequest> {
   const paths = ['/healthz', '/readyz', '/.well-known/jwks.json'];
-  const nowhere = [
-    '/',
-    '/api',
-    '/api/',
-    '/API/webhooks/x',
-    '/api//webhooks/x',
-    '/usher.v1.No/Such',
-    '/usher.v1.AuthService/',
-    '/favicon.ico',
-  ];
+  const unknown = ['/', '/api', '/api/', '/API/webhooks/x', '/api//webhooks/x', '/usher.v1.No/Such', '/favicon.ico'];
   return fc
     .tuple(
-      pick(...paths, ...nowhere),
+      pick(...paths, ...unknown, '/usher.v1.AuthService/'),
       often(fc.constant(''), segments, 1),
       pick(...METHODS),
       oddHeaders,
@@ -296,9 +242,4 @@ function otherRequests(): fc.Arbitrary<HostileRequest> {
       body,
       framing,
     }));
-}
-
-/** Else it is two lines of a request, and another test's business. */
-function withoutBreaks(text: string): string {
-  return text.replace(/[\r\n]/g, '');
 }

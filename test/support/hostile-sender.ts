@@ -1,24 +1,23 @@
-/** Sends generated requests, judges every answer, and sees that the connection is of use afterwards, or closed. */
+/** Sends hostile requests and checks every reply, and that the connection then serves or is closed. */
 import type { Header, HostileRequest } from './hostile-requests.ts';
 import { faultOf, type SeenReply } from './hostile-verdict.ts';
 import { type Http2Session, openHttp2Session } from './http2-session.ts';
 import { RawConnection, type RawReply } from './raw-connection.ts';
 
-/** How an exchange has ended. */
 export interface Ending {
-  /** The status of the answer, or `reset` where HTTP/2 itself refused the request. */
+  /** `reset` if HTTP/2 itself refused the request. */
   readonly status: number | 'reset';
   readonly wasClosed: boolean;
 }
 
 export interface HostileSender extends Disposable {
-  /** Rejects with what is wrong with the answer, or with the connection after it. */
+  /** Rejects if something is wrong with the reply, or with the connection after it. */
   send(request: HostileRequest): Promise<Ending>;
 }
 
 const HEALTH_BODY = '{"status":"ok"}';
 const HEALTH_CALL = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
-/** So many answers may what is left of a body that is too long come to. */
+/** The rest of a body that is longer than declared may look like this many requests. */
 const MAX_REMAINDERS = 4;
 
 export function createHttp1Sender(url: string): HostileSender {
@@ -31,7 +30,7 @@ export function createHttp1Sender(url: string): HostileSender {
       current.send(toHttp1(request));
       if (request.framing === 'short') current.socket.end();
       const reply = await finalReply(current, request.method);
-      requireSound(request, reply);
+      requireValid(request, reply);
       const wasClosed = await isClosedAfter(current, request, reply);
       if (wasClosed) current[Symbol.dispose]();
       else connection = current;
@@ -48,13 +47,13 @@ export function createHttp2Sender(url: string): HostileSender {
       if (!client || client.session.closed || client.session.destroyed) client = openHttp2Session(url);
       const { session, exchange } = client;
       const body = request.body.length > 0 ? request.body : undefined;
-      const reply = await exchange(toHttp2Headers(request), body).catch((error) => requireOwnFault(request, error));
+      const reply = await exchange(toHttp2Headers(request), body).catch((error) => requireReset(request, error));
       if (reply === 'refused') {
         client[Symbol.dispose]();
         client = undefined;
         return this.send(request);
       }
-      if (reply) requireSound(request, reply);
+      if (reply) requireValid(request, reply);
       const wasClosed = session.closed || session.destroyed;
       if (!wasClosed) {
         const health = await exchange({ ':path': '/healthz' }).catch((error) => {
@@ -62,7 +61,7 @@ export function createHttp2Sender(url: string): HostileSender {
           client?.[Symbol.dispose]();
           client = undefined;
         });
-        if (health && health.body !== HEALTH_BODY) throw new Error(`Not healthy: ${JSON.stringify(health)}`);
+        if (health && health.body !== HEALTH_BODY) throw new Error(`not healthy: ${JSON.stringify(health)}`);
       }
       return { status: reply?.status ?? 'reset', wasClosed: wasClosed || !client };
     },
@@ -70,20 +69,20 @@ export function createHttp2Sender(url: string): HostileSender {
   };
 }
 
-function requireSound(request: HostileRequest, reply: SeenReply): void {
+function requireValid(request: HostileRequest, reply: SeenReply): void {
   const fault = faultOf(request, reply);
   if (fault) throw new Error(fault);
 }
 
-/** To what HTTP/2 forbids there is no answer but to end the stream, or, where a length is wrong, the session. */
-function requireOwnFault({ framing }: HostileRequest, error: Error): 'refused' | undefined {
+/** HTTP/2 resets streams that it forbids, and ends the session if a length is wrong. Other errors are faults. */
+function requireReset({ framing }: HostileRequest, error: Error): 'refused' | undefined {
   if (isRefused(error)) return 'refused';
   const isOfLength = framing === 'short' || framing === 'long';
   if (!isOfLength && !/NGHTTP2_PROTOCOL_ERROR|code 1\b/.test(`${error}`)) throw error;
   return undefined;
 }
 
-/** Whether the server was about to end the session, and so has not looked at the request. */
+/** Returns whether the server was ending the session and so has not handled the request. */
 function isRefused(error: Error): boolean {
   return /NGHTTP2_REFUSED_STREAM/.test(`${error}`);
 }
@@ -95,17 +94,17 @@ async function finalReply(connection: RawConnection, method: string): Promise<Ra
   }
 }
 
-/** Whether the connection has been closed, cleanly; it is healthy where it has not. */
+/** Returns whether the server has closed the connection cleanly. Rejects if it is open but does not serve. */
 async function isClosedAfter(connection: RawConnection, request: HostileRequest, reply: RawReply): Promise<boolean> {
   const isLast = reply.headers.connection === 'close';
-  // To a request that cannot be parsed there is a whole answer, even if its method was HEAD.
+  // A request that cannot be parsed gets a body, even if its method was HEAD.
   if (isLast && request.method === 'HEAD') return true;
   if (isLast && request.framing !== 'short') {
     await connection.ended();
     return true;
   }
   if (request.framing !== 'short') connection.send(HEALTH_CALL);
-  // What is left of a body that is longer than it said is a request that nobody can read: it may be closed upon.
+  // The rest of a body that is longer than declared is a malformed request, which may close the connection.
   const endings = request.framing === 'long' || request.framing === 'none' ? ['closed', 'reset'] : ['closed'];
   for (let count = 0; count < MAX_REMAINDERS; count++) {
     const next = await connection.reply().catch((error) => {
@@ -114,9 +113,9 @@ async function isClosedAfter(connection: RawConnection, request: HostileRequest,
     if (!next) return true;
     if (next.status === 200 && next.body === HEALTH_BODY) return false;
     const fault = faultOf({ kind: 'nothing', method: 'GET', headers: [] }, next);
-    if (fault) throw new Error(`Afterwards: ${fault}`);
+    if (fault) throw new Error(`afterwards: ${fault}`);
   }
-  throw new Error('Not healthy afterwards');
+  throw new Error('the connection does not serve afterwards');
 }
 
 function toHttp1({ method, target, headers, body, framing }: HostileRequest): Buffer {
@@ -147,17 +146,9 @@ function inChunks(body: Buffer): Buffer[] {
   ];
 }
 
-/** Those that HTTP/2 does not have; our client does not send them. */
-const HTTP1_ONLY = new Set([
-  'connection',
-  'upgrade',
-  'transfer-encoding',
-  'proxy-connection',
-  'http2-settings',
-  'keep-alive',
-  'expect',
-]);
-/** Those that may be there twice, as our client sees it. */
+/** Headers that our HTTP/2 client does not send. */
+const HTTP1_ONLY = new Set(['connection', 'upgrade', 'transfer-encoding', 'keep-alive', 'expect']);
+/** Headers that our HTTP/2 client can send twice. */
 const REPEATABLE = new Set(['x-api-key', 'x-request-id', 'cookie', 'x-forwarded-for']);
 
 function toHttp2Headers({ method, target, headers, body, framing }: HostileRequest): Record<string, string> {
@@ -168,7 +159,7 @@ function toHttp2Headers({ method, target, headers, body, framing }: HostileReque
   }
   if (framing === 'short' || framing === 'long')
     known.set('content-length', String(declaredLength(framing, body.length)));
-  // Node takes lists as well, for a header that is there more than once.
+  // Node also takes lists, for headers that are sent more than once.
   return Object.fromEntries([[':method', method], [':path', target || '/'], ...known]) as Record<string, string>;
 }
 

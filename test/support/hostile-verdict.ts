@@ -1,4 +1,4 @@
-/** What is wrong with an answer to a hostile request, whatever the request was. */
+/** Says what is wrong with the reply to a hostile request. */
 import type { HostileRequest } from './hostile-requests.ts';
 import { PROTOCOLS } from './rpc-wire.ts';
 
@@ -12,38 +12,27 @@ export interface SeenReply {
 type Asked = Pick<HostileRequest, 'kind' | 'method' | 'headers'> & Partial<HostileRequest>;
 type Json = Record<string, unknown>;
 
-/** Codes that say that the service is at fault. */
-const FAULTS = new Set([
-  'Internal',
-  'Unknown',
-  'Unavailable',
-  'DataLoss',
-  'internal',
-  'unknown',
-  'unavailable',
-  'data_loss',
-]);
+/** Codes that blame the service. */
+const FAULTS = new Set(['internal', 'unknown', 'unavailable', 'data_loss', 'dataloss']);
 
-/** Undefined where there is none. */
+/** Returns undefined if nothing is wrong. */
 export function faultOf(asked: Asked, reply: SeenReply): string | undefined {
   const fault = faultOfStatus(asked, reply) ?? faultOfHead(reply) ?? faultOfShape(asked, reply);
-  return (
-    fault &&
-    `${fault}: ${reply.status} ${JSON.stringify({ ...reply.headers, ...reply.trailers })} ${reply.bytes.toString('latin1', 0, 300)}`
-  );
+  const head = JSON.stringify({ ...reply.headers, ...reply.trailers });
+  return fault && `${fault}: ${reply.status} ${head} ${reply.bytes.toString('latin1', 0, 300)}`;
 }
 
 function faultOfStatus({ kind, headers, framing }: Asked, { status }: SeenReply): string | undefined {
   if (status < 500) return undefined;
-  // 501 and 505 as Connect has them; 504 where the caller itself gave no time, or does not send what it announced.
-  const isImpatient = framing === 'short' || headers.some(([name]) => name.includes('timeout'));
-  const allowed = kind === 'rpc' ? [501, 505, ...(isImpatient ? [504] : [])] : [];
-  return allowed.includes(status) ? undefined : 'A failure of the service';
+  // Connect has 501 and 505. A 504 is right if the caller set a timeout or does not send the body it announced.
+  const mayTimeOut = framing === 'short' || headers.some(([name]) => name.includes('timeout'));
+  const allowed = kind === 'rpc' ? [501, 505, ...(mayTimeOut ? [504] : [])] : [];
+  return allowed.includes(status) ? undefined : 'server error';
 }
 
 function faultOfHead({ headers, bytes }: SeenReply): string | undefined {
-  if (!/^[\w.:+/=-]{1,128}$/.test(headers['x-request-id'] ?? '')) return 'No request ID';
-  if (bytes.includes('Internal error')) return 'An internal error';
+  if (!/^[\w.:+/=-]{1,128}$/.test(headers['x-request-id'] ?? '')) return 'no request ID';
+  if (bytes.includes('Internal error')) return 'internal error';
   return undefined;
 }
 
@@ -56,22 +45,22 @@ function faultOfShape(asked: Asked, reply: SeenReply): string | undefined {
   }
   if (asked.kind === 'login') {
     if (reply.status === 303 && reply.headers.location) return undefined;
-    if (contentType.startsWith('text/html') && reply.bytes.subarray(0, 15).toString() === '<!doctype html>')
+    if (contentType.startsWith('text/html') && reply.bytes.toString('latin1', 0, 15) === '<!doctype html>')
       return undefined;
   }
-  if (contentType !== 'application/json') return 'Neither JSON nor what was asked for';
+  if (contentType !== 'application/json') return 'unexpected content type';
   const json = parseObject(reply.bytes);
-  if (!json) return 'Malformed JSON';
-  return SHAPES[asked.kind].some((isShape) => isShape(json, reply.status)) ? undefined : 'A shape of its own';
+  if (!json) return 'malformed JSON';
+  return SHAPES[asked.kind].some((isShape) => isShape(json, reply.status)) ? undefined : 'undocumented shape';
 }
 
 function faultOfGrpc(contentType: string, reply: SeenReply): string | undefined {
   const name = contentType.startsWith('application/grpc-web') ? 'gRPC-Web over HTTP/1.1' : 'gRPC over HTTP/2';
   try {
     const code = PROTOCOLS.find((protocol) => protocol.name === name)?.read(reply).code ?? '';
-    return FAULTS.has(code) ? `The code ${code}` : undefined;
+    return FAULTS.has(code.toLowerCase()) ? `code ${code}` : undefined;
   } catch (error) {
-    return `No outcome (${String(error).slice(0, 100)})`;
+    return `no gRPC status (${String(error).slice(0, 100)})`;
   }
 }
 
@@ -97,7 +86,7 @@ const SHAPES: Record<HostileRequest['kind'], readonly IsShape[]> = {
 function parseObject(bytes: Buffer): Json | undefined {
   try {
     const json: unknown = JSON.parse(bytes.toString());
-    return typeof json === 'object' && json !== null ? (json as Json) : undefined;
+    return typeof json === 'object' && json !== null ? { ...json } : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** Someone else's issuer: a key set behind a loopback server that counts who asks, and tokens signed with it. */
+/** An external issuer: serves a key set, counts its requests, and signs tokens. */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -28,7 +28,7 @@ export function generateIssuerKey(alg: IssuerKey['alg'], kid: string = randomUUI
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 export class JwksServer implements AsyncDisposable {
-  /** How often it was asked. */
+  /** The number of requests so far. */
   requests = 0;
   answer: Answer = (_request, response) => void response.end('{"keys":[]}');
   readonly #server: Server;
@@ -60,7 +60,7 @@ export class JwksServer implements AsyncDisposable {
     this.answer = (_request, response) => void response.end(JSON.stringify({ keys: keys.map((key) => key.publicJwk) }));
   }
 
-  /** Nobody is there any more. */
+  /** Closes the server, so that connections are refused. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.closeAllConnections();
@@ -71,7 +71,7 @@ export class JwksServer implements AsyncDisposable {
   readonly [Symbol.asyncDispose] = () => this.stop();
 }
 
-/** A token in the compact form, its header and claims as they are given. */
+/** Returns a token in compact form, with the header and claims unchanged. */
 export function signToken(header: JsonObject, claims: JsonObject, key: IssuerKey): string {
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${signatureOf(input, key)}`;

@@ -1,4 +1,4 @@
-/** Every call that applications make, over REST, Connect and gRPC, on connections that are kept: for `startLoad`. */
+/** All calls that applications make, over REST, Connect and gRPC on persistent connections, for `startLoad`. */
 import { randomUUID } from 'node:crypto';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
@@ -6,15 +6,16 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { HttpPool } from './http-pool.ts';
+import type { Answer } from './load.ts';
 import { clientsOf, createTenant, createTestUser, logIn, REDIRECT_URI, type Tenant, type TestUser } from './service.ts';
 
-/** What the calls are about. */
+/** What the calls refer to. */
 export interface Subjects {
   readonly tenant: Tenant;
   readonly user: TestUser;
   readonly webhookId: string;
   readonly authToken: string;
-  /** An event that stays open. */
+  /** An event that is never deleted. */
   readonly eventId: string;
 }
 
@@ -32,8 +33,13 @@ export async function createSubjects(service: { url: string }): Promise<Subjects
 export const PROTOCOLS = ['REST', 'Connect', 'gRPC'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** Resolve to `ok`, to `unavailable` where that is said as documented, or to what else came. */
+/** Resolve to `ok`, to `unavailable` if the service says so as documented, or to a description of any other reply. */
 export type Calls = Record<string, () => Promise<string>>;
+
+/** Returns the answers that are neither a success nor a documented refusal. */
+export function undocumented(answers: readonly Answer[]): Answer[] {
+  return answers.filter(({ outcome }) => outcome !== 'ok' && outcome !== 'unavailable');
+}
 
 export class MixedCalls implements Disposable {
   readonly #service: { url: string };
@@ -48,12 +54,12 @@ export class MixedCalls implements Disposable {
     this.#pool = new HttpPool(service, { 'x-api-key': subjects.tenant.apiKey }, { connections });
   }
 
-  /** By name of the call and protocol, as in `GetWebhook, gRPC`. REST has four of the seven. */
+  /** Returns the calls by name and protocol, as in `GetWebhook, gRPC`. */
   over(...protocols: readonly Protocol[]): Calls {
     const named = protocols.map((protocol) =>
-      Object.entries(this.#by(protocol)).map(([name, call]) => ({ name, protocol, call })),
+      Object.entries(this.#by(protocol)).map(([name, call]) => [`${name}, ${protocol}`, call] as const),
     );
-    return Object.fromEntries(named.flat().map(({ name, protocol, call }) => [`${name}, ${protocol}`, call]));
+    return Object.fromEntries(named.flat());
   }
 
   [Symbol.dispose](): void {

@@ -1,119 +1,264 @@
-/** Usher as a process of its own, started the way a developer does, and what is left when it is gone. */
+/** Runs Usher as a process of its own, the way a developer or an operator does, and looks at running processes. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ADMIN_KEY, PUBLIC_URL } from './service.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
 
-/** The user nobody, as whom a process of root's can run that must not be root's. */
+/** The user ID of nobody, for a process that must not run as root. */
 export const NOBODY = 65_534;
 
-/** How long a start, an exit, or the end of what an exit leaves behind is waited for. */
-const PATIENCE_MS = 20_000;
+/** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
+const TIMEOUT_MS = 20_000;
+
+/** All processes share it, so that each can read what another has encrypted. */
+const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
 export interface Run {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended the process. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Main extends AsyncDisposable {
-  readonly url: string;
-  /** What it has written so far. */
-  readonly stdout: string;
-  readonly stderr: string;
-  /** The commands it has printed, one per line. */
-  readonly commands: readonly string[];
-  /** The processes below it, by ID. */
-  descendants(): Promise<Map<number, string>>;
-  /** Sends the signal and resolves when the process is gone, to its exit code. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
-}
-
 export interface MainOptions {
+  /** The whole environment besides `PATH`. */
   readonly env: Record<string, string>;
-  /** What is in its `.env`. */
+  /** Files in its working directory, by name. */
+  readonly files?: Record<string, string>;
+  /** The text of its `.env`. */
   readonly dotEnv?: string;
-  /** To run as another than oneself. */
+  /** The user who runs it; the test's own by default. */
   readonly uid?: number | undefined;
+  /** The descriptor to write standard output to, instead of a pipe that the test reads. */
+  readonly stdoutFd?: number;
+  /** False keeps only errors of the log, for tests that make many calls. */
+  readonly keepsLog?: boolean;
 }
 
-/** Resolves when it has printed what to try. Rejects with what it wrote when it exits before. */
-export async function startMain(options: MainOptions): Promise<Main> {
-  const { child, output, remove } = await spawnMain(options);
-  const exited = once(child, 'exit');
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    await exited;
-    return child.exitCode;
-  };
-  const dispose = async () => {
-    if (child.exitCode === null && child.signalCode === null) await end('SIGKILL');
-    await remove();
-  };
-  const url = await until(() => {
-    if (child.exitCode !== null) throw new Error(`It has exited with ${child.exitCode}`);
-    // Its log may go on below.
-    return /Usher is at (\S+), [\s\S]*\n\n(?:\{.*\n)*$/.exec(output.stdout)?.[1];
-  }).catch(async (cause) => {
-    await dispose();
-    throw new Error(`Usher has not started: ${JSON.stringify(output)}`, { cause });
+export type Main = UsherProcess;
+
+export class UsherProcess implements AsyncDisposable {
+  /** Resolves when the process has exited and all its output has been read. */
+  readonly result: Promise<Run>;
+  readonly #child: ChildProcess;
+  readonly #directory: string;
+  readonly #keepsLog: boolean;
+  readonly #isEmbedded: boolean;
+  readonly #exited: Promise<unknown>;
+  readonly #started = Promise.withResolvers<string>();
+  #stdout = '';
+  #stderr = '';
+  #url = '';
+
+  private constructor(directory: string, { env, uid, stdoutFd, keepsLog = true }: MainOptions) {
+    this.#directory = directory;
+    this.#keepsLog = keepsLog;
+    this.#isEmbedded = env.DATABASE_URL === undefined;
+    this.#child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
+      cwd: directory,
+      // As below npm, it ends with its parent.
+      env: { PATH, npm_lifecycle_event: 'start', ...env },
+      stdio: ['ignore', stdoutFd ?? 'pipe', 'pipe'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    });
+    this.#exited = once(this.#child, 'exit');
+    this.result = once(this.#child, 'close').then(() => ({
+      exitCode: this.#child.exitCode,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+    if (this.#child.stdout) createInterface({ input: this.#child.stdout }).on('line', (line) => this.#read(line));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text) => {
+      this.#stderr += text;
+    });
+  }
+
+  /** Runs it in a directory of its own with a clean environment, so that no other `.env` counts. */
+  static async spawn(options: MainOptions): Promise<UsherProcess> {
+    const directory = await mkdtemp(join(tmpdir(), 'usher-main-'));
+    const { files = {}, dotEnv, uid } = options;
+    for (const [name, text] of Object.entries({ ...files, ...(dotEnv !== undefined && { '.env': dotEnv }) }))
+      await writeFile(join(directory, name), text);
+    if (uid !== undefined) await chown(directory, uid, uid);
+    return new UsherProcess(directory, options);
+  }
+
+  /** Resolves when it listens and has printed what to try. Rejects with its output if it exits before. */
+  static async start(options: MainOptions): Promise<UsherProcess> {
+    const usher = await UsherProcess.spawn(options);
+    const failed = Promise.race([usher.result, sleep(TIMEOUT_MS, undefined, { ref: false })]);
+    const url = await Promise.race([usher.#started.promise, failed.then(() => undefined)]);
+    if (url === undefined) {
+      await usher[Symbol.asyncDispose]();
+      throw new Error(`Usher has not started: ${JSON.stringify({ stdout: usher.stdout, stderr: usher.stderr })}`);
+    }
+    usher.#url = url;
+    return usher;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.#url).port);
+  }
+
+  /** What it has written so far. */
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** The errors it has logged so far, and its standard error. */
+  get errors(): string {
+    const logged = this.#stdout.split('\n').filter(isError);
+    return [...logged, this.#stderr].join('\n').trim();
+  }
+
+  /** The commands it has printed, one per line. */
+  get commands(): readonly string[] {
+    return this.#stdout.split('\n').filter((line) => /^(?:curl|npx) /.test(line));
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  residentBytes(): number {
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
+    return Number(kilobytes) * 1024;
+  }
+
+  openFiles(): number {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  /** Stops reading its log. */
+  pauseLog(): void {
+    this.#child.stdout?.pause();
+  }
+
+  /** Closes the reading end of its log. */
+  closeLog(): void {
+    this.#child.stdout?.destroy();
+  }
+
+  /** Returns the processes below it, by ID. */
+  async descendants(): Promise<Map<number, string>> {
+    const all = await listProcesses();
+    const found = new Map<number, string>();
+    const add = (parent: number) => {
+      for (const { pid, ppid, command } of all) {
+        if (ppid !== parent || found.has(pid)) continue;
+        found.set(pid, command);
+        add(pid);
+      }
+    };
+    add(this.pid);
+    return found;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Sends the signal and resolves to the exit code when the process is gone. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal);
+    await this.#exited;
+    return this.#child.exitCode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isRunning) await this.end('SIGKILL');
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  #read(line: string): void {
+    if (this.#keepsLog || this.#url === '' || isError(line)) this.#stdout += `${line}\n`;
+    if (this.#url !== '') return;
+    const url = this.#isEmbedded
+      ? // The log may go on below what it prints to try.
+        /Usher is at (\S+), [\s\S]*\n\n(?:\{.*\n)*$/.exec(this.#stdout)?.[1]
+      : /"url":"([^"]+)".*"msg":"listening"/.exec(line)?.[1]?.replace('localhost', '127.0.0.1');
+    if (url) this.#started.resolve(url);
+  }
+}
+
+/** Starts it on an embedded Postgres, or on the database of the environment. */
+export function startMain(options: MainOptions): Promise<UsherProcess> {
+  return UsherProcess.start(options);
+}
+
+/** Starts it on a database of the test's, with secrets that all such processes share. */
+export function startUsher(databaseUrl: string, env: Record<string, string> = {}): Promise<UsherProcess> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  return UsherProcess.start({
+    keepsLog: false,
+    files: {
+      'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
+      'encryption-key': ENCRYPTION_KEY,
+    },
+    env: {
+      PORT: '0',
+      PUBLIC_URL,
+      ADMIN_KEY,
+      AUTH_SIGNING_KEYS_FILE: 'signing-keys',
+      ENCRYPTION_KEY_FILE: 'encryption-key',
+      DATABASE_URL: databaseUrl,
+      // A small young generation, so that resident memory shows what is kept and not what is garbage.
+      NODE_OPTIONS: '--max-semi-space-size=2',
+      ...env,
+    },
   });
-
-  return {
-    url,
-    get stdout() {
-      return output.stdout;
-    },
-    get stderr() {
-      return output.stderr;
-    },
-    commands: output.stdout.split('\n').filter((line) => /^(?:curl|npx) /.test(line)),
-    descendants: () => descendantsOf(child.pid ?? 0),
-    end,
-    [Symbol.asyncDispose]: dispose,
-  };
 }
 
-/** Runs it until it exits by itself, or by what is done to it meanwhile. */
+/** Runs it until it exits, by itself or by a signal that `whileRunning` sends. */
 export async function runMain({
   whileRunning,
-  patienceMs = PATIENCE_MS,
+  patienceMs = TIMEOUT_MS,
   ...options
 }: MainOptions & {
   whileRunning?: (kill: (signal: NodeJS.Signals) => void) => Promise<void>;
   patienceMs?: number;
 }): Promise<Run> {
-  const { child, output, remove } = await spawnMain(options);
-  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
-  const closed = once(child, 'close');
+  await using usher = await UsherProcess.spawn(options);
+  const timer = setTimeout(() => usher.kill('SIGKILL'), patienceMs);
   try {
-    await whileRunning?.((signal) => child.kill(signal));
-    await closed;
-    return { exitCode: child.exitCode, ...output };
+    await whileRunning?.((signal) => usher.kill(signal));
+    return await usher.result;
   } finally {
     clearTimeout(timer);
-    child.kill('SIGKILL');
-    await closed;
-    await remove();
   }
 }
 
-/** Runs a line in a shell as a developer would: in the repository, with its tools at hand. */
+/** Runs a line in a shell as a developer would: in the repository, with its tools on the path. */
 export async function runShell(line: string): Promise<Run> {
   try {
     const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], {
       cwd: REPOSITORY,
       env: { PATH, HOME: process.env.HOME },
-      timeout: PATIENCE_MS,
+      timeout: TIMEOUT_MS,
     });
     return { exitCode: 0, stdout, stderr };
   } catch (error) {
@@ -122,15 +267,15 @@ export async function runShell(line: string): Promise<Run> {
   }
 }
 
-/** The processes whose command line has the text, by ID. */
+/** Returns the processes whose command line contains the text, by ID. */
 export async function processesWith(text: string): Promise<Map<number, string>> {
   const all = await listProcesses();
   return new Map(all.filter(({ command }) => command.includes(text)).map(({ pid, command }) => [pid, command]));
 }
 
-/** Those of the processes that are still there, once all are gone or time is up. */
+/** Resolves to no commands when all the processes are gone, or to those that are left at the timeout. */
 export async function survivorsOf(processes: ReadonlyMap<number, string>): Promise<string[]> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
     const all = await listProcesses();
     const left = all.filter(({ pid, command }) => processes.get(pid) === command);
@@ -139,40 +284,19 @@ export async function survivorsOf(processes: ReadonlyMap<number, string>): Promi
   }
 }
 
-/** With a clean environment, and a working directory of its own, so that nobody else's `.env` counts. */
-async function spawnMain({ env, dotEnv, uid }: MainOptions) {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-main-'));
-  if (dotEnv !== undefined) await writeFile(join(directory, '.env'), dotEnv);
-  if (uid !== undefined) await chown(directory, uid, uid);
-  const child: ChildProcess = spawn(process.execPath, [join(REPOSITORY, 'src/main.ts')], {
-    cwd: directory,
-    // As under npm it ends when we do, however that comes.
-    env: { PATH, npm_lifecycle_event: 'start', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    ...(uid !== undefined && { uid, gid: uid }),
-  });
-  const output = { stdout: '', stderr: '' };
-  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
-    output.stdout += chunk;
-  });
-  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
-    output.stderr += chunk;
-  });
-  return { child, output, remove: () => rm(directory, { recursive: true, force: true }) };
+/** Returns the TCP port that the process listens on, or undefined while it listens on none (Linux only). */
+export function listeningPortOf(pid: number): number | undefined {
+  const descriptors = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  const listening = /:([0-9A-F]{4}) [0-9A-F:]+ 0A (?:\S+ +){5}(\d+)/g;
+  const [, port] =
+    [...readFileSync(`/proc/${pid}/net/tcp`, 'utf8').matchAll(listening)].find(([, , inode]) =>
+      descriptors.includes(`socket:[${inode}]`),
+    ) ?? [];
+  return port === undefined ? undefined : Number.parseInt(port, 16);
 }
 
-async function descendantsOf(ancestor: number): Promise<Map<number, string>> {
-  const all = await listProcesses();
-  const found = new Map<number, string>();
-  const add = (parent: number) => {
-    for (const { pid, ppid, command } of all) {
-      if (ppid !== parent || found.has(pid)) continue;
-      found.set(pid, command);
-      add(pid);
-    }
-  };
-  add(ancestor);
-  return found;
+function isError(line: string): boolean {
+  return /^\{"level":[56]0,/.test(line);
 }
 
 async function listProcesses(): Promise<{ pid: number; ppid: number; command: string }[]> {
@@ -181,14 +305,4 @@ async function listProcesses(): Promise<{ pid: number; ppid: number; command: st
     const [, pid, ppid, command = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
     return pid ? [{ pid: Number(pid), ppid: Number(ppid), command }] : [];
   });
-}
-
-async function until<T>(check: () => T | undefined): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const value = check();
-    if (value !== undefined) return value;
-    if (performance.now() > deadline) throw new Error('Time is up');
-    await sleep(10);
-  }
 }

@@ -1,19 +1,18 @@
-/** A connection over HTTP/1.1 on which a test writes the bytes itself and reads the replies one by one. */
+/** An HTTP/1.1 connection on which a test writes the bytes itself and reads one reply after the other. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export interface RawReply {
   readonly status: number;
-  /** Names in lower case; the values of a repeated one are joined by commas. */
+  /** Names are in lower case; commas join the values of a repeated header. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly bytes: Buffer;
-  /** Of a body in chunks. */
   readonly trailers: Readonly<Record<string, string>>;
 }
 
-/** How long a reply, or the end of the connection, is waited for. */
-const PATIENCE_MS = 10_000;
+/** The limit for a reply and for the end of the connection. */
+const TIMEOUT_MS = 10_000;
 
 export class RawConnection implements Disposable {
   readonly socket: Socket;
@@ -38,14 +37,14 @@ export class RawConnection implements Disposable {
     socket.on('close', () => this.#wake());
   }
 
-  /** How the server has left the connection, if it has, and with nothing more to read on it. */
+  /** Returns how the server has ended the connection, if all it sent has been read. */
   get ending(): 'closed' | 'reset' | undefined {
     if (this.#received.length > 0) return undefined;
     if (this.#failure) return 'reset';
     return this.#isEnded ? 'closed' : undefined;
   }
 
-  /** Half-open sockets are allowed, so that the test alone decides when its side ends. */
+  /** The socket may be half-open, so that the test decides when its side ends. */
   static async open(port: number): Promise<RawConnection> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     const connection = new RawConnection(socket);
@@ -57,7 +56,7 @@ export class RawConnection implements Disposable {
     this.socket.write(bytes);
   }
 
-  /** The bytes one at a time, each in a segment of its own. */
+  /** Sends each byte in a segment of its own. */
   async sendSlowly(bytes: string | Uint8Array): Promise<void> {
     for (const byte of Buffer.from(bytes)) {
       this.socket.write(Uint8Array.of(byte));
@@ -65,9 +64,9 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** The next whole reply, interim ones included. Rejects when the connection ends before it is there. */
+  /** Resolves to the next whole reply, which may be interim. Rejects if the connection ends before. */
   async reply({ to = 'GET' } = {}): Promise<RawReply> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
       const taken = parseReply(this.#received, { hasBody: to !== 'HEAD' });
       if (taken) {
@@ -79,21 +78,21 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** Resolves when the server has ended the connection; rejects when it does not, or sends anything more. */
+  /** Resolves when the server has ended the connection. Rejects if it does not, or sends more bytes. */
   async ended(): Promise<void> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     while (!this.#isEnded && !this.socket.destroyed) {
       if (performance.now() > deadline) throw this.#describe('The connection stays open');
       await this.#nextEvent(deadline);
     }
-    if (this.#received.length > 0) throw this.#describe('More was sent than was asked for');
+    if (this.#received.length > 0) throw this.#describe('Unexpected bytes');
   }
 
   [Symbol.dispose](): void {
     this.socket.destroy();
   }
 
-  /** Resolves when something has happened on the socket, or when the time is up. */
+  /** Resolves at the next event of the socket, or at the deadline. */
   async #nextEvent(deadline: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, Math.max(0, deadline - performance.now()));
@@ -109,7 +108,7 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** The reply at the front of the bytes and how many it takes, or undefined while it is incomplete. */
+/** Returns the first reply in the bytes and its length, or undefined while it is incomplete. */
 function parseReply(bytes: Buffer, { hasBody }: { hasBody: boolean }): { reply: RawReply; length: number } | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -132,9 +131,9 @@ function parseReply(bytes: Buffer, { hasBody }: { hasBody: boolean }): { reply: 
   };
 }
 
-/** A body, and how many bytes it takes on the wire. */
 interface Content {
   readonly bytes: Buffer;
+  /** The length on the wire. */
   readonly length: number;
   readonly trailers?: Record<string, string>;
 }
@@ -150,7 +149,7 @@ function parseFields(lines: readonly string[]): Record<string, string> {
 }
 
 function takeBytes(bytes: Buffer, length: number): Content | undefined {
-  if (!Number.isInteger(length)) throw new Error('The reply does not say how long it is');
+  if (!Number.isInteger(length)) throw new Error('The reply has no length');
   return bytes.length < length ? undefined : { bytes: bytes.subarray(0, length), length };
 }
 
@@ -169,7 +168,7 @@ function readChunks(bytes: Buffer): Content | undefined {
   }
 }
 
-/** `lastLine` is where the line of the last chunk ends. */
+/** `lastLine` is the offset at which the line of the last chunk ends. */
 function takeTrailers(bytes: Buffer, lastLine: number, content: Buffer): Content | undefined {
   const end = bytes.indexOf('\r\n\r\n', lastLine);
   if (end < 0) return undefined;

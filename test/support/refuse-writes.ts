@@ -1,11 +1,6 @@
 import type { TestDatabase } from './database.ts';
 
-const TABLES = [
-  ...['applications', 'api_keys', 'users', 'login_intents', 'sessions'],
-  ...['webhooks', 'events', 'check_ins'],
-];
-
-/** By a trigger `refuse`, which quotes the whole row wherever an error has room for it: the worst that Postgres can do. */
+/** Makes every write fail with an error that quotes the whole row in each of its fields: the worst Postgres can do. */
 export async function refuseWrites({ sql }: Pick<TestDatabase, 'sql'>): Promise<void> {
   await sql`
     create function refuse() returns trigger language plpgsql as $$
@@ -13,7 +8,8 @@ export async function refuseWrites({ sql }: Pick<TestDatabase, 'sql'>): Promise<
       raise exception using message = 'no ' || new::text, detail = new::text, hint = new::text,
         column = 'c', constraint = 'k', table = 't';
     end $$`;
-  for (const table of TABLES) {
-    await sql`create trigger refuse before insert or update on ${sql(table)} for each row execute function refuse()`;
+  const tables = await sql`select tablename as name from pg_tables where schemaname = 'public'`;
+  for (const { name } of tables) {
+    await sql`create trigger refuse before insert or update on ${sql(name)} for each row execute function refuse()`;
   }
 }

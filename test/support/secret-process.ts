@@ -1,20 +1,14 @@
-/** Usher as a process of its own on a Postgres and a mail server whose passwords are secrets. */
+/** Usher as a process of its own, with a Postgres and a mail server whose passwords are secrets to look for. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { SMTPServer } from 'smtp-server';
 import { cloneDatabase, type TestDatabase } from './database.ts';
-import { findFreePort } from './free-port.ts';
+import { MailServer } from './mail-server.ts';
+import { startMain, type UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 export interface Surroundings extends AsyncDisposable {
-  readonly env: Record<string, string>;
+  readonly usher: UsherProcess;
   readonly url: string;
   readonly database: TestDatabase;
   readonly proxy: TcpProxy;
@@ -22,23 +16,40 @@ export interface Surroundings extends AsyncDisposable {
 }
 
 export interface Mail {
-  /** The code in the last letter. */
+  /** The code in the latest e-mail. */
   readonly code: string | undefined;
-  /** From now on every letter is refused, with its address quoted. */
+  /** Makes the server refuse every later e-mail with a message that quotes the address. */
   refuse(): void;
 }
 
+/** Starts Usher with all it needs, and tells the scanner its secrets. */
 export async function createSurroundings(scanner: SecretScanner): Promise<Surroundings> {
-  const database = await cloneDatabase();
-  const directory = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await cloneDatabase());
   const role = `usher_${randomBytes(4).toString('hex')}`;
   const databasePassword = plantPassword(scanner, 'database password');
   await database.sql.unsafe(`create role ${role} superuser login password '${databasePassword}'`);
+  stack.defer(async () => void (await database.sql.unsafe(`drop role ${role}`)));
   const url = new URL(database.url);
   url.username = role;
   url.password = databasePassword;
-  const proxy = await TcpProxy.open(url.href);
-  const { server, mail, port: smtpPort } = await startMail();
+  const proxy = stack.use(await TcpProxy.open(url.href));
+
+  let isRefusing = false;
+  const server = stack.use(
+    await MailServer.start({
+      onAuth: (_credentials, _session, done) => done(null, { user: 'usher' }),
+      onRcptTo: ({ address }, _session, done) => done(isRefusing ? new Error(`no mailbox ${address} here`) : null),
+    }),
+  );
+  const mail: Mail = {
+    get code() {
+      return /^Subject: (\d{6}) /m.exec(server.letters.at(-1)?.raw ?? '')?.[1];
+    },
+    refuse: () => {
+      isRefusing = true;
+    },
+  };
 
   const { privateKey } = generateKeyPairSync('ed25519');
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'EdDSA', kid: 'key' };
@@ -46,61 +57,28 @@ export async function createSurroundings(scanner: SecretScanner): Promise<Surrou
   const encryptionKey = randomBytes(32);
   scanner.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
   scanner.keep('admin key', ADMIN_KEY);
-  await writeFile(join(directory, 'jwks'), JSON.stringify({ keys: [jwk] }));
-  await writeFile(join(directory, 'key'), encryptionKey.toString('base64'));
-
-  const port = await findFreePort();
-  const env = {
-    PORT: String(port),
-    PUBLIC_URL: `http://localhost:${port}`,
-    DATABASE_URL: proxy.through(url.href),
-    ADMIN_KEY,
-    AUTH_SIGNING_KEYS_FILE: join(directory, 'jwks'),
-    ENCRYPTION_KEY_FILE: join(directory, 'key'),
-    SMTP_URL: `smtp://usher:${plantPassword(scanner, 'SMTP password')}@127.0.0.1:${smtpPort}`,
-    MAIL_FROM: 'login@usher.test',
-    TRUSTED_PROXIES: '127.0.0.1',
-    LOG_LEVEL: 'trace',
-    REQUEST_TIMEOUT_MS: '1500',
-    SHUTDOWN_TIMEOUT_MS: '2000',
-  };
-  const dispose = async () => {
-    await proxy[Symbol.asyncDispose]();
-    await new Promise<void>((resolve) => server.close(resolve));
-    await database.sql.unsafe(`drop role ${role}`);
-    await database[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true });
-  };
-  return { env, url: `http://127.0.0.1:${port}`, database, proxy, mail, [Symbol.asyncDispose]: dispose };
+  const usher = stack.use(
+    await startMain({
+      files: { jwks: JSON.stringify({ keys: [jwk] }), key: encryptionKey.toString('base64') },
+      env: {
+        PORT: '0',
+        DATABASE_URL: proxy.through(url.href),
+        ADMIN_KEY,
+        AUTH_SIGNING_KEYS_FILE: 'jwks',
+        ENCRYPTION_KEY_FILE: 'key',
+        SMTP_URL: `smtp://usher:${plantPassword(scanner, 'SMTP password')}@127.0.0.1:${server.port}`,
+        MAIL_FROM: 'login@usher.test',
+        TRUSTED_PROXIES: '127.0.0.1',
+        LOG_LEVEL: 'trace',
+        REQUEST_TIMEOUT_MS: '1500',
+        SHUTDOWN_TIMEOUT_MS: '2000',
+      },
+    }),
+  );
+  const all = stack.move();
+  return { usher, url: usher.url, database, proxy, mail, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
 function plantPassword(scanner: SecretScanner, name: string): string {
   return scanner.keep(name, `${name.replace(' ', '-')}-${randomBytes(8).toString('hex')}`);
-}
-
-async function startMail() {
-  let code: string | undefined;
-  let isRefusing = false;
-  const server = new SMTPServer({
-    disabledCommands: ['STARTTLS'],
-    allowInsecureAuth: true,
-    onAuth: (_credentials, _session, done) => done(null, { user: 'usher' }),
-    onRcptTo: ({ address }, _session, done) => done(isRefusing ? new Error(`no mailbox ${address} here`) : null),
-    async onData(stream, _session, done) {
-      code = /^Subject: (\d{6}) /m.exec(await text(stream))?.[1];
-      done();
-    },
-  });
-  server.on('error', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server.server, 'listening');
-  const mail: Mail = {
-    get code() {
-      return code;
-    },
-    refuse: () => {
-      isRefusing = true;
-    },
-  };
-  return { server, mail, port: (server.server.address() as AddressInfo).port };
 }

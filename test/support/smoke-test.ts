@@ -1,9 +1,8 @@
-/** One of everything an application does with Usher, for tests that only ask whether a service serves. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { clientsOf, createTenant, createTestUser, logIn } from './service.ts';
 
-/** Throws where anything of it does not work. */
+/** Makes one of every call that applications make, and throws if one of them fails. */
 export async function runSmokeTest(service: { url: string }): Promise<void> {
   const tenant = await createTenant(service);
   const user = await createTestUser(service);

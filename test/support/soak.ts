@@ -1,6 +1,6 @@
 /**
- * Tests of endurance have two forms: a quick one in `npm test`, and a long one in `npm run test:soak`,
- * which ends with a table of what was tried and what was lost.
+ * Robustness tests have two forms: a short one for `npm run test:robustness`, and a long one for
+ * `npm run test:soak`, which ends with a table of what the tests have measured.
  */
 import { inject, type TestContext } from 'vitest';
 
@@ -15,19 +15,20 @@ declare module 'vitest' {
 
 /** A row of the table. */
 export interface Finding {
-  /** How often what was done, as in `3 times kill -9 of Postgres under load, 41,200 calls`. */
+  /** What was done, and how often, as in `3 times kill -9 of Postgres under load, 41,200 calls`. */
   readonly tried: string;
-  /** What went wrong, or `nothing`. */
-  readonly lost: string;
-  /** Measured values worth a look, with their units. */
+  /** What went wrong, counted by the test. */
+  readonly lost?: string;
+  /** Measured values, with their units. */
   readonly figures?: string;
 }
 
+/** Returns the first value in the short form of a test, the second in the long one. */
 export function quickOrLong<T>(quick: T, long: T): T {
   return inject('isSoak') ? long : quick;
 }
 
-/** Puts a row into the table of the soak. Say what was lost before you assert that nothing was. */
+/** Adds a row to the table. Call it before the assertions, so that a failure has its row, too. */
 export function report({ task }: Pick<TestContext, 'task'>, finding: Finding): void {
   task.meta.findings = [...(task.meta.findings ?? []), finding];
 }

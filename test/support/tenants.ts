@@ -1,4 +1,4 @@
-/** Applications side by side on one service, and what one of them may or may not reach. */
+/** Applications side by side on one service, with resources that are their own, another's, deleted or unknown. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import {
@@ -16,12 +16,13 @@ import {
   type TestService,
 } from './service.ts';
 
-export const REDIRECT_URI_OF_OTHER = 'https://other.test/callback';
+export const OTHER_REDIRECT_URI = 'https://other.test/callback';
 
 export class Tenants {
   readonly #service: TestService;
   readonly #now: Date;
   readonly tenant: Tenant;
+  /** Has registered `OTHER_REDIRECT_URI`, too. */
   readonly other: Tenant;
   readonly deletedTenant: Tenant;
 
@@ -33,9 +34,9 @@ export class Tenants {
     this.deletedTenant = deletedTenant;
   }
 
-  static async settle(service: TestService, now: Date): Promise<Tenants> {
+  static async create(service: TestService, now = new Date()): Promise<Tenants> {
     const tenant = await createTenant(service);
-    const other = await createTenant(service, { redirectUris: [REDIRECT_URI, REDIRECT_URI_OF_OTHER] });
+    const other = await createTenant(service, { redirectUris: [REDIRECT_URI, OTHER_REDIRECT_URI] });
     const deletedTenant = await createTenant(service);
     await adminClient(service).deleteApplication({ applicationId: deletedTenant.id });
     return new Tenants(service, now, [tenant, other, deletedTenant]);
@@ -48,7 +49,7 @@ export class Tenants {
     return webhook?.webhookId ?? '';
   }
 
-  /** There is no RPC for it. */
+  /** Deletes the row, since there is no RPC for it. */
   async deletedWebhook(): Promise<string> {
     const id = await this.webhookOf(this.tenant);
     await this.#service.database.sql`delete from webhooks where id = ${id}`;
@@ -77,7 +78,7 @@ export class Tenants {
     return logInDeletedUser(this.#service, this.tenant);
   }
 
-  /** A good token for an application, be there one or not. */
+  /** Returns a valid token for any client ID, known or not. */
   async tokenFor(clientId: string): Promise<string> {
     const tokens = await AuthTokens.create(PUBLIC_URL, this.#service.config.secrets.authSigningKeys ?? []);
     return tokens.mint({ userId: randomUUID(), loginIntentId: randomUUID(), clientId }, this.#now);

@@ -1,4 +1,4 @@
-/** Usher with several processes, as a caller and an operator see it. */
+/** Runs Usher with several workers. */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export function startWorkers(dataDir: string, env: Record<string, string> = {}, 
   });
 }
 
-/** Every whole line that is JSON. */
+/** Returns the whole log lines that it has written so far. */
 export function logOf({ stdout }: Main): LogLine[] {
   return stdout
     .slice(0, stdout.lastIndexOf('\n'))
@@ -35,7 +35,7 @@ export async function workerPids(main: Main): Promise<number[]> {
   return [...(await main.descendants())].filter(([, command]) => /\/worker\.ts$/.test(command)).map(([pid]) => pid);
 }
 
-/** The workers that answer: one per call, each over a connection of its own. */
+/** Makes calls over new connections, and resolves to the IDs of the workers that answer them. */
 export async function answeringWorkers(main: Main, calls: number): Promise<number[]> {
   const ids: string[] = Array.from({ length: calls }, () => randomUUID());
   for (const id of ids) {
@@ -47,7 +47,7 @@ export async function answeringWorkers(main: Main, calls: number): Promise<numbe
   return lines().map(({ worker = Number.NaN }) => worker);
 }
 
-/** Resolves when so many workers answer, one of them the given one at least where there is one. */
+/** Resolves when so many workers answer calls, none of them in `without`. */
 export async function waitForWorkers(main: Main, count: number, without: readonly number[] = []): Promise<void> {
   const answering = async () => new Set(await answeringWorkers(main, 6).catch(() => []));
   await expect
@@ -61,7 +61,7 @@ export async function waitForWorkers(main: Main, count: number, without: readonl
     .toBe(true);
 }
 
-/** A call to the AdminService. */
+/** Calls the AdminService. */
 export async function administer<Reply>(main: Main, dataDir: string, method: string, fields: object): Promise<Reply> {
   const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
   const { status, body } = await request(main.url, {
@@ -74,12 +74,12 @@ export async function administer<Reply>(main: Main, dataDir: string, method: str
   return JSON.parse(body);
 }
 
-/** A call that has been begun: its reply comes when it is finished. */
 export interface BegunCall {
+  /** Sends the last byte of the body, and resolves to the status of the reply. */
   finish(): Promise<number>;
 }
 
-/** Calls that have arrived but for the last byte of their bodies, each over a connection of its own. */
+/** Begins calls over new connections, and sends all but the last byte of their bodies. */
 export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: number): Promise<BegunCall[]> {
   const port = Number(new URL(main.url).port);
   const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });
@@ -92,7 +92,7 @@ export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: 
     Array.from({ length: count }, async () => {
       const connection = await RawConnection.open(port);
       connection.send(`${head}\r\n\r\n${body.slice(0, -1)}`);
-      // It is under way in the worker that says so.
+      // A worker has accepted the call.
       expect((await connection.reply()).status).toBe(100);
       return {
         async finish() {

@@ -1,0 +1,286 @@
+/** Malformed HTTP requests to the REST API: each gets a reply in the envelope, and the service goes on. */
+import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { request } from '../support/http.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
+import {
+  HEALTHY,
+  HOST,
+  inChunks,
+  KEY,
+  LOGIN,
+  MALFORMED,
+  MAX_BODY_BYTES,
+  post,
+  type Row,
+  UNUSUAL,
+  WEBHOOK,
+} from '../support/malformed-requests.ts';
+import { createSubjects } from '../support/mixed-calls.ts';
+import { RawConnection, type RawReply } from '../support/raw-connection.ts';
+import { REDIRECT_URI, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let tenant: Tenant;
+let webhookId: string;
+
+beforeAll(async () => {
+  // The request timeout is how long the service waits for a body.
+  service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+  ({ tenant, webhookId } = await createSubjects(service));
+});
+
+afterAll(() => service.close());
+
+describe('over HTTP/1.1', () => {
+  test.each(MALFORMED)('returns $status for $title', async ({ bytes, status, message, errors, allow, kept }) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(bytes));
+    const reply = await connection.reply();
+
+    expectFailure(reply, status, { message, errors });
+    expect(reply.headers.allow).toBe(allow);
+    if (kept) {
+      await expectHealthy(connection);
+    } else {
+      expect(reply.headers.connection).toBe('close');
+      await connection.ended();
+    }
+    await expectNewConnectionHealthy();
+  });
+
+  test('returns 408 for a body that stops arriving', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`));
+
+    expectFailure(await connection.reply(), 408, { message: 'Request timeout' });
+    await expectNewConnectionHealthy();
+  });
+
+  test.each([
+    ['a body', `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`],
+    ['the headers', `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-API-`],
+  ])('returns 400 if the client ends its side in the middle of %s', async (_, bytes) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(bytes));
+    connection.socket.end();
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+    await expectNewConnectionHealthy();
+  });
+
+  test.each([
+    ['declared', 'Content-Length: 67108864\r\n', (bytes: string) => bytes],
+    ['chunked', 'Transfer-Encoding: chunked\r\n', (bytes: string) => `${bytes.length.toString(16)}\r\n${bytes}\r\n`],
+  ])('returns 413 and closes while a client keeps sending an oversize %s body', async (_, header, frame) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}${header}\r\n`));
+    const sending = new AbortController();
+    const sent = keepSending(connection, frame('a'.repeat(8_192)), sending.signal);
+    try {
+      const reply = await connection.reply();
+
+      expectFailure(reply, 413, { message: 'Payload too large' });
+      expect(reply.headers.connection).toBe('close');
+      await connection.ended();
+    } finally {
+      sending.abort();
+      await sent;
+    }
+    await expectNewConnectionHealthy();
+  });
+
+  test('returns 401 for a bad key without reading the oversize body', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`POST ${LOGIN} HTTP/1.1\r\n${HOST}X-API-Key: wrong\r\nContent-Length: 10000000\r\n\r\n`);
+
+    expectFailure(await connection.reply(), 401, { message: 'Invalid API key' });
+    await connection.ended();
+  });
+
+  test('returns 405 for HEAD, with headers alone', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`HEAD ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`));
+
+    expect(await connection.reply({ to: 'HEAD' })).toMatchObject({ status: 405, headers: { allow: 'GET' }, body: '' });
+    await expectHealthy(connection);
+  });
+
+  test('does not answer a request that follows a malformed one in the same segment', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`GET ${WEBHOOK} HTTP/9.9\r\n${HOST}${KEY}\r\n${HEALTHY}`));
+
+    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
+    await connection.ended();
+  });
+
+  test('answers a valid request before a malformed one in the same segment', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`${HEALTHY}GET ${WEBHOOK} HTTP/9.9\r\n\r\n`));
+
+    expectWebhook(await connection.reply());
+    await connection.ended();
+  });
+
+  test.each(UNUSUAL)('returns 200 for %s', async (_, bytes) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(bytes));
+
+    expectWebhook(await connection.reply());
+    await expectHealthy(connection);
+  });
+
+  test.each([
+    ['HTTP/1.0 with a Host', ' HTTP/1.0'],
+    ['HTTP/0.9 with headers', ''],
+    ['HTTP/1.1 under the name HTTP/2.0', ' HTTP/2.0'],
+    ['Connection: close', ' HTTP/1.1\r\nConnection: close'],
+    ['Connection: close among others', ' HTTP/1.1\r\nConnection: x, CLOSE'],
+  ])('returns 200 for %s and closes the connection', async (_, version) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(`GET ${WEBHOOK}${version}\r\n${HOST}${KEY}\r\n`));
+
+    expectWebhook(await connection.reply());
+    await connection.ended();
+  });
+
+  const unusualBodies: [title: string, toBytes: (body: string) => string | Buffer][] = [
+    ['of exactly 64 KiB', (body) => post(body.padEnd(MAX_BODY_BYTES))],
+    ['with a duplicate key whose last value is valid', (body) => post(body.replace('{', '{"state":7,'))],
+    ['with deep unknown fields', (body) => post(body.replace('{', `{"x":${'['.repeat(9e3)}${']'.repeat(9e3)},`))],
+    ['after a byte order mark', (body) => post(`\ufeff${body}`)],
+    ['without a Content-Type', (body) => post(body, { type: '' })],
+    ['with a charset in quotes', (body) => post(body, { type: 'application/json; charset="UTF-8"' })],
+    ['in chunks', inChunks],
+  ];
+
+  test.each(unusualBodies)('returns 200 for a body %s', async (_, toBytes) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(toBytes(JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' }))));
+
+    const reply = await connection.reply();
+    expect(reply.status).toBe(200);
+    expect(JSON.parse(reply.body)).toMatchObject({ status: true, message: 'Auth URL generated successfully' });
+    await expectHealthy(connection);
+  });
+
+  test('sends 100 Continue to a client that expects it, and then the answer', async () => {
+    const body = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
+    using connection = await RawConnection.open(service.port);
+    connection.send(fill(post(body, { headers: 'Expect: 100-continue\r\n' }).subarray(0, -body.length)));
+
+    expect(await connection.reply()).toMatchObject({ status: 100 });
+    connection.send(body);
+    expect(await connection.reply()).toMatchObject({ status: 200 });
+    await expectHealthy(connection);
+  });
+
+  test('keeps the x-request-id of a request that it refuses', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`GET /api/nothing HTTP/1.1\r\nHost: [\r\nX-Request-Id: from-the-caller\r\n\r\n`);
+
+    const reply = await connection.reply();
+    expectFailure(reply, 400, { message: 'Invalid host' });
+    expect(reply.headers['x-request-id']).toBe('from-the-caller');
+  });
+});
+
+describe('over HTTP/2', () => {
+  const exchange = { ':method': 'POST', ':path': '/api/oauth/exchange' };
+  const oversize = Buffer.alloc(MAX_BODY_BYTES + 1, ' ');
+  /** One of each kind: what is refused is the same as over HTTP/1.1. */
+  const malformed: [title: string, headers: Record<string, string>, status: number, message: string, body?: Buffer][] =
+    [
+      ...['[', 'x:99999', '1.2.3.256', 'a,b:c'].flatMap((host): typeof malformed => [
+        [`the :authority ${host}`, { ':authority': host }, 400, 'Invalid host'],
+        [`the host ${host}`, { host }, 400, 'Invalid host'],
+      ]),
+      ['TRACE', { ':method': 'TRACE' }, 405, 'Method not allowed'],
+      ['an unknown expectation', { expect: 'a miracle' }, 417, 'Expectation failed'],
+      ['an unknown path', { ':path': '/api/nothing' }, 404, 'Not found'],
+      ['a percent-encoded NUL', { ':path': '/api/webhooks/%00' }, 400, 'Validation failed'],
+      ['an ID of 10 KB', { ':path': `/api/webhooks/${'a'.repeat(10_000)}` }, 400, 'Invalid webhook ID format'],
+      ['a body that is not JSON', exchange, 400, 'Validation failed', Buffer.from('{{{')],
+      ['a body in gzip', { ...exchange, 'content-encoding': 'gzip' }, 415, 'Unsupported media type', gzipSync('{}')],
+      ['an oversize body', exchange, 413, 'Payload too large', oversize],
+      ['a declared oversize body', { ...exchange, 'content-length': '65537' }, 413, 'Payload too large', oversize],
+    ];
+
+  test.each(malformed)('refuses %s and keeps the connection', async (_, headers, status, message, body) => {
+    using client = openHttp2Session(service.url);
+    expectFailure(await client.exchange({ ...readWebhook(), ...headers }, body), status, { message });
+    expectWebhook(await client.exchange(readWebhook()));
+  });
+
+  test.each(['a b', '', 'user@localhost'])(
+    'resets only the stream with the :authority %j, which HTTP/2 forbids',
+    async (authority) => {
+      using client = openHttp2Session(service.url);
+      const forbidden = client.exchange({ ...readWebhook(), ':authority': authority });
+
+      await expect(forbidden).rejects.toThrow('NGHTTP2_PROTOCOL_ERROR');
+      expectWebhook(await client.exchange(readWebhook()));
+    },
+  );
+});
+
+function readWebhook(): Record<string, string> {
+  return { ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey };
+}
+
+/** Returns the bytes with the tenant's values in place. */
+function fill(bytes: string | Buffer): Buffer {
+  const text = typeof bytes === 'string' ? bytes : bytes.toString('latin1');
+  return Buffer.from(
+    text
+      .replaceAll('{key}', tenant.apiKey)
+      .replaceAll('{client}', tenant.clientId)
+      .replaceAll('{webhook}', webhookId)
+      .replaceAll('{digits}', webhookId.slice(3)),
+    'latin1',
+  );
+}
+
+function expectFailure(
+  reply: Pick<RawReply, 'status' | 'headers' | 'body'>,
+  status: number,
+  { message, errors }: { message: string; errors?: Row['errors'] },
+): void {
+  expect(reply.status).toBe(status);
+  expect(reply.headers['content-type']).toBe('application/json');
+  expect(reply.headers['x-request-id']).toMatch(/^[\w.:+/=-]{1,128}$/);
+  const { errors: reported, ...envelope } = JSON.parse(reply.body);
+  expect(envelope).toEqual({ status: false, message });
+  if (errors) expect(reported).toEqual(errors);
+  else if (message !== 'Validation failed') expect(reported).toBeUndefined();
+}
+
+function expectWebhook(reply: Pick<RawReply, 'status' | 'body'>): void {
+  expect(reply.status).toBe(200);
+  expect(JSON.parse(reply.body)).toMatchObject({ status: true, data: { webhookId } });
+}
+
+async function expectHealthy(connection: RawConnection): Promise<void> {
+  connection.send(fill(HEALTHY));
+  expectWebhook(await connection.reply());
+}
+
+async function expectNewConnectionHealthy(): Promise<void> {
+  const { ':path': path = '', ...headers } = readWebhook();
+  expectWebhook(await request(service.url, { path, headers }));
+}
+
+/** Writes the bytes repeatedly, as fast as the server takes them, until the connection closes. */
+async function keepSending(connection: RawConnection, bytes: string, signal: AbortSignal): Promise<void> {
+  const { socket } = connection;
+  try {
+    while (!signal.aborted && socket.writable) {
+      if (!socket.write(bytes)) await once(socket, 'drain', { signal });
+      else await new Promise(setImmediate);
+    }
+  } catch {
+    // The server has closed the connection, as expected.
+  }
+}

@@ -1,0 +1,290 @@
+/** A resource of another application looks like a missing one: in the reply, byte for byte, and in the time it takes. */
+import { randomUUID } from 'node:crypto';
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { sendRaw } from '../support/http.ts';
+import { openWireClient } from '../support/rpc-wire.ts';
+import { createTestUser, REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { OTHER_REDIRECT_URI, Tenants, unknownWebhookId } from '../support/tenants.ts';
+import { compareTimings, measureArea, type Kind as TimedKind } from '../support/timing-comparison.ts';
+import {
+  carries,
+  comparable,
+  failureOf,
+  sendOver,
+  toRequest,
+  WIRES,
+  type Wire,
+  type WireReply,
+} from '../support/wire.ts';
+
+const { generateAuthUrl, exchangeToken } = AuthService.method;
+const { getWebhook, createWebhook } = WebhookService.method;
+const { deleteEvent, createEvent, checkIn } = EventService.method;
+
+/** A fixed time, so that timestamps in replies are the same. */
+const NOW = new Date();
+const KINDS = ['own', 'foreign', 'missing', 'deleted', 'malformed'] as const;
+type Kind = (typeof KINDS)[number];
+type Make = () => Promise<string> | string;
+type Make5 = readonly [own: Make, foreign: Make, missing: Make, deleted: Make, malformed: Make];
+type Answers5 = readonly [own: string, foreign: string, missing: string, deleted: string, malformed: string];
+
+interface Row {
+  readonly method: DescMethodUnary;
+  /** The value that the operation looks up. */
+  readonly name: string;
+  readonly fieldsOf: (value: string) => JsonObject;
+  readonly values: Make5;
+  readonly answers: Answers5;
+  /** The kinds whose replies equal that for a missing resource. */
+  readonly alike: readonly Kind[];
+  /** Whether the times for a foreign and a missing resource are compared, too. */
+  readonly isTimed?: boolean;
+}
+
+let service: TestService;
+let tenants: Tenants;
+
+beforeAll(async () => {
+  service = await startTestService({ clock: () => NOW });
+  tenants = await Tenants.create(service, NOW);
+});
+
+afterAll(() => service.close());
+
+const MISMATCH = 'InvalidArgument: Client ID mismatch';
+const NO_REDIRECT = 'InvalidArgument: Invalid redirect URI';
+const INVALID = 'InvalidArgument: Validation failed';
+const INVALID_ID = 'InvalidArgument: Invalid webhook ID format';
+const BAD_TOKEN = 'Unauthenticated: Invalid or expired token';
+const NO_USER = 'NotFound: User not found';
+const NO_WEBHOOK = 'NotFound: Webhook not found';
+const NO_EVENT = 'NotFound: Event not found';
+const EXISTS = 'AlreadyExists: Event already exists';
+
+const missingClientId = () => tenants.other.clientId.replace(/.{8}$/, randomUUID().slice(0, 8));
+const newUser = async () => (await createTestUser(service)).id;
+const events: Make5 = [
+  () => tenants.eventOf(tenants.tenant),
+  () => tenants.eventOf(tenants.other),
+  randomUUID,
+  () => tenants.deletedEvent(),
+  () => 'event\n',
+];
+
+const ROWS: readonly Row[] = [
+  {
+    method: getWebhook,
+    name: 'webhook',
+    fieldsOf: (webhookId) => ({ webhookId }),
+    values: [
+      () => tenants.webhookOf(tenants.tenant),
+      () => tenants.webhookOf(tenants.other),
+      unknownWebhookId,
+      () => tenants.deletedWebhook(),
+      () => 'wh_0123',
+    ],
+    answers: ['ok', NO_WEBHOOK, NO_WEBHOOK, NO_WEBHOOK, INVALID_ID],
+    alike: ['foreign', 'deleted'],
+    isTimed: true,
+  },
+  {
+    method: generateAuthUrl,
+    name: 'client ID',
+    fieldsOf: (clientId) => ({ clientId, redirectUri: REDIRECT_URI, state: 'state' }),
+    values: [
+      () => tenants.tenant.clientId,
+      () => tenants.other.clientId,
+      missingClientId,
+      () => tenants.deletedTenant.clientId,
+      () => '',
+    ],
+    answers: ['ok', MISMATCH, MISMATCH, MISMATCH, INVALID],
+    alike: ['foreign', 'deleted'],
+    isTimed: true,
+  },
+  {
+    method: generateAuthUrl,
+    name: 'redirect URI',
+    fieldsOf: (redirectUri) => ({ clientId: tenants.tenant.clientId, redirectUri, state: 'state' }),
+    values: [
+      () => REDIRECT_URI,
+      () => OTHER_REDIRECT_URI,
+      () => 'https://nobody.test/callback',
+      () => 'https://other.test/Callback',
+      () => '',
+    ],
+    answers: ['ok', NO_REDIRECT, NO_REDIRECT, NO_REDIRECT, INVALID],
+    alike: ['foreign', 'deleted'],
+  },
+  {
+    method: exchangeToken,
+    name: 'token',
+    fieldsOf: (authToken) => ({ authToken }),
+    values: [
+      () => tenants.tokenOf(tenants.tenant),
+      () => tenants.tokenOf(tenants.other),
+      () => tenants.tokenFor(missingClientId()),
+      () => tenants.tokenOfDeletedUser(),
+      () => '',
+    ],
+    answers: ['ok', BAD_TOKEN, BAD_TOKEN, NO_USER, INVALID],
+    alike: ['foreign'],
+    isTimed: true,
+  },
+  {
+    // Users belong to no application.
+    method: createWebhook,
+    name: 'owner',
+    fieldsOf: (ownerId) => ({ url: 'https://hooks.test', ownerId }),
+    values: [newUser, newUser, randomUUID, () => tenants.deletedUser(), () => 'nobody'],
+    answers: ['ok', 'ok', NO_USER, NO_USER, INVALID],
+    alike: ['deleted'],
+  },
+  {
+    // Applications do not share event IDs, so an ID that another one uses is free.
+    method: createEvent,
+    name: 'event ID',
+    fieldsOf: (eventId) => ({ eventId }),
+    values: events,
+    answers: [EXISTS, 'ok', 'ok', EXISTS, INVALID],
+    alike: ['foreign'],
+  },
+  ...[checkIn, deleteEvent].map((method) => ({
+    method,
+    name: 'event',
+    fieldsOf: (eventId: string) => ({ eventId, ...(method === checkIn && { attendeeId: 'ada' }) }),
+    values: events,
+    answers: ['ok', NO_EVENT, NO_EVENT, NO_EVENT, INVALID] as const,
+    alike: ['foreign', 'deleted'] as const,
+    isTimed: true,
+  })),
+];
+
+test.each(OPERATIONS.filter(({ credential }) => credential === 'apiKey').map(({ method }) => method))(
+  'the matrix has a row for $name',
+  (method) => {
+    const isTried = ROWS.some((row) => row.method === method);
+    expect(isTried, `add a row for ${method.name} to ROWS in tenant-isolation.test.ts`).toBe(true);
+  },
+);
+
+/** Every row is tried over these; over other protocols one row is, since they share the code. */
+const FULL_WIRES = ['REST over HTTP/1.1', 'Connect JSON over HTTP/1.1', 'gRPC over HTTP/2'];
+
+describe.each(WIRES)('over $name', (wire) => {
+  const possible = ROWS.filter(({ method }) => carries(wire, method));
+
+  test.for(FULL_WIRES.includes(wire.name) ? possible : possible.slice(0, 1))(
+    '$method.name answers for the $name of another application as for a missing one',
+    async (row) => {
+      const answers: string[] = [];
+      const replies = new Map<Kind, unknown>();
+      for (const [at, kind] of KINDS.entries()) {
+        const make = row.values[at] ?? (() => '');
+        const value = await make();
+        const reply = await sendOver(wire, service.url, callWith(row, value));
+        answers.push(answerOf(wire, reply));
+        replies.set(kind, [withoutValue(comparable(reply), value), await rawReply(wire, row, await make())]);
+      }
+      expect(answers).toEqual(row.answers);
+      for (const kind of row.alike) expect(replies.get(kind), kind).toEqual(replies.get('missing'));
+      if (!row.alike.includes('foreign')) expect(replies.get('foreign')).not.toEqual(replies.get('missing'));
+    },
+  );
+});
+
+/** How many calls of each kind are timed. */
+const SAMPLES = quickOrLong(150, 5_000);
+const WARM_UP = quickOrLong(50, 500);
+/** How many resources of each kind there are, so that no single row is always cached. */
+const TARGETS = 40;
+/** 0.02, or, with fewer samples, four standard errors of an area of 0.5 (Mann-Whitney). */
+const BAND = Math.max(0.02, quickOrLong(4, 0) * Math.sqrt((2 * SAMPLES + 1) / (12 * SAMPLES ** 2)));
+
+/** The first wire of each protocol. The short form times each call over one of them. */
+const pairs = ['rest', 'connect', 'grpc-web', 'grpc']
+  .flatMap((protocol) => WIRES.find((wire) => wire.protocol === protocol) ?? [])
+  .flatMap((wire) =>
+    ROWS.filter(({ method, isTimed }) => isTimed && carries(wire, method)).map((row) => ({
+      ...{ wire, row, title: `${row.method.name} over ${wire.name}` },
+    })),
+  );
+
+test.for(pairs.filter((_, at) => quickOrLong(at % 4 === 1, true)))(
+  '$title takes as long for a foreign resource as for a missing one',
+  { timeout: quickOrLong(120_000, 900_000) },
+  async ({ wire, row, title }, context) => {
+    using client = openWireClient(service.url, wire);
+    const [, foreign, missing] = row.values;
+    const callsFor = async (make: Make) =>
+      callOneOf(client, wire, row, await Promise.all(Array.from({ length: TARGETS }, make)));
+    const kinds = [await callsFor(missing), await callsFor(foreign)] as const;
+    const areas = await compareTimings(kinds, { count: SAMPLES, warmUp: WARM_UP, band: BAND });
+    const figures = `AUC ${areas.map((area) => area.toFixed(3)).join(', then ')}, within ${BAND.toFixed(3)} of 0.5`;
+    report(context, { tried: `${title}: ${SAMPLES} foreign and ${SAMPLES} missing, interleaved`, figures });
+    expect(Math.abs((areas.at(-1) ?? 1) - 0.5), figures).toBeLessThanOrEqual(BAND);
+  },
+);
+
+test('the comparison of times sees a difference of one query', async () => {
+  const [pair] = pairs;
+  if (!pair) throw new Error('Nothing to compare');
+  using client = openWireClient(service.url, pair.wire);
+  const kinds = [
+    callOneOf(client, pair.wire, pair.row, ['wh_0123']),
+    callOneOf(client, pair.wire, pair.row, Array.from({ length: TARGETS }, unknownWebhookId)),
+  ] as const;
+  expect(await measureArea(kinds, { count: SAMPLES, warmUp: WARM_UP })).toBeGreaterThan(0.5 + BAND);
+});
+
+/** Returns the call with any of the values. */
+function callOneOf(
+  client: ReturnType<typeof openWireClient>,
+  wire: Wire,
+  row: Row,
+  values: readonly string[],
+): TimedKind {
+  return async () => {
+    const request = toRequest(wire, callWith(row, values[Math.floor(Math.random() * values.length)] ?? ''));
+    return () => client.send(request);
+  };
+}
+
+/** Every call has the same request ID, so that it does not differ between replies. */
+function callWith({ method, fieldsOf }: Row, value: string) {
+  const headers = { 'x-api-key': tenants.tenant.apiKey, 'x-request-id': 'the-same-for-all' };
+  return { method, fields: fieldsOf(value), headers };
+}
+
+/** Returns the bytes of a reply over HTTP/1.1, without the date. */
+async function rawReply(wire: Wire, row: Row, value: string): Promise<string | undefined> {
+  if (wire.httpVersion !== '1.1') return undefined;
+  const { method, path, headers, body } = toRequest(wire, callWith(row, value));
+  const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' });
+  const head = `${method} ${path} HTTP/1.1\r\nhost: usher\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n`;
+  const raw = await sendRaw(service.port, Buffer.concat([Buffer.from(head), Buffer.from(body)]));
+  expect(raw).toMatch(/^HTTP\/1\.1 \d{3} /);
+  return withoutValue(raw.replace(/\r\ndate: [^\r]*/i, ''), value);
+}
+
+function withoutValue(reply: unknown, value: string): string {
+  return JSON.stringify(reply).replaceAll(value || '\0', '<value>');
+}
+
+function answerOf(wire: Wire, reply: WireReply): string {
+  if (wire.protocol === 'rest' && reply.status === 200) return 'ok';
+  try {
+    const { code, message } = failureOf(wire, reply);
+    return `${code}: ${message}`;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('No error')) return 'ok';
+    throw error;
+  }
+}
