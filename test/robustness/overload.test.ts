@@ -1,17 +1,18 @@
 /** More calls than the service can answer: it answers those it admits in time, and refuses the others at once. */
+
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
-import { type Http2Reply, openHttp2Session, readReply } from '../support/http2-session.ts';
+import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
 import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
 import { startOpenLoopLoad } from '../support/open-loop-load.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
+import { PROTOCOLS, type Protocol, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { toRequest, WIRES, type Wire } from '../support/wire.ts';
 
 /** The deadline of a call, with what a busy machine may add. */
 const DEADLINE_MS = quickOrLong(6_000, 5_000);
@@ -37,7 +38,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const wires = WIRES.filter(({ name }) => ['REST over HTTP/2', 'gRPC over HTTP/2'].includes(name));
+const wires = PROTOCOLS.filter(({ name }) => ['REST over HTTP/2', 'gRPC over HTTP/2'].includes(name));
 
 describe.each(wires)('over $name', (wire) => {
   test('refuses what exceeds the capacity of Postgres before it costs a statement', async (context) => {
@@ -70,17 +71,17 @@ interface Caller extends Disposable {
   call(): Promise<string>;
   /** Returns how many calls have been served. */
   served(): number;
-  readonly refusals: readonly Http2Reply[];
+  readonly refusals: readonly HttpReply[];
 }
 
-async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
+async function openCaller(wire: Protocol, concurrency: number): Promise<Caller> {
   const { clientId, apiKey } = await createTenant(service);
   const fields = { clientId, redirectUri: REDIRECT_URI, state: 'state' };
   const call = { method: AuthService.method.generateAuthUrl, fields, headers: { 'x-api-key': apiKey } };
   const { method, path, headers, body } = toRequest(wire, call);
   const count = Math.ceil(concurrency / STREAMS_PER_SESSION);
   const sessions = Array.from({ length: count }, () => openHttp2Session(service.url));
-  const refusals: Http2Reply[] = [];
+  const refusals: HttpReply[] = [];
   let served = 0;
   let next = 0;
   return {
@@ -90,7 +91,7 @@ async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
       const stream = sessions[next++ % count]?.open({ ':method': method, ':path': path, ...headers });
       if (!stream) throw new Error('No session');
       stream.end(body);
-      const reply = await readReply(stream, { patienceMs: 2 * DEADLINE_MS });
+      const reply = await readReply(stream, { timeoutMs: 2 * DEADLINE_MS });
       const grpcStatus = { ...reply.headers, ...reply.trailers }['grpc-status'] ?? '0';
       if (reply.status === 200 && grpcStatus === '0') {
         served++;
@@ -106,7 +107,7 @@ async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
   };
 }
 
-function expectRefusal({ status, headers, trailers, body }: Http2Reply): void {
+function expectRefusal({ status, headers, trailers, body }: HttpReply): void {
   if (status === 503) {
     expect(headers).toMatchObject({ 'retry-after': '1', 'content-type': 'application/json' });
     expect(JSON.parse(body)).toEqual({ status: false, message: 'Service unavailable' });
