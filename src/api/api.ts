@@ -7,7 +7,6 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import { SERVED_SERVICES } from './catalogue.ts';
-import { Credentials } from './credentials.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { HealthMonitor } from './operations/health.ts';
 import { Pipeline } from './pipeline.ts';
@@ -51,7 +50,7 @@ export function createApi(parts: ApiParts): Api {
   const pipeline = new Pipeline({
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
-    credentials: new Credentials(apiKeys, adminKey),
+    credentials: { apiKeys, adminKey },
   });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),

@@ -6,29 +6,23 @@ import { authenticateAdmin } from '../domain/authenticate-admin.ts';
 import type { Application } from '../domain/call.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 
-export class Credentials {
-  readonly #apiKeys: ApiKeys;
-  readonly #adminKey: string;
+export interface Credentials {
+  readonly apiKeys: ApiKeys;
+  readonly adminKey: string;
+}
 
-  constructor(apiKeys: ApiKeys, adminKey: string) {
-    this.#apiKeys = apiKeys;
-    this.#adminKey = adminKey;
-  }
+/** Returns the application of the caller's API key. @throws ServiceError `Invalid API key` */
+export function requireApplication(
+  { apiKeys }: Credentials,
+  context: RequestContext,
+  { method, deadline }: { method: DescMethod; deadline: number },
+): Promise<Application> {
+  // Interface, "Errors": DeleteEvent alone says that the application is gone.
+  const options = method === EventService.method.deleteEvent ? { deletedMessage: 'Application not found' } : {};
+  return apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, ...options });
+}
 
-  /**
-   * Returns the application of the caller's API key.
-   *
-   * @param deadline in milliseconds of `performance.now()`
-   * @throws ServiceError `Invalid API key`
-   */
-  authenticateApplication(context: RequestContext, method: DescMethod, deadline: number): Promise<Application> {
-    // Interface, "Errors": DeleteEvent alone says that the application is gone.
-    const options = method === EventService.method.deleteEvent ? { deletedMessage: 'Application not found' } : {};
-    return this.#apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, ...options });
-  }
-
-  /** @throws ServiceError `Invalid admin key` */
-  authenticateAdmin(context: RequestContext): void {
-    authenticateAdmin(headerOf(context, 'x-admin-key'), this.#adminKey);
-  }
+/** @throws ServiceError `Invalid admin key` */
+export function requireAdmin({ adminKey }: Credentials, context: RequestContext): void {
+  authenticateAdmin(headerOf(context, 'x-admin-key'), adminKey);
 }

@@ -12,7 +12,7 @@ import type { Admission } from './admission.ts';
 import { type Call, createCall, type Protocol } from './call.ts';
 import { codeOf, deadlineExceeded, toCallError, unavailable } from './call-errors.ts';
 import { logCall, type Outcome } from './call-log.ts';
-import type { Credentials } from './credentials.ts';
+import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 import { withDeadline } from './with-deadline.ts';
 
@@ -71,7 +71,9 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const caller = await admission.run(() => credentials.authenticateApplication(context, method, call.deadline));
+        const caller = await admission.run(() =>
+          requireApplication(credentials, context, { method, deadline: call.deadline }),
+        );
         application = caller;
         const fields = await readFields();
         // The body arrives outside of admission: it takes as long as the caller lets it.
@@ -79,7 +81,7 @@ export class Pipeline {
           procedure.handle(fields, { ...this.#toDomainCall(call), application: caller }, toPeer(context)),
         );
       }
-      if (procedure.credential === 'adminKey') credentials.authenticateAdmin(context);
+      if (procedure.credential === 'adminKey') requireAdmin(credentials, context);
       return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
     };
     try {

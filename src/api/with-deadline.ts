@@ -1,26 +1,16 @@
 /**
- * Returns what `work` resolves to. When the deadline passes first, rejects with the error that `onTimeout`
- * returns.
+ * Returns what `work` resolves to. Rejects with the error of `onTimeout` when the deadline passes first.
  *
  * @param deadline in milliseconds of `performance.now()`
  */
-export function withDeadline<T>(deadline: number, work: () => Promise<T>, onTimeout: () => Error): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const remaining = deadline - performance.now();
-    if (remaining <= 0) {
-      reject(onTimeout());
-      return;
-    }
-    const timer = setTimeout(() => reject(onTimeout()), remaining);
-    work().then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
+export async function withDeadline<T>(deadline: number, work: () => Promise<T>, onTimeout: () => Error): Promise<T> {
+  const remaining = deadline - performance.now();
+  if (remaining <= 0) throw onTimeout();
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(onTimeout()), remaining);
+  try {
+    return await Promise.race([work(), timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises';
  * `temporaryDirectory` at its end. A shell between the two reads a pipe from this process. Once the pipe is closed, the
  * shell sends SIGINT, a fast shutdown for Postgres, until the command has ended: one that has just started ignores it.
  */
-export async function spawnWithLifeline(
+export async function spawnBoundToParent(
   command: string[],
   log: string,
   temporaryDirectory = '',
@@ -19,9 +19,9 @@ export async function spawnWithLifeline(
     "$@" 3<&- &
     server=$!
     { cat <&3 >/dev/null; while kill -INT $server; do sleep 1; done; } 2>/dev/null &
-    lifeline=$!
+    watcher=$!
     wait $server
-    kill $lifeline 2>/dev/null
+    kill $watcher 2>/dev/null
     test -z "$directory" || rm -rf "$directory"`;
   await using logFile = await open(log, 'a', 0o600);
   const child = spawn('/bin/sh', ['-c', script, 'sh', temporaryDirectory, ...command], {

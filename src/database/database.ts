@@ -10,7 +10,7 @@ export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
 
 /** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
-const MAX_IN_FLIGHT = 8;
+const MAX_IN_FLIGHT = 16;
 
 /** How many statements may wait for a connection; more are unavailable at once. */
 const MAX_PENDING = 2_000;

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { isRunning, spawnWithLifeline, stop } from './child-process.ts';
+import { isRunning, spawnBoundToParent, stop } from './child-process.ts';
 import { openClient } from './open-client.ts';
 
 export interface EmbeddedPostgres {
@@ -46,7 +47,7 @@ export async function startEmbeddedPostgres(directory: string, { durable = true 
   const binaries = await findBinaries();
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const cluster = resolve(directory, 'postgres');
-  if (!(await exists(cluster))) await createCluster(binaries, cluster);
+  if (!existsSync(cluster)) await createCluster(binaries, cluster);
   // Each time, for clusters of earlier versions of Usher, which asked for passwords.
   await writeFile(join(cluster, 'pg_hba.conf'), HBA);
 
@@ -90,7 +91,7 @@ async function startServer({ command, url, directory, temporaryDirectory }: Serv
     if (temporaryDirectory) await createPostgresDirectory(temporaryDirectory);
     // Tells this server from another that still uses the same socket.
     const startId = randomUUID();
-    const server = await spawnWithLifeline([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
+    const server = await spawnBoundToParent([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
     if (await answers(server, { url, startId, startBy })) return server;
     await stop(server);
     await sleep(100);
@@ -176,13 +177,6 @@ async function answers(
     await sleep(20);
   }
   return false;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 function lastLineOf(error: unknown): string {

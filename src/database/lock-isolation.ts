@@ -93,8 +93,8 @@ export class LockIsolation {
 
   #idleConnection(): IsolatedConnection {
     const idle = this.#connections.filter(({ call }) => !call);
-    const sound = idle.find(({ isBackingOff }) => !isBackingOff);
-    if (sound) return sound;
+    const ready = idle.find(({ isBackingOff }) => !isBackingOff);
+    if (ready) return ready;
     // One that is backing off rejects the statement at once.
     if (idle[0] && this.#connections.length >= this.#capacity) return idle[0];
     const opened = this.#open();

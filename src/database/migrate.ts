@@ -15,7 +15,7 @@ const ADVISORY_LOCK = 7_580_447;
  * How long a migration waits for a table. Statements of other replicas wait behind it, so it must be well below
  * their LOCK_TIMEOUT_MS.
  */
-const TABLE_PATIENCE_MS = 30;
+const TABLE_LOCK_TIMEOUT_MS = 30;
 const PAUSE_MS = 200;
 const ATTEMPTS = 100;
 
@@ -35,7 +35,7 @@ export async function migrateDatabase(url: string, folder = MIGRATIONS): Promise
       const host = decodeURIComponent(new URL(url).host);
       throw new Error(`The database at ${host} cannot be reached: ${reasonOf(error)}`);
     });
-    await db.execute(sql.raw(`set lock_timeout = ${TABLE_PATIENCE_MS}`));
+    await db.execute(sql.raw(`set lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`));
     await migrateBetweenCalls(db, folder);
   } finally {
     // Ends the database session, and with it the lock.

@@ -1,4 +1,4 @@
-/** The calls that are measured: what is asked for, and what the answer must be. */
+/** The calls that are measured: their requests, and the response that each must have. */
 import { isDeepStrictEqual } from 'node:util';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
@@ -22,19 +22,19 @@ import { signToken } from './sign-token.ts';
 export interface BenchCall {
   readonly name: string;
   readonly method: DescMethodUnary;
-  /** How many different orders there are, where the same may be placed again; undefined: none may. */
-  readonly variety?: number;
-  orderAt(number: number): WorkerInit;
+  /** How many different requests there are, if requests can be repeated. */
+  readonly distinct?: number;
+  exampleAt(number: number): Example;
 }
 
-export interface WorkerInit {
-  /** Of the request message. */
+export interface Example {
+  /** The fields of the request message. */
   readonly fields: JsonObject;
-  /** Whether this is the answer: the response message as JSON, whatever protocol it came over. */
-  accepts(answer: JsonObject): boolean;
+  /** Whether this is the expected response message, as JSON. */
+  accepts(response: JsonObject): boolean;
 }
 
-/** How far the time of something that has just happened may be from now. */
+/** How old a new row may be, and by how much clocks may differ. */
 const RECENT_MS = 60_000;
 
 export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {}): BenchCall[] {
@@ -42,28 +42,28 @@ export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {
     {
       name: 'GetWebhook',
       method: WebhookService.method.getWebhook,
-      variety: WEBHOOKS,
-      orderAt: orderWebhook(fixtures),
+      distinct: WEBHOOKS,
+      exampleAt: getWebhook(fixtures),
     },
     {
       name: 'ExchangeToken first',
       method: AuthService.method.exchangeToken,
-      orderAt: (number) => orderFirstExchange(fixtures, SIGNED_IN_USERS + number),
+      exampleAt: (number) => exchangeFirst(fixtures, SIGNED_IN_USERS + number),
     },
     {
       name: 'ExchangeToken again',
       method: AuthService.method.exchangeToken,
-      variety: SIGNED_IN_USERS,
-      orderAt: (number) => orderRepeatedExchange(fixtures, number),
+      distinct: SIGNED_IN_USERS,
+      exampleAt: (number) => exchangeAgain(fixtures, number),
     },
-    { name: 'GenerateAuthUrl', method: AuthService.method.generateAuthUrl, orderAt: orderAuthUrl(fixtures) },
-    { name: 'DeleteEvent', method: EventService.method.deleteEvent, orderAt: orderDeletion },
-    { name: 'CheckIn', method: EventService.method.checkIn, orderAt: orderCheckIn(openEvents) },
+    { name: 'GenerateAuthUrl', method: AuthService.method.generateAuthUrl, exampleAt: generateAuthUrl(fixtures) },
+    { name: 'DeleteEvent', method: EventService.method.deleteEvent, exampleAt: deleteEvent },
+    { name: 'CheckIn', method: EventService.method.checkIn, exampleAt: checkIn(openEvents) },
   ];
 }
 
-function orderWebhook({ application: { redirectUris: _, ...application }, createdAt }: Fixtures) {
-  return (number: number): WorkerInit => {
+function getWebhook({ application: { redirectUris: _, ...application }, createdAt }: Fixtures) {
+  return (number: number): Example => {
     const { id, signingKey, url, owner } = webhookAt(number);
     const webhook = {
       webhookId: id,
@@ -75,49 +75,49 @@ function orderWebhook({ application: { redirectUris: _, ...application }, create
       createdAt: createdAt.toISOString(),
       updatedAt: createdAt.toISOString(),
     };
-    return { fields: { webhookId: id }, accepts: (answer) => isDeepStrictEqual(answer, { webhook }) };
+    return { fields: { webhookId: id }, accepts: (response) => isDeepStrictEqual(response, { webhook }) };
   };
 }
 
-function orderFirstExchange(fixtures: Fixtures, number: number): WorkerInit {
+function exchangeFirst(fixtures: Fixtures, number: number): Example {
   const { id: userId, ...user } = userAt(number);
   return {
     fields: { authToken: signToken(fixtures, userId) },
-    accepts: (answer) =>
-      isObject(answer.session) &&
-      isUuid(answer.session.id) &&
-      isRecent(answer.session.createdAt) &&
-      isDeepStrictEqual(answer.user, user),
+    accepts: (response) =>
+      isObject(response.session) &&
+      isUuid(response.session.id) &&
+      isRecent(response.session.createdAt) &&
+      isDeepStrictEqual(response.user, user),
   };
 }
 
-function orderRepeatedExchange(fixtures: Fixtures, number: number): WorkerInit {
+function exchangeAgain(fixtures: Fixtures, number: number): Example {
   const { id: userId, ...user } = userAt(number);
   const session = { id: sessionIdAt(number), createdAt: fixtures.createdAt.toISOString() };
   return {
     fields: { authToken: signToken(fixtures, userId) },
-    accepts: (answer) => isDeepStrictEqual(answer, { user, session }),
+    accepts: (response) => isDeepStrictEqual(response, { user, session }),
   };
 }
 
-function orderAuthUrl({ application: { clientId, redirectUris } }: Fixtures) {
-  return (number: number): WorkerInit => ({
+function generateAuthUrl({ application: { clientId, redirectUris } }: Fixtures) {
+  return (number: number): Example => ({
     fields: { clientId, redirectUri: redirectUris[1] ?? '', state: `state-of-a-request-${number}` },
     accepts: ({ authUrl, loginIntentId }) =>
       isUuid(loginIntentId) && authUrl === `${AUTH_PAGE_URL}?intent=${loginIntentId}`,
   });
 }
 
-function orderDeletion(number: number): WorkerInit {
-  return { fields: { eventId: eventIdAt(number) }, accepts: (answer) => isDeepStrictEqual(answer, {}) };
+function deleteEvent(number: number): Example {
+  return { fields: { eventId: eventIdAt(number) }, accepts: (response) => isDeepStrictEqual(response, {}) };
 }
 
-function orderCheckIn(openEvents: number) {
-  return (number: number): WorkerInit => {
+function checkIn(openEvents: number) {
+  return (number: number): Example => {
     const attendeeId = `attendee-${number}`;
     return {
       fields: { eventId: openEventIdAt(number % openEvents), attendeeId },
-      // JSON of protobuf leaves a false out.
+      // The JSON of protobuf leaves out a field that is false.
       accepts: ({ checkIn, alreadyCheckedIn }) =>
         isObject(checkIn) && checkIn.attendeeId === attendeeId && isRecent(checkIn.checkedInAt) && !alreadyCheckedIn,
     };

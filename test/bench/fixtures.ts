@@ -1,12 +1,12 @@
-/** The rows every server works on. Each has a number, from which all that is known of it follows. */
+/** The rows in the database of the benchmark. Everything about a row follows from its number. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import type { Application } from '../../src/domain/call.ts';
 
-/** How many webhooks, and open events, are asked for in turn. */
+/** How many webhooks and open events the calls use in turn. */
 export const WEBHOOKS = 250;
 export const OPEN_EVENTS = 100;
-/** Users 0 to here have a session already. */
+/** So many users have a session, from number 0 on. */
 export const SIGNED_IN_USERS = 250;
 
 export const AUTH_PAGE_URL = 'https://usher.example/login';
@@ -18,7 +18,7 @@ export interface Fixtures {
   readonly apiKey: string;
   readonly tokenKey: KeyObject;
   readonly encryptionKey: Buffer;
-  /** In milliseconds that are not zero, so that every protocol writes the same instant. */
+  /** Its milliseconds are not zero, so that every protocol writes the same text. */
   readonly createdAt: Date;
 }
 
@@ -49,7 +49,7 @@ export function userAt(number: number) {
   };
 }
 
-/** The session of a user who has one already. */
+/** Returns the ID of the session that a signed-in user has. */
 export function sessionIdAt(number: number): string {
   return uuidOf('c', number);
 }
@@ -63,17 +63,17 @@ export function webhookAt(number: number) {
   };
 }
 
-/** An event that nobody deletes. */
+/** Returns the ID of an event that no call deletes. */
 export function openEventIdAt(number: number): string {
   return `open-event-${number}`;
 }
 
-/** An event that is there to be deleted. */
+/** Returns the ID of an event that a call deletes. */
 export function eventIdAt(number: number): string {
   return `event-${number}`;
 }
 
-/** A UUID (version 4 by its form) that tells its kind and its number. */
+/** Returns a UUID of version 4 that shows the kind of the row and its number. */
 function uuidOf(kind: string, number: number): string {
   return `${kind.repeat(8)}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
 }

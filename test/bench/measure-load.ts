@@ -1,4 +1,3 @@
-/** A load on one server, and what it cost that server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { applyLoad, type LoadResult } from './load/apply-load.ts';
 import { openHttp1Client } from './load/http1-client.ts';
@@ -9,7 +8,7 @@ import { readUsage } from './read-usage.ts';
 import type { RunningServer } from './start-server.ts';
 
 export interface Measurement {
-  /** Of the server process, per request. */
+  /** CPU time of the server process per request. */
   readonly cpuMicros: number;
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
@@ -18,10 +17,10 @@ export interface Measurement {
 }
 
 const HTTP2_SESSIONS = 2;
-/** How long a server may take to accept connections, and to finish what it does after its last reply. */
+/** Time for the server to accept connections, and to finish its work after the last response. */
 const SETTLE_MS = 30;
 
-/** Over new connections: an idle one may have been closed. */
+/** Applies the load over new connections, because idle ones may be closed, and measures the server process. */
 export async function measureLoad(
   { pid, ports }: RunningServer,
   { httpVersion }: Protocol,
@@ -50,6 +49,7 @@ export async function measureLoad(
   }
 }
 
+/** Returns the value below which this fraction of the values lies. */
 export function quantile(ascending: Float64Array, fraction: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * fraction))] ?? Number.NaN;
 }

@@ -2,21 +2,15 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   readonly rounds: number;
-  /** The most requests of one measurement. */
+  /** The largest number of requests in one measurement. */
   readonly requests: number;
-  /** Whether the call of this name is to be measured. */
-  isWanted(call: string): boolean;
-  /** Whether the server of this name is to be measured over this protocol. */
-  isInvited(server: string, protocol: string): boolean;
-  /** Whether the servers are to write CPU profiles, which slows them down. */
+  isSelectedCall(call: string): boolean;
+  isSelectedRow(server: string, protocol: string): boolean;
+  /** Whether the servers write CPU profiles, which slows them down. */
   readonly isProfiling: boolean;
 }
 
-/**
- * From the command line: `--rounds 4`, `--requests 10000`, `--only GetWebhook`, `--server usher`,
- * `--protocol gRPC`, `--profile`. Names may be several, are matched by their beginning, in any case;
- * no name means every one.
- */
+/** Reads the command line, which README.md describes. */
 export function readOptions(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],
@@ -32,8 +26,8 @@ export function readOptions(argv: readonly string[]): Options {
   return {
     rounds: readCount('rounds', values.rounds),
     requests: readCount('requests', values.requests),
-    isWanted: (call) => isNamed(call, values.only),
-    isInvited: (server, protocol) => isNamed(server, values.server) && isNamed(protocol, values.protocol),
+    isSelectedCall: (call) => isSelected(call, values.only),
+    isSelectedRow: (server, protocol) => isSelected(server, values.server) && isSelected(protocol, values.protocol),
     isProfiling: values.profile,
   };
 }
@@ -44,7 +38,8 @@ function readCount(name: string, text: string): number {
   return count;
 }
 
-function isNamed(name: string, beginnings: readonly string[]): boolean {
+/** Names match by their beginning, in any case. No name selects everything. */
+function isSelected(name: string, selected: readonly string[]): boolean {
   const lower = name.toLowerCase();
-  return beginnings.length === 0 || beginnings.some((beginning) => lower.startsWith(beginning.toLowerCase()));
+  return selected.length === 0 || selected.some((prefix) => lower.startsWith(prefix.toLowerCase()));
 }

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What a process has used, by the accounts of the operating system. */
+/** The resources that a process has used, as the operating system counts them. */
 export interface Usage {
-  /** User and system time of all its threads. */
+  /** The user and system time of all threads. */
   readonly cpuMicros: number;
   readonly residentBytes: number;
 }
 
+/** Returns what the process has used since its start. */
 export function readUsage(pid: number): Usage {
   return process.platform === 'linux' ? readProc(pid) : readPs(pid);
 }
@@ -18,8 +19,8 @@ function readProc(pid: number): Usage {
 }
 
 /**
- * The time on a CPU, thread by thread, in nanoseconds: what the ticks of `stat` are rounded from.
- * Undefined where the kernel does not tell.
+ * Returns the CPU time of all threads in microseconds, from counters in nanoseconds. Returns undefined if the
+ * kernel has no such counters.
  */
 function readSchedule(pid: number): number | undefined {
   try {
@@ -33,14 +34,14 @@ function readSchedule(pid: number): number | undefined {
   }
 }
 
-/** User and system time in hundredths of a second, the 14th and 15th field; the second may hold spaces. */
+/** Reads fields 14 and 15, in hundredths of a second. Field 2, the command, may contain spaces. */
 function readTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-/** As macOS has it: `[hours:]minutes:seconds.hundredths`, and kilobytes. */
+/** Reads the output of macOS: `[hours:]minutes:seconds.hundredths`, and kilobytes. */
 function readPs(pid: number): Usage {
   const [time = '', resident] = execFileSync('ps', ['-o', 'cputime=,rss=', '-p', String(pid)], { encoding: 'utf8' })
     .trim()

@@ -1,8 +1,6 @@
-/** What every bench does: say how far it is, and end whatever it has started, however it ends. */
-
 export type Progress = (line: string) => void;
 
-/** Runs the bench, which resolves to whether all is well, and exits. What it starts goes onto its stack. */
+/** Runs a benchmark and exits with 0 if it resolves to true. Disposes of its stack however it ends. */
 export async function runBench(bench: (stack: AsyncDisposableStack, progress: Progress) => Promise<boolean>) {
   const stack = new AsyncDisposableStack();
   const progress: Progress = (line) => void process.stderr.write(`${line}\n`);

@@ -4,11 +4,11 @@ import { digestOf } from '../../src/domain/api-keys/api-key.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 
-/** Longer than any bench takes. */
+/** Longer than any benchmark takes. */
 const SESSION_LIFETIME_MS = 24 * 60 * 60_000;
 const BATCH = 5_000;
 
-/** Writes what the fixtures describe: `fresh` users without a session, and as many events to delete. */
+/** Inserts the fixtures, `fresh` users without a session, and as many events to delete. */
 export async function seedDatabase(url: string, fixtures: Fixtures, fresh: number): Promise<void> {
   const sql = openClient(url, { max: 1, onnotice: () => {} });
   try {
@@ -20,7 +20,7 @@ export async function seedDatabase(url: string, fixtures: Fixtures, fresh: numbe
     await insertWebhooks(sql, fixtures);
     await insertSessions(sql, fixtures);
     await insertEvents(sql, fixtures, fresh);
-    // Plans by what is there, and no vacuum to catch up with while we measure.
+    // Plans need statistics, and an autovacuum would disturb the measurements.
     await sql`vacuum analyze`;
   } finally {
     await sql.end();
@@ -83,7 +83,6 @@ async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fix
   await sql`insert into sessions ${sql(rows)}`;
 }
 
-/** By the numbers, as `openEventIdAt` and `eventIdAt` name them. */
 async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtures, deletable: number): Promise<void> {
   for (const [prefix, count] of [
     ['open-event-', OPEN_EVENTS],

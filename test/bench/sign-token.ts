@@ -2,7 +2,7 @@ import { randomUUID, sign } from 'node:crypto';
 import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/domain/login/verify-token.ts';
 import { type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
 
-/** The auth token of a login that has just been completed. Made by hand: the bench needs very many. */
+/** Returns the auth token of a new login. It does without jose because the benchmark needs many tokens. */
 export function signToken({ application, tokenKey }: Fixtures, userId: string): string {
   const issuedAt = toSeconds(new Date());
   const claims = {

@@ -1,4 +1,4 @@
-/** Sets up everything that is measured: a database with rows in it, and every server in a process of its own. */
+/** Sets up what is measured: a database with rows in it, and each server in a process of its own. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
-import type { Row, ServerName } from './lineup.ts';
 import { WARM_UP_REQUESTS } from './measure.ts';
 import type { Options } from './options.ts';
+import type { Progress } from './run-bench.ts';
 import { seedDatabase } from './seed-database.ts';
+import type { Row, ServerName } from './servers.ts';
 import { type RunningServer, startServer } from './start-server.ts';
 
 export interface Fixture {
@@ -17,12 +18,12 @@ export interface Fixture {
   readonly servers: ReadonlyMap<ServerName, RunningServer>;
 }
 
-/** What is started is put on `stack` at once, so that it ends whatever happens later. */
+/** Starts everything, and puts it on the stack at once, so that it stops whatever happens later. */
 export async function startFixture(
   stack: AsyncDisposableStack,
   rows: readonly Row[],
   { rounds, requests, isProfiling }: Options,
-  progress: (line: string) => void,
+  progress: Progress,
 ): Promise<Fixture> {
   const fresh = rows.length * (WARM_UP_REQUESTS + rounds * requests);
   const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
@@ -34,11 +35,11 @@ export async function startFixture(
   return { fixtures, servers };
 }
 
-/** A database with so many rows of each kind that can be used but once, and the settings of who works on it. */
+/** Creates a database with `fresh` rows of each kind that a call uses up, and returns the settings of its servers. */
 export async function prepareDatabase(
   stack: AsyncDisposableStack,
   fresh: number,
-  progress: (line: string) => void,
+  progress: Progress,
 ): Promise<{ fixtures: Fixtures; environment: Record<string, string>; directory: string }> {
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
@@ -53,13 +54,14 @@ export async function prepareDatabase(
   return { fixtures, environment: await writeEnvironment(directory, postgres.url, fixtures), directory };
 }
 
+/** Creates a temporary directory. Disposing of the stack removes it. */
 export async function makeDirectory(stack: AsyncDisposableStack): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'usher-bench-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** The settings of Usher, which the baselines read as well. */
+/** Returns the settings of Usher. The baselines read the same ones. */
 export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
   const authSigningKeys = join(directory, 'signing-keys.json');
   const encryptionKeys = join(directory, 'encryption-key');

@@ -1,33 +1,33 @@
 /**
- * What more workers bring: `node test/bench/workers.ts --workers 2 --rounds 5 --requests 40000`. One process
- * and several are measured in turn, on a call that is authenticated and then refused, which Postgres has
- * no part in.
+ * Compares one process with several: `node test/bench/workers.ts --workers 2 --rounds 5 --requests 40000`. The call
+ * is authenticated and then refused without Postgres.
  *
- * `per second` is what was answered on this machine, whose cores the load, and all else that runs on
- * it, share. `capacity` is requests per CPU second of the busiest process, the primary included: what
- * the processes could answer if each had a core to itself.
+ * `per second` is the throughput on this machine, whose cores the load shares. `capacity` is requests per CPU second
+ * of the busiest process, the primary included: the throughput if each process had a core of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { USHER } from './lineup.ts';
 import { applyPipelinedLoad, openPipelines, type PipelinedRequest } from './load/pipelined-load.ts';
 import { readUsage } from './read-usage.ts';
 import { layOutTable } from './report/lay-out-table.ts';
+import { runBench } from './run-bench.ts';
+import { USHER } from './servers.ts';
 import { prepareDatabase } from './start-fixture.ts';
 import { type RunningServer, startServer } from './start-server.ts';
+import { medianOf } from './statistics.ts';
 
 interface Round {
   readonly perSecond: number;
   readonly capacity: number;
-  /** Of the CPU time of all workers that of the busiest. */
+  /** The share of the busiest worker in the CPU time of all workers. */
   readonly busiestShare: number;
-  /** Cores that the load took. */
+  /** How many cores the load used. */
   readonly loadCores: number;
 }
 
-interface Contender {
+interface Setup {
   readonly workers: number;
   readonly server: RunningServer;
   readonly rounds: Round[];
@@ -45,40 +45,32 @@ const { values } = parseArgs({
 });
 const rounds = Math.max(3, Number(values.rounds));
 const requests = Number(values.requests);
-const progress = (line: string) => void process.stderr.write(`${line}\n`);
-const stack = new AsyncDisposableStack();
-
-try {
+await runBench(async (stack, progress) => {
   const { fixtures, environment, directory } = await prepareDatabase(stack, 1, progress);
-  const contenders: Contender[] = [];
+  const setups: Setup[] = [];
   for (const workers of [1, Number(values.workers)]) {
     progress(`Usher with WORKERS=${workers}`);
     const server = await startServer(stack, USHER, {
       environment: { ...environment, WORKERS: String(workers) },
       directory,
-      isProfiling: false,
     });
-    contenders.push({ workers, server, rounds: [] });
+    setups.push({ workers, server, rounds: [] });
   }
   const request = refusedRequest(fixtures.apiKey);
   for (let warmUp = 0; warmUp < WARM_UPS; warmUp++) {
-    for (const contender of contenders) await measure(contender, request, requests / 4);
+    for (const setup of setups) await measure(setup, request, requests / 4);
   }
   for (let round = 1; round <= rounds; round++) {
     progress(`round ${round} of ${rounds}, load of this machine ${loadavg()[0]?.toFixed(1)}`);
-    for (const contender of round % 2 === 0 ? contenders.toReversed() : contenders) {
-      contender.rounds.push(await measure(contender, request, requests));
+    for (const setup of round % 2 === 0 ? setups.toReversed() : setups) {
+      setup.rounds.push(await measure(setup, request, requests));
     }
   }
-  process.stdout.write(describe(contenders));
-} catch (error) {
-  progress(`no figures: ${error instanceof Error ? error.message : error}`);
-  process.exitCode = 1;
-} finally {
-  await stack.disposeAsync();
-}
+  process.stdout.write(describe(setups));
+  return true;
+});
 
-async function measure({ server, workers }: Contender, request: PipelinedRequest, count: number): Promise<Round> {
+async function measure({ server, workers }: Setup, request: PipelinedRequest, count: number): Promise<Round> {
   using connections = new DisposableStack();
   const serving = workers === 1 ? [server.pid] : childrenOf(server.pid);
   if (serving.length !== workers) throw new Error(`${serving.length} workers, not ${workers}`);
@@ -102,14 +94,14 @@ async function measure({ server, workers }: Contender, request: PipelinedRequest
   };
 }
 
-/** A known key, and then an ID that cannot be one. */
+/** Returns a request with a valid key and a malformed ID. */
 function refusedRequest(apiKey: string): PipelinedRequest {
   const body = JSON.stringify({ status: false, message: 'Invalid webhook ID format' });
   return {
     bytes: Buffer.from(`GET /api/webhooks/none HTTP/1.1\r\nhost: usher.example\r\nx-api-key: ${apiKey}\r\n\r\n`),
     check(reply) {
       if (reply.status === 400 && reply.body.toString() === body) return;
-      throw new Error(`unexpected answer: status ${reply.status}: ${reply.body}`);
+      throw new Error(`unexpected response: status ${reply.status}: ${reply.body}`);
     },
   };
 }
@@ -121,26 +113,20 @@ function childrenOf(parent: number): number[] {
     .flatMap(([pid = 0, ppid]) => (ppid === parent ? [pid] : []));
 }
 
-function describe(contenders: readonly Contender[]): string {
-  const lines = contenders.map(({ workers, rounds: all }) => [
+function describe(setups: readonly Setup[]): string {
+  const lines = setups.map(({ workers, rounds: all }) => [
     `WORKERS=${workers}`,
     ...[
-      median(all.map(({ perSecond }) => perSecond)).toFixed(0),
-      median(all.map(({ capacity }) => capacity)).toFixed(0),
-      `${(100 * median(all.map(({ busiestShare }) => busiestShare))).toFixed(0)} %`,
-      median(all.map(({ loadCores }) => loadCores)).toFixed(2),
+      medianOf(all.map(({ perSecond }) => perSecond)).toFixed(0),
+      medianOf(all.map(({ capacity }) => capacity)).toFixed(0),
+      `${(100 * medianOf(all.map(({ busiestShare }) => busiestShare))).toFixed(0)} %`,
+      medianOf(all.map(({ loadCores }) => loadCores)).toFixed(2),
     ],
   ]);
-  const [one, several] = contenders;
+  const [one, several] = setups;
   const ratio = (of: (round: Round) => number) =>
-    median(several?.rounds.map((round, at) => of(round) / of(one?.rounds[at] ?? round)) ?? []).toFixed(2);
+    medianOf(several?.rounds.map((round, at) => of(round) / of(one?.rounds[at] ?? round)) ?? []).toFixed(2);
   lines.push(['ratio', `${ratio(({ perSecond }) => perSecond)}x`, `${ratio(({ capacity }) => capacity)}x`, '', '']);
   const table = layOutTable(['', 'per second', 'capacity', 'busiest worker', 'cores of the load'], lines);
   return `${availableParallelism()} cores, Node ${process.version}; medians of ${rounds} rounds\n\n${table}`;
-}
-
-function median(numbers: readonly number[]): number {
-  const ascending = numbers.toSorted((a, b) => a - b);
-  const middle = (ascending.length - 1) / 2;
-  return ((ascending[Math.floor(middle)] ?? Number.NaN) + (ascending[Math.ceil(middle)] ?? Number.NaN)) / 2;
 }

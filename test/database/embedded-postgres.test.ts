@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { describeDemo } from '../../src/demo/demo.ts';
 import { createLogger } from '../../src/log.ts';
-import { type Service, startServer } from '../../src/server.ts';
+import { startServer, type UsherServer } from '../../src/server.ts';
 import { request } from '../support/http.ts';
 
 const logger = createLogger('silent');
 
 let dataDir: string;
-let service: Service;
+let service: UsherServer;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'usher-embedded-'));
@@ -67,7 +67,7 @@ describe('a service with an embedded Postgres', () => {
   });
 });
 
-async function start(): Promise<Service> {
+async function start(): Promise<UsherServer> {
   const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => raise());
   return startServer(config, { logger });
 }

@@ -17,7 +17,6 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -28,6 +27,7 @@ import {
   startTestService,
   type TestService,
 } from '../support/service.ts';
+import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;

@@ -1,7 +1,7 @@
 /** E-mails with login codes have our headers only and go to the user only, whatever the names and addresses. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
-import { type Letter, MailServer } from '../support/mail-server.ts';
+import { MailServer, type ReceivedEmail } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
 
 const HEADERS = 'content-transfer-encoding content-type date from message-id mime-version subject to'.split(' ');
@@ -28,19 +28,19 @@ async function requestCode(email: string, name: string): Promise<void> {
 }
 
 /** Requests a code for the address, then one for a marker, and resolves to the e-mails besides the marker's. */
-async function emailsFor(email: string, name = 'Shop', expected = 1): Promise<Letter[]> {
+async function emailsFor(email: string, name = 'Shop', expected = 1): Promise<ReceivedEmail[]> {
   const marker = await createTestUser(service);
-  const before = mail.letters.length;
+  const before = mail.emails.length;
   await requestCode(email, name);
   await requestCode(marker.email, 'Marker');
-  const isMarker = ({ to }: Letter) => to.includes(marker.email);
-  await expect.poll(() => mail.letters.some(isMarker)).toBe(true);
-  const others = () => mail.letters.slice(before).filter((letter) => !isMarker(letter));
+  const isMarker = ({ to }: ReceivedEmail) => to.includes(marker.email);
+  await expect.poll(() => mail.emails.some(isMarker)).toBe(true);
+  const others = () => mail.emails.slice(before).filter((letter) => !isMarker(letter));
   await expect.poll(() => others().length).toBeGreaterThanOrEqual(expected);
   return others();
 }
 
-const headersOf = ({ raw }: Letter) =>
+const headersOf = ({ raw }: ReceivedEmail) =>
   [...(raw.split('\r\n\r\n')[0] ?? '').matchAll(/^([\w-]+):/gm)].map(([, name = '']) => name.toLowerCase()).sort();
 
 describe('the name of an application', () => {
@@ -101,5 +101,5 @@ describe('the address of a user', () => {
 });
 
 it('no e-mail has gone to another domain', () => {
-  expect(mail.letters.filter(({ to }) => to.some((address) => address.endsWith('@evil.test')))).toEqual([]);
+  expect(mail.emails.filter(({ to }) => to.some((address) => address.endsWith('@evil.test')))).toEqual([]);
 });

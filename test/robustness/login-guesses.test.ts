@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { wrongCode } from '../support/mailbox.ts';
+import { wrongCode } from '../support/mail-server.ts';
 import type { TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';

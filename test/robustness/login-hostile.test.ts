@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
 import { type HttpRequest, request } from '../support/http.ts';
 import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress } from '../support/login-browser.ts';
-import { Mailbox } from '../support/mailbox.ts';
+import { Mailbox } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 
@@ -139,7 +139,7 @@ async function send(attack: Attack, httpVersion: '1.1' | '2'): Promise<{ status:
 }
 
 function codesTo(isAddress: (email: string) => boolean): number {
-  return mailbox.letters.filter(({ email }) => isAddress(email)).length;
+  return mailbox.codes.filter(({ email }) => isAddress(email)).length;
 }
 
 /** Enters the last code that was sent to the victim. */

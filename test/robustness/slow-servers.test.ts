@@ -8,7 +8,7 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { generateIssuerKey, ISSUER, signToken } from '../support/issuer.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
-import { flood, RudeServer } from '../support/mail-server.ts';
+import { flood, SocketServer } from '../support/mail-server.ts';
 import {
   clientsOf,
   createTenant,
@@ -56,7 +56,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 /** Runs with a server that has the fault. */
 async function withFault(treat: Treat | undefined, run: (port: number) => Promise<void>) {
-  await using server = await RudeServer.start(treat ?? (() => {}));
+  await using server = await SocketServer.start(treat ?? (() => {}));
   // Nothing listens on port 2, and fetch allows it.
   await run(treat ? server.port : 2);
 }

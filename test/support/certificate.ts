@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
-/** A self-signed certificate for localhost and 127.0.0.1, and its key, in PEM. */
+/** Returns a self-signed certificate for localhost and 127.0.0.1 and its key, in PEM. */
 export async function createCertificate(): Promise<{ cert: string; key: string }> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
@@ -20,7 +20,7 @@ export async function createCertificate(): Promise<{ cert: string; key: string }
   return { cert, key };
 }
 
-/** Writes one of them into the directory. Resolves to the settings that name its files. */
+/** Writes a certificate into the directory and returns the settings that name its files. */
 export async function writeCertificate(directory: string): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
   const { cert, key } = await createCertificate();
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };

@@ -1,4 +1,4 @@
-/** HTTP/2 frame by frame (RFC 9113), for a client that does with them as it likes. */
+/** Encodes and decodes single HTTP/2 frames (RFC 9113). */
 
 export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
 export const FLAG = { endStream: 1, endHeaders: 4 } as const;
@@ -20,7 +20,7 @@ export function encodeFrame(type: number, flags: number, stream: number, payload
   return Buffer.concat([head, payload]);
 }
 
-/** What a connection begins with. */
+/** Returns the preface of a connection and its first settings. */
 export function encodePreface({ windowSize = 65_535 } = {}): Buffer {
   const setting = Buffer.alloc(6);
   setting.writeUInt16BE(INITIAL_WINDOW_SIZE);
@@ -28,7 +28,7 @@ export function encodePreface({ windowSize = 65_535 } = {}): Buffer {
   return Buffer.concat([Buffer.from(PREFACE), encodeFrame(FRAME.settings, 0, 0, setting)]);
 }
 
-/** A request's head; every field stands for itself, and none is longer than 126 bytes. */
+/** Returns the headers of a request without compression; no name or value may exceed 126 bytes. */
 export function encodeHeaders(
   stream: number,
   fields: Readonly<Record<string, string>>,
@@ -40,14 +40,14 @@ export function encodeHeaders(
   return encodeFrame(FRAME.headers, FLAG.endHeaders | (endStream ? FLAG.endStream : 0), stream, Buffer.concat(block));
 }
 
-/** A frame of one number: a reset's code, or a window's increment. */
+/** Returns a frame of one number: the code of a reset, or the increment of a window. */
 export function encodeNumber(type: number, stream: number, value: number): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(value);
   return encodeFrame(type, 0, stream, payload);
 }
 
-/** The whole frames among the bytes. */
+/** Yields the complete frames in the bytes. */
 export function* decodeFrames(bytes: Buffer): Iterable<Frame> {
   for (let at = 0; at + 9 <= bytes.length; ) {
     const end = at + 9 + bytes.readUIntBE(at, 3);

@@ -1,4 +1,4 @@
-/** A browser without JavaScript: keeps its cookie, reads the forms of a page and sends them. */
+/** A browser without JavaScript: it keeps cookies, and reads and submits the forms of a page. */
 import { randomInt } from 'node:crypto';
 import type { Config } from '../../src/config/config.ts';
 import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
@@ -8,7 +8,7 @@ import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 export interface LoginForm {
   readonly action: string;
   readonly method: string;
-  /** The values the form is shown with, by name. */
+  /** The initial values of its fields, by name. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -22,7 +22,7 @@ export interface LoginPage extends HttpReply {
   readonly location: string | undefined;
 }
 
-/** The page with all it has, for browsers that each have an IP address of their own. */
+/** Enables every way to sign in, and lets each browser have its own IP address. */
 export const LOGIN_CONFIG: Partial<Config> = {
   loginMethods: ['wallet', 'email'],
   trustedProxies: parseTrustedProxies(['127.0.0.1']),
@@ -39,12 +39,12 @@ export class LoginBrowser {
     this.#cookies = cookies;
   }
 
-  /** The same browser, whose requests come to another replica. */
+  /** Returns the same browser with requests to another replica. */
   at(replica?: { url: string }): LoginBrowser {
     return replica ? new LoginBrowser(replica, { address: this.#address, cookies: this.#cookies }) : this;
   }
 
-  /** The cookies as they are sent: `name=value; name=value`. */
+  /** The `Cookie` header: `name=value; name=value`. */
   get cookie(): string | undefined {
     return this.#cookies.size > 0 ? [...this.#cookies].map((pair) => pair.join('=')).join('; ') : undefined;
   }
@@ -58,7 +58,7 @@ export class LoginBrowser {
     return this.#send({ method, path });
   }
 
-  /** Sends the page's form with that action, filled in. */
+  /** Fills in the form with that action and submits it. */
   async submit(page: LoginPage, action: string, typed: Record<string, string> = {}): Promise<LoginPage> {
     const { method, fields } = formOf(page, action);
     const filled = { ...fields, ...typed };
@@ -74,7 +74,7 @@ export class LoginBrowser {
     });
   }
 
-  /** Goes where it is sent to within the site, and no further. */
+  /** Follows redirects within the site. */
   async #send({ headers, ...sent }: Parameters<typeof request>[1]): Promise<LoginPage> {
     const { cookie } = this;
     const reply = await request(this.#url, {
@@ -92,17 +92,16 @@ export class LoginBrowser {
   }
 }
 
-/** Throws where the page has no such form. */
+/** Returns the form with that action. @throws if the page has none. */
 export function formOf(page: LoginPage, action: string): LoginForm {
   const form = page.forms.find((candidate) => candidate.action === action);
   if (!form) throw new Error(`No form for ${action} on a page of status ${page.status}: ${page.heading} ${page.alert}`);
   return form;
 }
 
-/** A login that an application has begun. */
 export interface BegunLogin {
   readonly loginIntentId: string;
-  /** Of the page to open, with its query. */
+  /** The path of the login page, with its query. */
   readonly path: string;
   readonly state: string;
 }
@@ -118,7 +117,7 @@ export async function beginLogin(
   return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
 }
 
-/** From the range for benchmarks (RFC 2544). */
+/** Returns an address of the range for benchmarks (RFC 2544). */
 export function randomAddress(): string {
   return `198.18.${randomInt(256)}.${randomInt(1, 255)}`;
 }
@@ -148,7 +147,7 @@ function attributeOf(tag: string, name: string): string | undefined {
   return value === undefined ? undefined : textOf(value);
 }
 
-/** HTML as the text it shows. */
+/** Returns the text that HTML shows. */
 export function textOf(html = ''): string {
   return html.replace(/<[^>]*>/g, '').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 }

@@ -1,20 +1,21 @@
-/** A service with a login page, an application, and people on their way to it. */
+/** A service with a login page, an application, and browsers at any step of a login. */
 import { expect } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { TestClock } from './clock.ts';
 import { type BegunLogin, beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, type LoginPage } from './login-browser.ts';
-import { Mailbox, wrongCode } from './mailbox.ts';
+import { Mailbox, wrongCode } from './mail-server.ts';
 import {
   createTenant,
   createTestUser,
   startTestService,
   type Tenant,
   type TestService,
+  type TestServiceOptions,
   type TestUser,
 } from './service.ts';
 import { Wallet } from './wallet.ts';
 
-/** Who comes to the page, and where; what is left out is new, or the fixture's own. */
+/** Which browser opens which login. What is missing is new, or the fixture's own. */
 export interface Arrival {
   readonly at?: TestService;
   readonly of?: Tenant;
@@ -22,33 +23,37 @@ export interface Arrival {
   readonly login?: BegunLogin;
 }
 
-/** A browser on the page where one chooses how to sign in. */
+/** A browser on the page where a person chooses how to sign in. */
 export interface Arrived {
   readonly browser: LoginBrowser;
   readonly login: BegunLogin;
   readonly page: LoginPage;
 }
 
-/** A browser that has been shown where to type the code. */
+/** A browser on the page for the code. `enter` submits one, to another replica if that is given. */
 export interface AskedForCode extends Arrived {
   readonly user: TestUser;
   readonly codePage: LoginPage;
-  /** The right one. */
   readonly code: string;
+  enter(code: string, at?: TestService): Promise<LoginPage>;
 }
 
-/** A browser that has been given a message to sign. */
+/** A browser with a message for its wallet. `send` submits a signature, to another replica if that is given. */
 export interface AskedForMessage extends Arrived {
   readonly message: string;
+  send(signature: string, at?: TestService): Promise<LoginPage>;
 }
 
-/** A browser with all it takes to complete its login. */
-export interface Ready {
-  readonly browser: LoginBrowser;
-  readonly login: BegunLogin;
+/** A browser that completes its login with `submit`, at another replica if that is given. */
+export interface Ready extends Arrived {
   readonly user: TestUser;
-  /** Sends the form that completes it, to another replica where one is named. */
   submit(at?: TestService): Promise<LoginPage>;
+}
+
+export interface LoginFixtureOptions extends TestServiceOptions {
+  readonly start?: Date;
+  readonly name?: string;
+  readonly redirectUris?: string[];
 }
 
 export class LoginFixture implements AsyncDisposable {
@@ -64,22 +69,23 @@ export class LoginFixture implements AsyncDisposable {
     this.tenant = parts.tenant;
   }
 
-  /** With an application of that name and with those redirect URIs. */
+  /** `name` and `redirectUris` are the application's; the clock stands still at `start`. */
   static async open({
-    start = new Date(),
-    ...application
-  }: {
-    start?: Date;
-    name?: string;
-    redirectUris?: string[];
-  } = {}): Promise<LoginFixture> {
+    start,
+    name,
+    redirectUris,
+    config,
+    ...options
+  }: LoginFixtureOptions = {}): Promise<LoginFixture> {
     const clock = new TestClock(start);
     const mailbox = new Mailbox();
-    const service = await startTestService({ clock: clock.read, deliver: mailbox.deliver, config: LOGIN_CONFIG });
-    return new LoginFixture({ clock, mailbox, service, tenant: await createTenant(service, application) });
+    const overrides = { clock: clock.read, deliver: mailbox.deliver, config: { ...LOGIN_CONFIG, ...config } };
+    const service = await startTestService({ ...options, ...overrides });
+    const tenant = await createTenant(service, { ...(name && { name }), ...(redirectUris && { redirectUris }) });
+    return new LoginFixture({ clock, mailbox, service, tenant });
   }
 
-  /** Another instance on the same database, with the same clock, mailbox and secrets. */
+  /** Starts another instance on the same database, with the same clock, mailbox and secrets. */
   startReplica(config: Partial<Config> = {}): Promise<TestService> {
     const { database, config: like } = this.service;
     const overrides = { clock: this.clock.read, deliver: this.mailbox.deliver };
@@ -90,7 +96,7 @@ export class LoginFixture implements AsyncDisposable {
   readonly [Symbol.asyncDispose] = this.close;
 
   async arrive({ at = this.service, of = this.tenant, ...by }: Arrival = {}): Promise<Arrived> {
-    // So that of several codes, or messages, one is the newest.
+    // The newest of several codes, or messages, must be unique.
     this.clock.advance(1);
     const browser = by.browser ?? new LoginBrowser(at);
     const login = by.login ?? (await beginLogin(at, of));
@@ -100,17 +106,21 @@ export class LoginFixture implements AsyncDisposable {
   async askForCode(by: Arrival & { user?: TestUser } = {}): Promise<AskedForCode> {
     const user = by.user ?? (await createTestUser(this.service));
     const arrived = await this.arrive(by);
-    const codePage = await arrived.browser.submit(arrived.page, '/login/email', { email: user.email });
+    const { browser, page } = arrived;
+    const codePage = await browser.submit(page, '/login/email', { email: user.email });
     expect(codePage).toMatchObject({ heading: 'Check your e-mail', alert: '' });
-    return { ...arrived, user, codePage, code: this.mailbox.codeFor(user.email) };
+    const enter = (code: string, at?: TestService) => browser.at(at).submit(codePage, '/login/code', { code });
+    return { ...arrived, user, codePage, code: this.mailbox.codeFor(user.email), enter };
   }
 
   async askForMessage(address: string, by: Arrival = {}): Promise<AskedForMessage> {
     const arrived = await this.arrive(by);
-    return { ...arrived, message: await this.challenge(arrived, address) };
+    const { browser, page } = arrived;
+    const send = (signature: string, at?: TestService) => browser.at(at).submit(page, '/login/wallet', { signature });
+    return { ...arrived, message: await this.challenge(arrived, address), send };
   }
 
-  /** The message that the wallet is to sign. */
+  /** Returns the message that the wallet must sign. */
   async challenge({ browser, page }: Pick<Arrived, 'browser' | 'page'>, address: string): Promise<string> {
     const { fields } = formOf(page, '/login/wallet');
     const { status, body, headers } = await browser.post('/login/wallet/challenge', { ...fields, address });
@@ -118,30 +128,43 @@ export class LoginFixture implements AsyncDisposable {
     return JSON.parse(body).message;
   }
 
+  /** Creates a user whose address is spelled as given. */
+  async createWalletUser(spell: (wallet: Wallet) => string = ({ address }) => address) {
+    const wallet = new Wallet();
+    return { wallet, user: await createTestUser(this.service, { walletAddress: spell(wallet) }) };
+  }
+
   async isCompleted(loginIntentId: string): Promise<boolean> {
     const [row] = await this.service.database.sql`select completed_at from login_intents where id = ${loginIntentId}`;
     return row?.completed_at !== null;
   }
 
-  async readyByEmail(by: Arrival = {}): Promise<Ready> {
-    const { browser, codePage, code, ...ready } = await this.askForCode(by);
-    return { ...ready, browser, submit: (at) => browser.at(at).submit(codePage, '/login/code', { code }) };
+  /** Expects the form to be shown again with the alert, and the login to be open still. */
+  async expectRefused({ login }: Pick<Arrived, 'login'>, reply: LoginPage, alert: string): Promise<void> {
+    expect({ status: reply.status, alert: reply.alert, location: reply.location }).toEqual({
+      status: 200,
+      alert,
+      location: undefined,
+    });
+    expect(await this.isCompleted(login.loginIntentId)).toBe(false);
   }
 
-  /** By the last of five tries. */
-  async readyByFifthTry(): Promise<Ready> {
-    const { browser, codePage, code, ...ready } = await this.askForCode();
-    for (let miss = 1; miss <= 4; miss++) {
-      await browser.submit(codePage, '/login/code', { code: wrongCode(code, miss) });
-    }
-    return { ...ready, browser, submit: (at) => browser.at(at).submit(codePage, '/login/code', { code }) };
+  async readyByEmail(by: Arrival = {}): Promise<Ready> {
+    const asked = await this.askForCode(by);
+    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
+  }
+
+  /** Four wrong codes have been entered, of five allowed tries. */
+  async readyByLastTry(): Promise<Ready> {
+    const asked = await this.askForCode();
+    for (let miss = 1; miss <= 4; miss++) await asked.enter(wrongCode(asked.code, miss));
+    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
   }
 
   async readyByWallet(): Promise<Ready> {
-    const wallet = new Wallet();
-    const user = await createTestUser(this.service, { walletAddress: wallet.address });
-    const { browser, page, message, login } = await this.askForMessage(wallet.address);
-    const signature = wallet.sign(message);
-    return { browser, login, user, submit: (at) => browser.at(at).submit(page, '/login/wallet', { signature }) };
+    const { wallet, user } = await this.createWalletUser();
+    const asked = await this.askForMessage(wallet.address);
+    const signature = wallet.sign(asked.message);
+    return { ...asked, user, submit: (at) => asked.send(signature, at) };
   }
 }

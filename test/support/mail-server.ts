@@ -1,20 +1,49 @@
-/** A mail server that takes all letters, and servers that are none. */
+/** Where e-mails go in tests: a mailbox in place of SMTP, an SMTP server, and servers that misbehave. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import type { LoginCode } from '../../src/domain/login/create-login-code.ts';
+import type { DeliverCode } from '../../src/login-page/mailer.ts';
 
-export interface Letter {
+/** Receives the codes of a service without SMTP: `startTestService({ deliver: mailbox.deliver })`. */
+export class Mailbox {
+  /** The oldest first. */
+  readonly codes: LoginCode[] = [];
+
+  readonly deliver: DeliverCode = async (code) => {
+    this.codes.push(code);
+  };
+
+  /** Returns the codes that were sent to the address. */
+  sentTo(email: string): LoginCode[] {
+    return this.codes.filter((code) => code.email === email);
+  }
+
+  /** Returns the last code that was sent to the address. */
+  codeFor(email: string): string {
+    const last = this.sentTo(email).at(-1);
+    if (!last) throw new Error(`No code for ${email}`);
+    return last.code;
+  }
+}
+
+/** Returns six digits that are not the code. */
+export function wrongCode(code: string, difference = 1): string {
+  return String((Number(code) + difference) % 1_000_000).padStart(6, '0');
+}
+
+export interface ReceivedEmail {
   readonly from: string;
   readonly to: readonly string[];
   readonly raw: string;
-  /** Who has sent it, by the user name. */
+  /** The SMTP user who sent it. */
   readonly user: string | undefined;
 }
 
-/** Keeps what it is sent. */
+/** Accepts every e-mail over SMTP and keeps it. */
 export class MailServer implements AsyncDisposable {
-  readonly letters: Letter[] = [];
+  readonly emails: ReceivedEmail[] = [];
   readonly #server: SMTPServer;
 
   private constructor(options: SMTPServerOptions) {
@@ -25,7 +54,7 @@ export class MailServer implements AsyncDisposable {
       onData: async (stream, { envelope, user }, done) => {
         const raw = await text(stream);
         const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-        this.letters.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
+        this.emails.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
         done();
       },
       ...options,
@@ -52,22 +81,22 @@ export class MailServer implements AsyncDisposable {
   }
 }
 
-/** Something that takes connections and treats them as it likes. */
-export class RudeServer implements AsyncDisposable {
+/** Accepts TCP connections and does with each what the test says. */
+export class SocketServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(treat: (socket: Socket) => void) {
+  private constructor(handle: (socket: Socket) => void) {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => {});
       socket.on('close', () => this.#sockets.delete(socket));
-      treat(socket);
+      handle(socket);
     });
   }
 
-  static async start(treat: (socket: Socket) => void): Promise<RudeServer> {
-    const server = new RudeServer(treat);
+  static async start(handle: (socket: Socket) => void): Promise<SocketServer> {
+    const server = new SocketServer(handle);
     await listen(server.#server);
     return server;
   }
@@ -76,12 +105,11 @@ export class RudeServer implements AsyncDisposable {
     return portOf(this.#server);
   }
 
-  /** How many connections are open. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#sockets.size;
   }
 
-  /** Nobody listens there any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#server.listening) return;
     for (const socket of this.#sockets) socket.destroy();
@@ -90,7 +118,7 @@ export class RudeServer implements AsyncDisposable {
   }
 }
 
-/** 100 MB of one line, as fast as they are taken. */
+/** Sends 100 MB in one line, as fast as the peer reads. */
 export function flood(socket: Socket): void {
   const chunk = Buffer.alloc(65_536, 'x');
   let sent = 0;

@@ -10,7 +10,7 @@ export interface Demo {
   readonly redirectUris: readonly string[];
 }
 
-/** What the first start on the data directory has made to try Usher with. */
+/** Reads the demo that the first start has created in the data directory. */
 export async function readDemo(dataDir: string): Promise<Demo> {
   return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
 }

@@ -44,7 +44,7 @@ export async function createSurroundings(scanner: SecretScanner): Promise<Surrou
   );
   const mail: Mail = {
     get code() {
-      return /^Subject: (\d{6}) /m.exec(server.letters.at(-1)?.raw ?? '')?.[1];
+      return /^Subject: (\d{6}) /m.exec(server.emails.at(-1)?.raw ?? '')?.[1];
     },
     refuse: () => {
       isRefusing = true;

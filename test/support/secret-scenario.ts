@@ -7,7 +7,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
-import { wrongCode } from './mailbox.ts';
+import { wrongCode } from './mail-server.ts';
 import { type Call, CONNECT, PROTOCOLS, type Protocol, send, supports } from './protocols.ts';
 import { refuseWrites } from './refuse-writes.ts';
 import type { Surroundings } from './secret-process.ts';

@@ -1,4 +1,4 @@
-/** A wallet: a key pair that signs what `personal_sign` is asked to sign. */
+/** A wallet: a key pair that answers `personal_sign`. */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 
@@ -11,7 +11,7 @@ export class Wallet {
     this.address = addressOf(secp256k1.getPublicKey(this.#secretKey, false));
   }
 
-  /** As EIP-55 spells it. */
+  /** The spelling of EIP-55. */
   get checksumAddress(): string {
     const digits = this.address.slice(2);
     const hash = toHex(keccak_256(Buffer.from(digits)));
@@ -20,26 +20,19 @@ export class Wallet {
     return `0x${[...digits].map(spell).join('')}`;
   }
 
-  /** `personal_sign` (EIP-191, version 0x45): r, s and v in hex. */
+  /** Signs as `personal_sign` does (EIP-191, version 0x45). Returns r, s and v in hex. */
   sign(text: string): string {
     return this.signDigest(digestOf(text));
   }
 
-  /** What no wallet does for a page: a signature without the prefix that keeps it from being a transaction. */
+  /** Signs without the prefix of EIP-191. No wallet does this for a page: the signature could be a transaction's. */
   signDigest(digest: Uint8Array): string {
     const signature = secp256k1.sign(digest, this.#secretKey, { prehash: false, format: 'recovered' });
     return `0x${toHex(signature.subarray(1))}${((signature[0] ?? 0) + 27).toString(16)}`;
   }
 }
 
-/** The address, in lower case, that a lenient verifier takes the signature of the text for. */
-export function signerOf(text: string, signature: string): string {
-  const { rs, v } = split(signature);
-  const parsed = secp256k1.Signature.fromHex(rs, 'compact').addRecoveryBit(v - 27);
-  return addressOf(parsed.recoverPublicKey(digestOf(text)).toBytes(false));
-}
-
-/** The other signature that the same key could have made of the same text: (r, n - s), v flipped. */
+/** Returns the other valid signature of the same text: (r, n - s) with v flipped. */
 export function toHighS(signature: string): string {
   const { rs, v } = split(signature);
   const s = BigInt(`0x${rs.slice(64)}`);
@@ -47,13 +40,13 @@ export function toHighS(signature: string): string {
   return `0x${rs.slice(0, 64)}${highS}${(v === 27 ? 28 : 27).toString(16)}`;
 }
 
-/** The signature with another last byte. */
+/** Returns the signature with another last byte. */
 export function withV(signature: string, change: (v: number) => number): string {
   const { rs, v } = split(signature);
   return `0x${rs}${change(v).toString(16).padStart(2, '0')}`;
 }
 
-/** EIP-2098: v in the highest bit of s. */
+/** Returns the form of EIP-2098, with v in the highest bit of s. */
 export function toCompact(signature: string): string {
   const { rs, v } = split(signature);
   const s = BigInt(`0x${rs.slice(64)}`) | (BigInt(v - 27) << 255n);

@@ -1,4 +1,4 @@
-/** Messages as the documented JSON. Protobuf's own JSON drops `false` and empty strings, and `.000`. */
+/** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import type { ExchangeTokenResponseSchema, GenerateAuthUrlResponseSchema } from '../../../gen/usher/v1/auth_pb.ts';
@@ -9,7 +9,7 @@ export function presentAuthUrl({ authUrl, loginIntentId }: MessageInitShape<type
   return { authUrl, loginIntentId };
 }
 
-/** Interface, "User" and "Session"; a user without a name has no `name`. */
+/** Interface, "User" and "Session". A user without a name has no `name`. */
 export function presentExchange({ user, session }: MessageInitShape<typeof ExchangeTokenResponseSchema>) {
   return {
     user: {
@@ -24,20 +24,10 @@ export function presentExchange({ user, session }: MessageInitShape<typeof Excha
 
 /** Interface, "Webhook". */
 export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookResponseSchema>) {
-  const { application, owner } = webhook ?? {};
-  return {
-    webhookId: webhook?.webhookId,
-    signingKey: webhook?.signingKey,
-    url: webhook?.url,
-    isActive: webhook?.isActive,
-    application: { id: application?.id, name: application?.name, clientId: application?.clientId },
-    owner: { id: owner?.id, name: owner?.name, email: owner?.email },
-    createdAt: presentTime(webhook?.createdAt),
-    updatedAt: presentTime(webhook?.updatedAt),
-  };
+  return { ...webhook, createdAt: presentTime(webhook?.createdAt), updatedAt: presentTime(webhook?.updatedAt) };
 }
 
-/** ISO 8601 in UTC, always with three fractional digits. */
+/** Returns ISO 8601 in UTC, always with three fractional digits. */
 function presentTime(time: MessageInitShape<typeof TimestampSchema> | undefined): string | undefined {
   return time && new Date(Number(time.seconds ?? 0) * 1_000 + (time.nanos ?? 0) / 1e6).toISOString();
 }

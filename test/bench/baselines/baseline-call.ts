@@ -1,4 +1,4 @@
-/** What the baselines know of a call, and the line they log of it: the one Usher logs. */
+/** What the baselines know about a call. They log the same line for it as Usher. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Application } from '../../../src/domain/call.ts';

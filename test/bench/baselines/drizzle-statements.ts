@@ -1,7 +1,8 @@
-/** The statements with Drizzle as its documentation shows: built where they are run, on a pool of postgres.js. */
+/** The statements with Drizzle as its documentation shows: built on every call, on a pool of postgres.js. */
 import { and, eq, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openClient } from '../../../src/database/open-client.ts';
 import {
   apiKeys,
   applications,
@@ -14,8 +15,9 @@ import {
 } from '../../../src/database/schema.ts';
 import type { NewCheckIn, NewSession, Statements } from './statements.ts';
 
+/** Returns the statements on a pool of connections to the database. */
 export function createDrizzleStatements(url: string): Statements {
-  const db = drizzle(url);
+  const db = drizzle(openClient(url, {}));
   return {
     async selectOwner(digest) {
       const [owner] = await db

@@ -1,98 +1,64 @@
-/** What a user would pick: `@grpc/grpc-js`, with SQL by hand on the same lanes as the floor. */
-import { readFileSync } from 'node:fs';
-import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { type handleUnaryCall, Metadata, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
-import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
-import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { readConfig } from '../../../src/config/config.ts';
-import type { Application } from '../../../src/domain/call.ts';
-import { type ErrorKind, ServiceError } from '../../../src/domain/errors.ts';
-import { createLogger } from '../../../src/log.ts';
+/** A common choice: `@grpc/grpc-js`, with SQL by hand on the connections of serve-node-http.ts. */
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import {
+  type handleUnaryCall,
+  Metadata,
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  status,
+} from '@grpc/grpc-js';
 import { BaselineCall } from './baseline-call.ts';
-import { definitionOf } from './grpc-definition.ts';
+import { toAnswer } from './errors.ts';
+import { openBaseline } from './open-baseline.ts';
 import { openConnections } from './open-connections.ts';
+import { createRpcMethods, decodeRequest, encodeResponse, type ResponseInit, type RpcMethod } from './rpc-methods.ts';
 import { createSqlStatements } from './sql-statements.ts';
-import { createVerbs } from './verbs.ts';
 
-const CODES: Record<ErrorKind, status> = {
-  invalid: status.INVALID_ARGUMENT,
-  unauthenticated: status.UNAUTHENTICATED,
-  'not-found': status.NOT_FOUND,
-  'already-exists': status.ALREADY_EXISTS,
-  'failed-precondition': status.FAILED_PRECONDITION,
-  'too-many': status.RESOURCE_EXHAUSTED,
-};
+type Request = MessageShape<DescMessage>;
 
-const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-const logger = createLogger(config.logLevel);
-const verbs = createVerbs(createSqlStatements(openConnections(config.databaseUrl ?? '')), config);
-
+const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
 const server = new Server();
-server.addService(definitionOf(WebhookService), {
-  getWebhook: serve(WebhookService.method.getWebhook, async (request, application) => {
-    const { createdAt, updatedAt, ...webhook } = await verbs.getWebhook(application, request);
-    const times = { createdAt: timestampFromDate(createdAt), updatedAt: timestampFromDate(updatedAt) };
-    return { webhook: { ...webhook, ...times } };
-  }),
-});
-server.addService(definitionOf(AuthService), {
-  exchangeToken: serve(AuthService.method.exchangeToken, async (request, application, call) => {
-    const peer = { ipAddress: call.getPeer(), userAgent: String(call.metadata.get('user-agent')[0] ?? '') };
-    const { user, session } = await verbs.exchangeToken(application, peer, request);
-    const { profileImage, ...profile } = user;
-    return {
-      user: { ...profile, ...(profileImage !== null && { profileImage }) },
-      session: { id: session.id, createdAt: timestampFromDate(session.createdAt) },
-    };
-  }),
-  generateAuthUrl: serve(AuthService.method.generateAuthUrl, (request, application) =>
-    verbs.generateAuthUrl(application, request),
-  ),
-});
-server.addService(definitionOf(EventService), {
-  deleteEvent: serve(EventService.method.deleteEvent, async (request, application) => {
-    await verbs.deleteEvent(application, request);
-    return {};
-  }),
-  checkIn: serve(EventService.method.checkIn, async (request, application) => {
-    const { checkIn, alreadyCheckedIn } = await verbs.checkIn(application, request);
-    const { attendeeId, checkedInAt } = checkIn;
-    return { checkIn: { attendeeId, checkedInAt: timestampFromDate(checkedInAt) }, alreadyCheckedIn };
-  }),
-});
+for (const rpc of createRpcMethods(operations)) {
+  const { localName } = rpc.method;
+  server.addService({ [localName]: definitionOf(rpc) }, { [localName]: serve(rpc) });
+}
 server.bindAsync(`${config.host}:${config.port}`, ServerCredentials.createInsecure(), (error) => {
   if (error) throw error;
 });
 
-type Run<Method extends DescMethodUnary> = (
-  request: MessageShape<Method['input']>,
-  application: Application,
-  call: ServerUnaryCall<MessageShape<Method['input']>, MessageInitShape<Method['output']>>,
-) => Promise<MessageInitShape<Method['output']>>;
+function definitionOf({ method }: RpcMethod): MethodDefinition<Request, ResponseInit> {
+  return {
+    path: `/${method.parent.typeName}/${method.name}`,
+    requestStream: false,
+    responseStream: false,
+    requestDeserialize: (bytes) => decodeRequest(method, bytes),
+    responseSerialize: (response) => Buffer.from(encodeResponse(method, response).buffer),
+    // Only clients use these two.
+    requestSerialize: () => Buffer.alloc(0),
+    responseDeserialize: () => ({}),
+  };
+}
 
-/** The credential, the call and its log line. */
-function serve<Method extends DescMethodUnary>(
-  method: Method,
-  run: Run<Method>,
-): handleUnaryCall<MessageShape<Method['input']>, MessageInitShape<Method['output']>> {
-  const procedure = `${method.parent.typeName}/${method.name}`;
-  return async (call, callback) => {
-    const apiKey = call.metadata.get('x-api-key')[0];
-    const baseline = new BaselineCall('grpc', call.metadata.get('x-request-id').map(String)[0]);
-    const metadata = new Metadata();
-    metadata.set('x-request-id', baseline.requestId);
-    metadata.set('cache-control', 'no-store');
-    call.sendMetadata(metadata);
+function serve({ method, run }: RpcMethod): handleUnaryCall<Request, ResponseInit> {
+  const name = `${method.parent.typeName}/${method.name}`;
+  return async ({ metadata, request, sendMetadata, getPeer }, callback) => {
+    const apiKey = metadata.get('x-api-key')[0];
+    const call = new BaselineCall('grpc', metadata.get('x-request-id').map(String)[0]);
+    const headers = new Metadata();
+    headers.set('x-request-id', call.requestId);
+    headers.set('cache-control', 'no-store');
+    sendMetadata(headers);
     let code = status.OK;
     try {
-      baseline.application = await verbs.authenticate(apiKey === undefined ? undefined : String(apiKey));
-      callback(null, await run(call.request, baseline.application, call));
+      call.application = await operations.authenticate(apiKey === undefined ? undefined : String(apiKey));
+      const userAgent = String(metadata.get('user-agent')[0] ?? '');
+      callback(null, await run({ application: call.application, ipAddress: getPeer(), userAgent }, request));
     } catch (error) {
-      code = error instanceof ServiceError ? CODES[error.kind] : status.INTERNAL;
-      callback({ code, details: error instanceof ServiceError ? error.message : 'Internal error' });
+      const answer = toAnswer(error);
+      code = Number(answer.code);
+      callback({ code, details: answer.message });
     }
-    baseline.log(logger, { method: procedure, code: code === status.OK ? 'ok' : String(code), status: 200 });
+    call.log(logger, { method: name, code: code === status.OK ? 'ok' : status[code], status: 200 });
   };
 }

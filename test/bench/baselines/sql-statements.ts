@@ -1,8 +1,7 @@
-/** The statements as SQL by hand. */
 import type { Application } from '../../../src/domain/call.ts';
 import type { CheckInRow, SessionRow, Statements, WebhookRow } from './statements.ts';
 
-/** Runs a statement, prepared once per connection, and resolves to its rows. */
+/** Runs a statement, which is prepared once per connection, and returns its rows. */
 export type Query = <Row extends object>(
   statement: SqlStatement,
   values: readonly SqlValue[],
@@ -15,6 +14,7 @@ export interface SqlStatement {
 
 export type SqlValue = string | Date | Buffer;
 
+/** Returns the statements as SQL by hand. */
 export function createSqlStatements(query: Query): Statements {
   return {
     async selectOwner(digest) {
@@ -49,7 +49,7 @@ export function createSqlStatements(query: Query): Statements {
   };
 }
 
-/** The URIs as JSON: neither driver reads arrays without asking for the types first. */
+/** It reads the URIs as JSON, because postgres.js and pg parse arrays only after a query for the types. */
 const SELECT_OWNER: SqlStatement = {
   name: 'select_owner',
   text: `
@@ -68,7 +68,7 @@ const SELECT_WEBHOOK: SqlStatement = {
     where w.application_id = $1 and w.id = $2`,
 };
 
-/** Reads the live session, or inserts one or takes an expired one over: of those that race, the first wins. */
+/** Returns the live session, or creates one. Of concurrent statements the first creates it. */
 const FIND_OR_CREATE_SESSION: SqlStatement = {
   name: 'find_or_create_session',
   text: `
@@ -118,7 +118,7 @@ const MARK_DELETED: SqlStatement = {
     returning id`,
 };
 
-/** The lock makes check-ins and a delete wait for each other. */
+/** The lock serializes check-ins with a delete of the event. */
 const INSERT_CHECK_IN: SqlStatement = {
   name: 'insert_check_in',
   text: `

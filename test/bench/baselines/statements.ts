@@ -1,15 +1,15 @@
-/** The statements every server runs, whatever it runs them with. Each is what Usher's own comes to. */
+/** The statements of all servers, which do the same work as Usher's. */
 import type { Application } from '../../../src/domain/call.ts';
 
 export interface Statements {
   selectOwner(digest: Buffer): Promise<Application | undefined>;
   selectWebhook(applicationId: string, webhookId: string): Promise<WebhookRow | undefined>;
-  /** Undefined where there is no such user. */
+  /** Returns undefined if there is no such user. */
   findOrCreateSession(session: NewSession): Promise<SessionRow | undefined>;
   insertIntent(intent: NewIntent): Promise<void>;
-  /** Whether there was such an event. */
+  /** Returns whether there was such an event. */
   markDeleted(applicationId: string, eventId: string, now: Date): Promise<boolean>;
-  /** Undefined where there is no such event. */
+  /** Returns undefined if there is no such event. */
   insertCheckIn(checkIn: NewCheckIn): Promise<CheckInRow | undefined>;
 }
 

@@ -1,4 +1,4 @@
-/** The checks of Usher's auth tokens by hand, on nothing but `node:crypto`. */
+/** The checks of Usher's auth tokens with `node:crypto` alone. */
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto';
 import { ServiceError } from '../../../src/domain/errors.ts';
 import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../../src/domain/login/verify-token.ts';
@@ -18,7 +18,7 @@ export function createTokenKeys(issuer: string, jwks: readonly { kid?: string }[
   return { issuer, keys: new Map(keys) };
 }
 
-/** Returns the user ID. Throws `Invalid or expired token`. */
+/** Returns the user ID. @throws ServiceError `Invalid or expired token` */
 export function verifyToken({ issuer, keys }: TokenKeys, token: string, clientId: string, now: Date): string {
   const parts = token.split('.');
   const [header = '', payload = '', signature = ''] = parts;
@@ -43,7 +43,7 @@ function requireThat(holds: boolean): asserts holds {
   if (!holds) throw new ServiceError('unauthenticated', 'Invalid or expired token');
 }
 
-/** Only the canonical spelling of base64url passes. */
+/** Decodes canonical base64url only. */
 function decode(part: string): Buffer {
   const bytes = Buffer.from(part, 'base64url');
   requireThat(bytes.toString('base64url') === part);

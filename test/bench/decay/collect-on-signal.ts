@@ -1,4 +1,4 @@
-/** Loaded into a server whose memory is measured: on SIGUSR2 it collects all garbage, so that only what is held counts. */
+/** Preloaded into a server whose memory is measured. On SIGUSR2 it collects all garbage. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

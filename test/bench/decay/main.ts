@@ -1,7 +1,7 @@
 /**
- * `npm run bench:decay`: whether the last 100,000 of 2,000,000 calls cost more than the first, and whether
- * memory grows. Tables have grown by then and the machine may have become busier; so a second Usher, just
- * started and warmed up, takes turns with the first at the end, on the same tables. `--calls 400000` takes less time.
+ * `npm run bench:decay`: whether the last 100,000 of 2,000,000 calls cost more than the first, and whether memory
+ * grows. By the end the tables have grown and the machine may be busier. So a second Usher, new and warmed up,
+ * alternates with the first one on the same tables. `--calls 400000` takes less time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -11,19 +11,20 @@ import { applyLoad } from '../load/apply-load.ts';
 import type { LoadClient } from '../load/client.ts';
 import { openHttp1Client } from '../load/http1-client.ts';
 import { openHttp2Client } from '../load/http2-client.ts';
-import { medianOf } from '../median.ts';
-import { readUsage } from '../read-usage.ts';
+import { readUsage, type Usage } from '../read-usage.ts';
 import { runBench } from '../run-bench.ts';
 import { makeDirectory } from '../start-fixture.ts';
 import type { RunningServer } from '../start-server.ts';
 import { startUsher } from '../start-usher.ts';
+import { medianOf } from '../statistics.ts';
 import { prepareMixed } from './prepare-mixed.ts';
 
-const SPELL = 1_000;
-/** How many calls are under way at a time, spell by spell. */
-const TIDE = [64, 4];
-const STEP = SPELL * TIDE.length * 5;
-const SPELL_SECONDS = 120;
+/** A burst is sent over new connections. */
+const BURST = 1_000;
+/** The calls in flight, burst by burst. */
+const CONCURRENCY = [64, 4];
+const STEP = BURST * CONCURRENCY.length * 5;
+const BURST_SECONDS = 120;
 const HTTP2_SESSIONS = 2;
 const COLLECTION_MS = 1_000;
 
@@ -39,72 +40,74 @@ await runBench(async (stack, progress) => {
     },
   });
   const [calls, window] = [Number(values.calls), Number(values.window)];
-  const steps = window / STEP;
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
   const urls = await seedDatabases(stack, { directory, fixtures, progress }, { decay: async () => {} });
-  const site = { directory, databaseUrl: urls.get('decay') ?? '', fixtures };
+  const settings = { directory, databaseUrl: urls.get('decay') ?? '', fixtures };
   const preload = new URL('collect-on-signal.ts', import.meta.url);
-  const aging = await startUsher(stack, site, { isProfiling: values.profile, preload });
+  const old = await startUsher(stack, settings, { isProfiling: values.profile, preload });
   let number = 0;
-  const take = (server: RunningServer) => takeStep(server, fixtures, number++);
+  const runStep = (server: RunningServer) => measureStep(server, fixtures, number++);
+  const runWindow = async (server: RunningServer) => {
+    const steps: Usage[] = [];
+    for (let step = 0; step < window / STEP; step++) steps.push(await runStep(server));
+    return steps;
+  };
 
-  for (let step = 0; step < steps; step++) await take(aging);
-  const warm = await heldBy(aging);
-  progress(`warm at ${megabytes(aging)} MB (${seconds()} s)`);
-  const first: Step[] = [];
-  for (let step = 0; step < steps; step++) first.push(await take(aging));
+  await runWindow(old);
+  const warm = await measureHeldMemory(old);
+  progress(`warm at ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
+  const first = await runWindow(old);
   for (let done = window; done < calls - window; done += STEP) {
-    const { cpuMicros } = await take(aging);
+    const { cpuMicros } = await runStep(old);
     if (done % window === 0)
-      progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytes(aging)} MB (${seconds()} s)`);
+      progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
   }
-  const young = await startUsher(stack, site, { preload });
-  for (let step = 0; step < steps; step++) await take(young);
-  const last: Step[] = [];
-  const control: Step[] = [];
-  for (let step = 0; step < steps; step++) {
-    last.push(await take(aging));
-    control.push(await take(young));
+  const young = await startUsher(stack, settings, { preload });
+  await runWindow(young);
+  const last: Usage[] = [];
+  const control: Usage[] = [];
+  for (let step = 0; step < window / STEP; step++) {
+    last.push(await runStep(old));
+    control.push(await runStep(young));
   }
 
-  const cpu = { first: cpuOf(first), last: cpuOf(last), control: cpuOf(control) };
-  const memory = { first: memoryOf(first), last: memoryOf(last), held: (await heldBy(aging)) - warm };
+  const cpu = { first: meanCpuOf(first), last: meanCpuOf(last), control: meanCpuOf(control) };
+  const held = (await measureHeldMemory(old)) - warm;
+  const ratio = cpu.last / cpu.control;
   process.stdout.write(`CPU per call in us: ${cpu.first.toFixed(1)} for the first ${window} of ${calls}, ${cpu.last.toFixed(1)} for the last (${(cpu.last / cpu.first).toFixed(2)}x);
-beside the last, ${cpu.control.toFixed(1)} in a process that has just been started (${(cpu.last / cpu.control).toFixed(2)}x)
-Memory in MB: ${memory.first.toFixed(0)} during the first, ${memory.last.toFixed(0)} during the last; ${memory.held.toFixed(1)} more held than when warm
+at the same time as the last, ${cpu.control.toFixed(1)} in a new process (${ratio.toFixed(2)}x)
+Resident memory in MB: ${medianMemoryOf(first).toFixed(0)} during the first, ${medianMemoryOf(last).toFixed(0)} during the last; ${held.toFixed(1)} more than when warm, without garbage
 `);
-  return cpu.last / cpu.control <= CPU_LIMIT && memory.held <= MEMORY_LIMIT_MB;
+  return ratio <= CPU_LIMIT && held <= MEMORY_LIMIT_MB;
 });
 
-/** In MB, when garbage has been collected. */
-async function heldBy({ pid }: RunningServer): Promise<number> {
-  process.kill(pid, 'SIGUSR2');
+/** Returns the resident memory in MB after a garbage collection. */
+async function measureHeldMemory(server: RunningServer): Promise<number> {
+  process.kill(server.pid, 'SIGUSR2');
   await sleep(COLLECTION_MS);
-  return readUsage(pid).residentBytes / 1e6;
+  return megabytesOf(server);
 }
 
-interface Step {
-  readonly cpuMicros: number;
-  readonly residentBytes: number;
-}
-
-async function takeStep({ pid, ports }: RunningServer, fixtures: Fixtures, number: number): Promise<Step> {
+/** Makes the calls of a step, and returns the CPU time per call and the memory afterwards. */
+async function measureStep({ pid, ports }: RunningServer, fixtures: Fixtures, number: number): Promise<Usage> {
   const requests = prepareMixed(fixtures, { count: STEP, number });
   const before = readUsage(pid);
-  for (let at = 0; at < STEP; at += SPELL) {
-    const concurrency = TIDE[(at / SPELL) % TIDE.length] ?? 1;
+  for (let at = 0; at < STEP; at += BURST) {
+    const concurrency = CONCURRENCY[(at / BURST) % CONCURRENCY.length] ?? 1;
     const client = await openClient(ports, concurrency);
-    const limits = { maxSeconds: SPELL_SECONDS, concurrency };
-    const { refusal } = await applyLoad(client, requests.slice(at, at + SPELL), limits);
+    const { failure } = await applyLoad(client, requests.slice(at, at + BURST), {
+      maxSeconds: BURST_SECONDS,
+      concurrency,
+    });
     client.close();
-    if (refusal) throw new Error(refusal);
+    if (failure) throw new Error(failure);
   }
   const after = readUsage(pid);
   return { cpuMicros: (after.cpuMicros - before.cpuMicros) / STEP, residentBytes: after.residentBytes };
 }
 
-/** Sends each request over the HTTP it was made for. */
+/** Opens a client for requests over both versions of HTTP. */
 async function openClient(ports: RunningServer['ports'], connections: number): Promise<LoadClient> {
   const http1 = await openHttp1Client(ports['1.1'], connections);
   const http2 = await openHttp2Client(ports['2'], HTTP2_SESSIONS);
@@ -117,16 +120,16 @@ async function openClient(ports: RunningServer['ports'], connections: number): P
   };
 }
 
-function cpuOf(steps: readonly Step[]): number {
+function meanCpuOf(steps: readonly Usage[]): number {
   return steps.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0) / steps.length;
 }
 
-function memoryOf(steps: readonly Step[]): number {
+function medianMemoryOf(steps: readonly Usage[]): number {
   return medianOf(steps.map(({ residentBytes }) => residentBytes)) / 1e6;
 }
 
-function megabytes({ pid }: RunningServer): string {
-  return (readUsage(pid).residentBytes / 1e6).toFixed(0);
+function megabytesOf({ pid }: RunningServer): number {
+  return readUsage(pid).residentBytes / 1e6;
 }
 
 function seconds(): number {

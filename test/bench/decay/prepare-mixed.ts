@@ -1,4 +1,4 @@
-/** What callers do in a day: most calls are good ones, over both protocols, and some are refused. */
+/** A mix of calls over REST and gRPC. Most of them succeed, and some are refused. */
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
@@ -9,7 +9,7 @@ import { grpc } from '../protocols/grpc.ts';
 import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
 import { rest } from '../protocols/rest.ts';
 
-/** So many of twenty. */
+/** The shares are of twenty requests. */
 const CALLS: readonly (readonly [share: number, name: string, protocol: Protocol])[] = [
   [6, 'GetWebhook', rest],
   [4, 'GetWebhook', grpc],
@@ -20,28 +20,28 @@ const CALLS: readonly (readonly [share: number, name: string, protocol: Protocol
   [1, 'CheckIn', grpc],
 ];
 const REFUSALS = [refuseKey, refuseWebhook, refuseState, refuseToken];
-const TURN = CALLS.reduce((sum, [share]) => sum + share, REFUSALS.length);
+const CYCLE = CALLS.reduce((sum, [share]) => sum + share, REFUSALS.length);
 
-/** `count` requests, a multiple of twenty; no two calls with the same `number` are the same where that matters. */
+/** Encodes `count` requests, a multiple of twenty. Requests that cannot be repeated differ for each `number`. */
 export function prepareMixed(fixtures: Fixtures, { count, number }: { count: number; number: number }) {
   const calls = createCalls(fixtures);
   const headers = { 'x-api-key': fixtures.apiKey, 'user-agent': 'usher-bench' };
-  const turns = count / TURN;
+  const cycles = count / CYCLE;
   const good = CALLS.map(([share, name, protocol]) => {
     const call = calls.find((call) => call.name === name);
     if (!call) throw new Error(`There is no ${name}`);
-    const requests = prepareRequests(protocol, call, { count: share * turns, firstNumber: number * count, headers });
+    const requests = prepareRequests(protocol, call, { count: share * cycles, firstNumber: number * count, headers });
     return { share, requests };
   });
-  return Array.from({ length: turns }, (_, turn) => [
-    ...good.flatMap(({ share, requests }) => requests.slice(turn * share, (turn + 1) * share)),
+  return Array.from({ length: cycles }, (_, cycle) => [
+    ...good.flatMap(({ share, requests }) => requests.slice(cycle * share, (cycle + 1) * share)),
     ...REFUSALS.map((refuse) => refuse(fixtures, headers)),
   ]).flat();
 }
 
 type Headers = Record<string, string>;
 
-/** A key as it should be, but nobody's: each another, since the server remembers them. */
+/** A well-formed key of nobody. Each is different, because the server caches them. */
 function refuseKey(_: Fixtures, headers: Headers): PreparedRequest {
   const wire = rest.encode(WebhookService.method.getWebhook, { webhookId: `wh_${'0'.repeat(32)}` });
   return expectReply(wire, { ...headers, 'x-api-key': generateApiKey() }, ({ status }) => status === 401);

@@ -1,17 +1,15 @@
-/** The same calls to one Usher with few rows and another with many, turn about. */
-
 import { openClient } from '../../../src/database/open-client.ts';
 import { type BenchCall, createCalls } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
 import { measureLoad } from '../measure-load.ts';
-import { medianOf } from '../median.ts';
 import { grpc } from '../protocols/grpc.ts';
 import { rest } from '../protocols/rest.ts';
 import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
 import type { RunningServer } from '../start-server.ts';
+import { medianOf } from '../statistics.ts';
 import type { BulkOptions } from './seed-bulk.ts';
 
 export interface Size extends BulkOptions {
@@ -22,22 +20,22 @@ export interface Size extends BulkOptions {
 interface Costs {
   readonly cpuMicros: number;
   readonly p50Ms: number;
-  /** Of the backends of Postgres, per request. */
+  /** CPU time of the Postgres backends per request. */
   readonly postgresMicros: number;
 }
 
-/** What many rows may cost more than few. */
+/** The largest ratio of the cost with many rows to that with few. */
 const LIMIT = 1.2;
 const REQUESTS = 2_000;
-/** An event is deleted once, and of the few rows one half is there for it, for all rounds. */
+/** An event can be deleted only once, and half of the few rows must last for all rounds. */
 const DELETIONS = 300;
-/** Few, so that the time of a call is that of its work, not of a queue. */
+/** Small, so that calls do not wait in a queue. */
 const CONCURRENCY = 4;
 const MAX_SECONDS = 20;
-/** A prime that shares no factor with the numbers of rows: its multiples are all over the tables. */
-const LEAP = 7_368_787;
+/** A prime that is no factor of the numbers of rows. Its multiples are spread over the tables. */
+const STEP = 7_368_787;
 
-/** Prints a table; whether every call keeps within the limit. `ExchangeToken again` touches none of the big tables. */
+/** Makes the same calls with few and with many rows in turn, and prints a table. Returns whether every call meets the limit. */
 export async function compareSizes(
   sizes: readonly Size[],
   { fixtures, rounds, progress }: { fixtures: Fixtures; rounds: number; progress: Progress },
@@ -48,11 +46,11 @@ export async function compareSizes(
   for (let round = 0; round <= rounds; round++) {
     progress(`round ${round} of ${rounds} (${Math.round(performance.now() / 1000)} s)`);
     for (const name of measured) {
-      const inTurn = [...sizes.entries()];
-      if (round % 2 === 1) inTurn.reverse();
-      for (const [index, size] of inTurn) {
+      const inOrder = [...sizes.entries()];
+      if (round % 2 === 1) inOrder.reverse();
+      for (const [index, size] of inOrder) {
         const cost = await measureCall(size, fixtures, { name, round });
-        // The first round warms up.
+        // The first round is the warm-up.
         if (round > 0) costs.get(name)?.[index]?.push(cost);
       }
     }
@@ -79,26 +77,26 @@ async function measureCall(
   const before = usage();
   const limits = { maxSeconds: MAX_SECONDS, concurrency: CONCURRENCY };
   const { load, measurement } = await measureLoad(size.server, protocol, requests, limits);
-  if (load.refusal) throw new Error(`${call.name}: ${load.refusal}`);
+  if (load.failure) throw new Error(`${call.name}: ${load.failure}`);
   return { ...measurement, postgresMicros: (usage() - before) / load.requests };
 }
 
-/** The call, each time for another row, anywhere in its table. */
+/** Returns the call with examples from all over its table. */
 function scattered({ rows, stride }: Size, fixtures: Fixtures, name: string): BenchCall {
   const half = rows / 2;
   const call = createCalls(fixtures, { openEvents: half }).find((call) => call.name === name);
   if (!call) throw new Error(`There is no ${name}`);
-  const placeOf: Record<string, (number: number) => number> = {
-    GetWebhook: (number) => ((number * LEAP) % Math.floor(rows / stride)) * stride,
-    DeleteEvent: (number) => (number * LEAP) % half,
-    CheckIn: (number) => number * LEAP,
+  const rowOf: Record<string, (number: number) => number> = {
+    GetWebhook: (number) => ((number * STEP) % Math.floor(rows / stride)) * stride,
+    DeleteEvent: (number) => (number * STEP) % half,
+    CheckIn: (number) => number * STEP,
   };
-  const place = placeOf[name];
-  if (!place) return call;
-  return { name, method: call.method, orderAt: (number) => call.orderAt(place(number)) };
+  const row = rowOf[name];
+  if (!row) return call;
+  return { name, method: call.method, exampleAt: (number) => call.exampleAt(row(number)) };
 }
 
-/** The processes of Postgres that work for this Usher. */
+/** Returns the IDs of the Postgres processes that serve this Usher. */
 async function backendsOf({ databaseUrl }: Size): Promise<number[]> {
   const sql = openClient(databaseUrl, { max: 1 });
   const rows = await sql`
@@ -107,13 +105,13 @@ async function backendsOf({ databaseUrl }: Size): Promise<number[]> {
   return rows.map(({ pid }) => pid);
 }
 
-const WHATS = ['cpuMicros', 'p50Ms', 'postgresMicros'] as const;
+const METRICS = ['cpuMicros', 'p50Ms', 'postgresMicros'] as const;
 
 function describe([few = [], many = []]: readonly (readonly Costs[])[]): string[] {
-  return WHATS.flatMap((what) => {
-    const digits = what === 'p50Ms' ? 2 : 0;
-    const shown = [few, many].map((costs) => medianOf(costs.map((cost) => cost[what])).toFixed(digits));
-    return [...shown, `${ratioOf(few, many, what).toFixed(2)}x`];
+  return METRICS.flatMap((metric) => {
+    const digits = metric === 'p50Ms' ? 2 : 0;
+    const shown = [few, many].map((costs) => medianOf(costs.map((cost) => cost[metric])).toFixed(digits));
+    return [...shown, `${ratioOf(few, many, metric).toFixed(2)}x`];
   });
 }
 
@@ -122,6 +120,6 @@ function isWithin([few = [], many = []]: readonly (readonly Costs[])[]): boolean
 }
 
 /** Round by round, since a busy machine is busy for both of a round. */
-function ratioOf(few: readonly Costs[], many: readonly Costs[], what: (typeof WHATS)[number]): number {
-  return medianOf(few.map((cost, round) => (many[round]?.[what] ?? Number.NaN) / cost[what]));
+function ratioOf(few: readonly Costs[], many: readonly Costs[], metric: (typeof METRICS)[number]): number {
+  return medianOf(few.map((cost, round) => (many[round]?.[metric] ?? Number.NaN) / cost[metric]));
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:housekeeping`: what calls cost while Usher removes ten million expired login intents,
- * beside what they cost when it is done; and how fast it removes them. `--rows 1000000` takes less time.
+ * `npm run bench:expiry`: the cost of calls while the expiry job removes ten million login intents and when it is
+ * done, and how many it removes per second. `--rows 1000000` takes less time.
  */
 import { parseArgs } from 'node:util';
 import { openClient } from '../../../src/database/open-client.ts';
@@ -8,13 +8,13 @@ import { createCalls } from '../calls.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
 import { type Measurement, measureLoad } from '../measure-load.ts';
-import { medianOf } from '../median.ts';
 import { rest } from '../protocols/rest.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { makeDirectory } from '../start-fixture.ts';
 import type { RunningServer } from '../start-server.ts';
 import { startUsher } from '../start-usher.ts';
+import { medianOf } from '../statistics.ts';
 import { seedExpiredIntents } from './seed-bulk.ts';
 import { seedDatabases } from './seed-databases.ts';
 
@@ -22,7 +22,7 @@ const CALLS = ['GetWebhook', 'ExchangeToken again', 'GenerateAuthUrl'];
 const REQUESTS = 2_000;
 const LIMITS = { maxSeconds: 5, concurrency: 4 };
 const WARM_UP_ROUNDS = 2;
-const MOST_ROUNDS = 20;
+const MAX_ROUNDS = 20;
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
@@ -46,22 +46,22 @@ await runBench(async (stack, progress) => {
 
   const server = await startUsher(stack, { directory, databaseUrl, fixtures });
   const startedAt = performance.now();
-  const beside: Round[] = [];
-  const without: Round[] = [];
+  const during: Round[] = [];
+  const after: Round[] = [];
   let removed = 0;
   for (let round = 0; removed < rows; round++) {
     const measured = await measureRound(server, fixtures, round);
     removed = await countRemoved();
-    if (round >= WARM_UP_ROUNDS && removed < rows) beside.push(measured);
+    if (round >= WARM_UP_ROUNDS && removed < rows) during.push(measured);
     progress(`${removed} removed (${Math.round((performance.now() - startedAt) / 1000)} s)`);
   }
   const perSecond = (removed / (performance.now() - startedAt)) * 1000;
-  for (let round = 0; round < Math.min(MOST_ROUNDS, beside.length); round++) {
-    without.push(await measureRound(server, fixtures, round));
+  for (let round = 0; round < Math.min(MAX_ROUNDS, during.length); round++) {
+    after.push(await measureRound(server, fixtures, round));
   }
 
-  const table = CALLS.map((name) => [name, ...describe(name, without, beside)]);
-  const header = ['', 'p50 ms, without', 'beside', 'p99 ms, without', 'beside', 'CPU us, without', 'beside'];
+  const table = CALLS.map((name) => [name, ...describe(name, after, during)]);
+  const header = ['', 'p50 ms, after', 'during', 'p99 ms, after', 'during', 'CPU us, after', 'during'];
   process.stdout.write(`${layOutTable(header, table)}\n${Math.round(perSecond)} intents removed per second\n`);
   return true;
 });
@@ -74,16 +74,16 @@ async function measureRound(server: RunningServer, fixtures: Fixtures, round: nu
   for (const call of createCalls(fixtures).filter(({ name }) => CALLS.includes(name))) {
     const requests = prepareRequests(rest, call, { count: REQUESTS, firstNumber: round * REQUESTS, headers });
     const { load, measurement } = await measureLoad(server, rest, requests, LIMITS);
-    if (load.refusal) throw new Error(`${call.name}: ${load.refusal}`);
+    if (load.failure) throw new Error(`${call.name}: ${load.failure}`);
     measured.set(call.name, measurement);
   }
   return measured;
 }
 
-function describe(name: string, without: readonly Round[], beside: readonly Round[]): string[] {
-  return (['p50Ms', 'p99Ms', 'cpuMicros'] as const).flatMap((what) =>
-    [without, beside].map((rounds) =>
-      medianOf(rounds.map((round) => round.get(name)?.[what] ?? Number.NaN)).toFixed(what === 'cpuMicros' ? 0 : 2),
+function describe(name: string, after: readonly Round[], during: readonly Round[]): string[] {
+  return (['p50Ms', 'p99Ms', 'cpuMicros'] as const).flatMap((metric) =>
+    [after, during].map((rounds) =>
+      medianOf(rounds.map((round) => round.get(name)?.[metric] ?? Number.NaN)).toFixed(metric === 'cpuMicros' ? 0 : 2),
     ),
   );
 }

@@ -1,7 +1,6 @@
 /**
- * `npm run bench:growth`: what calls cost with ten million webhooks, events and expired login intents
- * each, beside what they cost with ten thousand. It takes 12 GB of disk and a quarter of an hour;
- * `--rows 1000000` takes less.
+ * `npm run bench:growth`: the cost of calls with ten million webhooks, events and expired login intents each, and
+ * with ten thousand. It needs 12 GB of disk and a quarter of an hour; `--rows 1000000` needs less.
  */
 import { parseArgs } from 'node:util';
 import { createFixtures } from '../fixtures.ts';
@@ -13,8 +12,8 @@ import { seedBulk } from './seed-bulk.ts';
 import { seedDatabases } from './seed-databases.ts';
 
 const FEW = 10_000;
-/** So many webhooks are asked for, at most. */
-const ASKED = 100_000;
+/** How many of the webhooks the calls read at most. */
+const READ_WEBHOOKS = 100_000;
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({
@@ -23,7 +22,7 @@ await runBench(async (stack, progress) => {
   const many = Number(values.rows);
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
-  const bulkOf = (rows: number) => ({ rows, stride: Math.ceil(rows / ASKED) });
+  const bulkOf = (rows: number) => ({ rows, stride: Math.ceil(rows / READ_WEBHOOKS) });
   const urls = await seedDatabases(
     stack,
     { directory, fixtures, progress },

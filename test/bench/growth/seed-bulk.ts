@@ -1,35 +1,35 @@
-/** Rows by the million, all of one application: the worst case, where its ID narrows nothing down. */
+/** Millions of rows, all of one application: the worst case, in which its ID selects nothing. */
 import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
 const BATCH = 5_000;
-/** What seedDatabase has made of users without a session and of events to delete. */
+/** How many users without a session and events to delete seedDatabase inserts. */
 export const FRESH_ROWS = 1_000;
 
 export interface BulkOptions {
   readonly rows: number;
-  /** Of the webhooks every so manieth can be asked for: those of which the signing key is a real one. */
+  /** Only the first of so many webhooks has a valid signing key, and can be read. */
   readonly stride: number;
 }
 
-/** Besides what is there, as many rows in each of the three tables. */
+/** Inserts as many rows into each of the three tables. */
 export async function seedBulk(url: string, fixtures: Fixtures, { rows, stride }: BulkOptions): Promise<void> {
   await withTables(url, ['webhooks', 'events', 'login_intents'], async (sql) => {
     await insertWebhooks(sql, fixtures, { rows, stride });
     await insertEvents(sql, fixtures, rows);
-    // Expired, but for so short a time that housekeeping leaves them alone.
+    // They expired so recently that the expiry job keeps them.
     await insertIntents(sql, fixtures, rows, '30 minutes');
   });
 }
 
-/** Nothing but login intents that housekeeping is to remove. */
+/** Inserts login intents that the expiry job removes. */
 export async function seedExpiredIntents(url: string, fixtures: Fixtures, rows: number): Promise<void> {
   await withTables(url, ['login_intents'], (sql) => insertIntents(sql, fixtures, rows, '3 hours'));
 }
 
-/** Takes indexes and constraints away, which millions of single insertions would wait for, and makes them anew. */
+/** Drops indexes and constraints, which would slow millions of insertions down, and creates them again. */
 async function withTables(
   url: string,
   tables: readonly string[],
@@ -53,7 +53,7 @@ async function withTables(
     for (const { indexdef } of indexes) await sql.unsafe(indexdef);
     for (const { table, conname, definition } of constraints)
       await sql`alter table ${sql(table)} add constraint ${sql(conname)} ${sql.unsafe(definition)}`;
-    // Plans by what is there, and no vacuum to catch up with while we measure.
+    // Plans need statistics, and an autovacuum would disturb the measurements.
     await sql`vacuum analyze`;
   } finally {
     await sql.end();
@@ -83,7 +83,7 @@ async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, { rows, str
     from generate_series(${WEBHOOKS}::int, ${rows - 1}::int) as number left join real_keys using (number)`;
 }
 
-/** One half stays, the other is there to be deleted, as `openEventIdAt` and `eventIdAt` name them. */
+/** Inserts one half for check-ins and one half to delete. */
 async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtures, rows: number): Promise<void> {
   await sql`
     insert into events (application_id, id, created_at)

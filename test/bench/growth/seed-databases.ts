@@ -1,4 +1,3 @@
-/** A Postgres with several databases in it, each of them filled in its own way. */
 import { totalmem } from 'node:os';
 import type postgres from 'postgres';
 import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
@@ -9,39 +8,39 @@ import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
 import { FRESH_ROWS } from './seed-bulk.ts';
 
-/** By name, what fills a database beyond the common rows. */
+/** Functions that insert more than the common rows, by the name of the database. */
 export type Fillings = Readonly<Record<string, (url: string) => Promise<void>>>;
 
-/** Resolves to the URLs by name. While it fills Postgres need not survive a crash; afterwards it would. */
+/** Starts a Postgres with these databases and returns their URLs by name. It is durable once they are filled. */
 export async function seedDatabases(
   stack: AsyncDisposableStack,
   { directory, fixtures, progress }: { directory: string; fixtures: Fixtures; progress: Progress },
   fillings: Fillings,
 ): Promise<ReadonlyMap<string, string>> {
   await using filling = new AsyncDisposableStack();
-  const hurried = await startEmbeddedPostgres(directory, { durable: false });
-  filling.defer(() => hurried.close());
+  const filled = await startEmbeddedPostgres(directory, { durable: false });
+  filling.defer(() => filled.close());
   for (const [name, fill] of Object.entries(fillings)) {
     progress(`rows of ${name} (${Math.round(performance.now() / 1000)} s)`);
-    await onDatabase(hurried.url, (sql) => sql`create database ${sql(name)}`);
-    const url = urlOf(hurried.url, name);
+    await onDatabase(filled.url, (sql) => sql`create database ${sql(name)}`);
+    const url = urlOf(filled.url, name);
     await migrateDatabase(url);
     await seedDatabase(url, fixtures, FRESH_ROWS);
     await fill(url);
   }
-  // What the manual of Postgres advises for a server of its own: a quarter of the memory.
-  await onDatabase(hurried.url, (sql) =>
+  // The manual of Postgres recommends a quarter of the memory for a dedicated server.
+  await onDatabase(filled.url, (sql) =>
     sql.unsafe(`alter system set shared_buffers = '${Math.floor(totalmem() / 2 ** 22)}MB'`),
   );
   await filling.disposeAsync();
 
-  const lasting = await startEmbeddedPostgres(directory);
-  stack.defer(() => lasting.close());
-  for (const name of Object.keys(fillings)) await onDatabase(urlOf(lasting.url, name), warmUp);
-  return new Map(Object.keys(fillings).map((name) => [name, urlOf(lasting.url, name)]));
+  const durable = await startEmbeddedPostgres(directory);
+  stack.defer(() => durable.close());
+  for (const name of Object.keys(fillings)) await onDatabase(urlOf(durable.url, name), warmUp);
+  return new Map(Object.keys(fillings).map((name) => [name, urlOf(durable.url, name)]));
 }
 
-/** Reads into memory what calls read, which after a while in service would be there. */
+/** Reads the tables into memory, where a service in use has them. */
 async function warmUp(sql: postgres.Sql): Promise<void> {
   await sql`create extension pg_prewarm`;
   await sql`

@@ -1,7 +1,7 @@
 import type { LoadClient } from './client.ts';
 import type { PreparedRequest } from './prepare-requests.ts';
 
-/** How long after the time is up the last replies may come in. */
+/** How long the last responses may take after the time is up. */
 const GRACE_MS = 10_000;
 
 export interface LoadResult {
@@ -9,11 +9,11 @@ export interface LoadResult {
   readonly seconds: number;
   /** In milliseconds, ascending. */
   readonly latencies: Float64Array;
-  /** The first reply that was not the expected one. */
-  readonly refusal: string | undefined;
+  /** The first response that was not the expected one, if any. */
+  readonly failure: string | undefined;
 }
 
-/** Sends the requests, so many at a time, each when another has been answered, until there are none left or the time is up. */
+/** Sends the requests with so many in flight, until none is left or the time is up. */
 export async function applyLoad(
   client: LoadClient,
   requests: readonly PreparedRequest[],
@@ -25,10 +25,10 @@ export async function applyLoad(
   const watchdog = setTimeout(() => client.close(), maxSeconds * 1000 + GRACE_MS);
   let sent = 0;
   let answered = 0;
-  let refusal: string | undefined;
+  let failure: string | undefined;
 
-  const sendInTurn = async () => {
-    for (let now = startedAt; now < stopAt && !refusal; ) {
+  const sendNext = async () => {
+    for (let now = startedAt; now < stopAt && !failure; ) {
       const request = requests[sent++];
       if (!request) return;
       const sentAt = performance.now();
@@ -38,13 +38,13 @@ export async function applyLoad(
         latencies[answered++] = now - sentAt;
         request.check(reply);
       } catch (error) {
-        refusal ??= error instanceof Error ? error.message : String(error);
+        failure ??= error instanceof Error ? error.message : String(error);
       }
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, sendInTurn));
+  await Promise.all(Array.from({ length: concurrency }, sendNext));
   clearTimeout(watchdog);
 
   const seconds = (performance.now() - startedAt) / 1000;
-  return { requests: answered, seconds, latencies: latencies.subarray(0, answered).sort(), refusal };
+  return { requests: answered, seconds, latencies: latencies.subarray(0, answered).sort(), failure };
 }

@@ -1,8 +1,8 @@
 import type { WireReply, WireRequest } from '../protocols/protocol.ts';
 
-/** Sends requests over connections that are open already and stay open. */
+/** Sends requests over open connections. */
 export interface LoadClient {
   send(request: WireRequest): Promise<WireReply>;
-  /** Fails what is under way. */
+  /** Closes the connections. Requests in flight fail. */
   close(): void;
 }

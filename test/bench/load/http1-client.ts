@@ -1,20 +1,20 @@
 /**
- * HTTP/1.1 straight on sockets: a request is one write, and a reply is read no further than its
- * status and length. `node:http` would take more of the machine's CPUs than some of the servers.
+ * HTTP/1.1 on plain sockets. Of a response it reads only the status and the length. A client of `node:http`
+ * would use more CPU time than some of the servers.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { WireReply, WireRequest } from '../protocols/protocol.ts';
 import type { LoadClient } from './client.ts';
 
-/** With so many connections, and at most as many requests at a time. */
+/** Opens a client for at most as many requests in flight as it has connections. */
 export async function openHttp1Client(port: number, connections: number): Promise<LoadClient> {
   const all = await Promise.all(Array.from({ length: connections }, () => openConnection(port)));
   const idle = [...all];
   return {
     async send(request) {
       const connection = idle.pop();
-      if (!connection) throw new Error('More requests at a time than connections');
+      if (!connection) throw new Error('More requests in flight than connections');
       try {
         return await connection.send(request);
       } finally {
@@ -71,7 +71,7 @@ class Connection {
   }
 }
 
-/** The reply at the front of the bytes and how many it takes, or undefined while it is incomplete. */
+/** Returns the first response in the bytes and its length, or undefined if it is incomplete. */
 export function takeReply(received: Buffer): { reply: WireReply; length: number } | Error | undefined {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;

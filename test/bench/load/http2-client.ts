@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import type { WireReply, WireRequest } from '../protocols/protocol.ts';
 import type { LoadClient } from './client.ts';
 
-/** HTTP/2 with prior knowledge, the requests spread over a few sessions. */
+/** Opens a client of HTTP/2 with prior knowledge, which spreads its requests over a few sessions. */
 export async function openHttp2Client(port: number, sessions: number): Promise<LoadClient> {
   const all = await Promise.all(Array.from({ length: sessions }, () => openSession(port)));
   let sent = 0;
@@ -21,7 +21,7 @@ export async function openHttp2Client(port: number, sessions: number): Promise<L
 async function openSession(port: number): Promise<ClientHttp2Session> {
   const session = connect(`http://127.0.0.1:${port}`);
   await once(session, 'connect');
-  // Streams tell; without a listener the process would end.
+  // The streams report errors too. An error without a listener would end the process.
   session.on('error', () => {});
   return session;
 }

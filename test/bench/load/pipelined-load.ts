@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 with pipelining: many requests in one write, and as many replies in a few reads. It takes
- * so little of the machine's CPUs that one process of it keeps several of a server busy.
+ * HTTP/1.1 with pipelining: many requests in one write. It uses so little CPU time that one client process
+ * keeps several server processes busy.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -11,18 +11,17 @@ const CONNECTIONS = 16;
 /** Requests in one write. */
 const DEPTH = 16;
 /** How long a connection may be silent. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 export interface PipelinedRequest {
-  /** As it is on the wire. */
   readonly bytes: Buffer;
-  /** Throws an Error where the reply is not the expected one. */
+  /** @throws Error if the response is not the expected one */
   check(reply: WireReply): void;
 }
 
 /**
- * Opens connections, which are there for as long as the stack is, one after the other: each has been
- * answered before the next comes, so that none goes to a worker because another was late to take one.
+ * Opens connections one after the other. Disposing of the stack closes them. Each gets its first response before
+ * the next one opens, so that the workers share them evenly.
  */
 export async function openPipelines(
   stack: DisposableStack,
@@ -40,10 +39,7 @@ export async function openPipelines(
   return sockets;
 }
 
-/**
- * Sends about so many requests, an equal part over each connection. Resolves when all have been
- * answered, rejects when one was not well.
- */
+/** Sends at least `count` requests, the same number over each connection. @throws Error if a response is wrong */
 export async function applyPipelinedLoad(
   sockets: readonly Socket[],
   request: PipelinedRequest,
@@ -55,7 +51,7 @@ export async function applyPipelinedLoad(
   return { requests: sockets.length * batches * DEPTH, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Each batch when the one before has been answered. */
+/** Sends each batch when all responses to the one before have come. */
 function sendBatches(socket: Socket, { bytes, check }: PipelinedRequest, batches: number): Promise<void> {
   const batch = Buffer.concat(Array.from({ length: DEPTH }, () => bytes));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -81,7 +77,7 @@ function sendBatches(socket: Socket, { bytes, check }: PipelinedRequest, batches
     }
   };
   const fail = () => reject(new Error('The server closed the connection, or does not answer'));
-  const silence = setTimeout(fail, PATIENCE_MS);
+  const silence = setTimeout(fail, TIMEOUT_MS);
   socket.on('data', onData).once('close', fail).write(batch);
   return promise.finally(() => {
     clearTimeout(silence);

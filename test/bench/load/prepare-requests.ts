@@ -1,29 +1,28 @@
-/** Requests made before the clock runs, each with the check of its reply. */
-import type { BenchCall, WorkerInit } from '../calls.ts';
+import type { BenchCall, Example } from '../calls.ts';
 import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
 
 export interface PreparedRequest {
   readonly wire: WireRequest;
-  /** Throws an Error that shows the reply where it is not the expected one. */
+  /** @throws Error that shows the response if it is not the expected one */
   check(reply: WireReply): void;
 }
 
-/** `count` requests of the call. Orders that may be placed only once are numbered from `firstNumber`. */
+/** Encodes `count` requests before the measurement. Those that cannot be repeated are numbered from `firstNumber`. */
 export function prepareRequests(
   protocol: Protocol,
   call: BenchCall,
   { count, firstNumber, headers }: { count: number; firstNumber: number; headers: Record<string, string> },
 ): PreparedRequest[] {
-  const prepare = (number: number) => prepareRequest(protocol, call, call.orderAt(number), headers);
-  if (call.variety === undefined) return Array.from({ length: count }, (_, index) => prepare(firstNumber + index));
-  const repeated = Array.from({ length: Math.min(count, call.variety) }, (_, index) => prepare(index));
+  const prepare = (number: number) => prepareRequest(protocol, call, call.exampleAt(number), headers);
+  if (call.distinct === undefined) return Array.from({ length: count }, (_, index) => prepare(firstNumber + index));
+  const repeated = Array.from({ length: Math.min(count, call.distinct) }, (_, index) => prepare(index));
   return Array.from({ length: count }, (_, index) => repeated[index % repeated.length] ?? prepare(index));
 }
 
 function prepareRequest(
   protocol: Protocol,
   { method }: BenchCall,
-  { fields, accepts }: WorkerInit,
+  { fields, accepts }: Example,
   headers: Record<string, string>,
 ): PreparedRequest {
   const wire = protocol.encode(method, fields);
@@ -31,10 +30,10 @@ function prepareRequest(
   return {
     wire: { ...wire, headers: { ...wire.headers, ...headers } },
     check(reply) {
-      // What has been found right once need not be decoded again.
+      // Decoding takes the client's CPU time: a response equal to a correct one is correct.
       if (accepted && isSame(reply, accepted)) return;
-      const answer = protocol.decode(method, reply);
-      if (!accepts(answer)) throw new Error(`unexpected answer: ${JSON.stringify(answer)}`);
+      const response = protocol.decode(method, reply);
+      if (!accepts(response)) throw new Error(`unexpected response: ${JSON.stringify(response)}`);
       accepted = reply;
     },
   };

@@ -1,4 +1,4 @@
-/** gRPC over HTTP/2 by hand: a message is framed by a flag and its length. */
+/** gRPC over HTTP/2: one byte of flags and four of length precede a message. */
 import { fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import { type Protocol, requireReply } from './protocol.ts';
 import { procedureOf, requireObject } from './rpc.ts';

@@ -7,7 +7,7 @@ import { type Protocol, requireReply } from './protocol.ts';
 interface RestShape {
   readonly message: string;
   encode(fields: JsonObject): { method: string; path: string; body?: JsonObject };
-  /** From the envelope's data to the response message. */
+  /** Turns the data of the envelope into the response message. */
   toResponse(data: JsonObject | undefined): JsonObject;
 }
 
@@ -49,7 +49,7 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
     },
   ],
   [
-    // Not documented: a route of the baselines, to have something to hold Usher's RPC against.
+    // Only the baselines have this route. Usher's RPC is compared with it.
     EventService.method.checkIn,
     {
       message: 'Attendee checked in successfully',

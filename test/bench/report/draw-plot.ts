@@ -1,5 +1,4 @@
-/** A bar chart as SVG by hand: a panel per call, a bar per server and protocol. */
-import type { ServerName } from '../lineup.ts';
+import type { ServerName } from '../servers.ts';
 import type { Figure } from './figures.ts';
 
 const PANELS_PER_LINE = 2;
@@ -8,15 +7,16 @@ const BAR = { height: 16, step: 23, labelWidth: 190, valueWidth: 92 };
 const PAGE = { margin: 36, header: 78 };
 
 const COLORS: Record<ServerName, string> = {
-  floor: '#8a94a6',
+  'node-http': '#8a94a6',
   'fastify-drizzle': '#e0b05c',
   'fastify-pg': '#c98f3a',
+  'node-http2': '#8a94a6',
   'grpc-js': '#6fa8a0',
   'connect-node': '#9a8fc9',
   usher: '#2f6fde',
 };
 
-/** A whole SVG document. */
+/** Returns a bar chart as an SVG document: a panel per call, a bar per server and protocol. */
 export function drawPlot(figures: readonly Figure[], calls: readonly string[], machine: string): string {
   const panels = calls.map((call) => ({ call, bars: figures.filter((figure) => figure.call === call) }));
   const panelHeight =
@@ -34,40 +34,40 @@ export function drawPlot(figures: readonly Figure[], calls: readonly string[], m
   font-family="system-ui, -apple-system, 'Segoe UI', sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="${PAGE.margin}" y="40" font-size="20" font-weight="600" fill="#1c2430">CPU per request of the server process</text>
-<text x="${PAGE.margin}" y="60" fill="#667085">Microseconds, less is better; the dashed line is the floor. ${escapeXml(machine)}</text>
+<text x="${PAGE.margin}" y="60" fill="#667085">Microseconds, less is better; the dashed line is node:http by hand. ${escapeXml(machine)}</text>
 ${drawn.join('\n')}
 </svg>
 `;
 }
 
 function drawPanel(call: string, bars: readonly Figure[]): string {
-  const room = PANEL.width - BAR.labelWidth - BAR.valueWidth;
+  const maxLength = PANEL.width - BAR.labelWidth - BAR.valueWidth;
   const longest = Math.max(...bars.map(({ cpuMicros }) => cpuMicros));
-  const toLength = (cpuMicros: number) => (room * cpuMicros) / longest;
+  const toLength = (cpuMicros: number) => (maxLength * cpuMicros) / longest;
   const drawn = bars.map((figure, index) => drawBar(figure, PANEL.titleHeight + index * BAR.step, toLength));
-  const floor = bars.find(({ server }) => server === 'floor');
-  const floorX = floor && BAR.labelWidth + toLength(floor.cpuMicros);
+  const lowerBound = bars.find(({ server }) => server === 'node-http');
+  const lineX = lowerBound && BAR.labelWidth + toLength(lowerBound.cpuMicros);
   const line =
-    floorX === undefined
+    lineX === undefined
       ? ''
-      : `<line x1="${round(floorX)}" x2="${round(floorX)}" y1="${PANEL.titleHeight - 5}" y2="${
+      : `<line x1="${round(lineX)}" x2="${round(lineX)}" y1="${PANEL.titleHeight - 5}" y2="${
           PANEL.titleHeight + bars.length * BAR.step
         }" stroke="#8a94a6" stroke-dasharray="3 3"/>`;
   return `<text x="0" y="26" font-size="15" font-weight="600" fill="#1c2430">${escapeXml(call)}</text>${drawn.join('')}${line}`;
 }
 
 function drawBar(figure: Figure, y: number, toLength: (cpuMicros: number) => number): string {
-  const { server, title, protocol, cpuMicros, ratioToFloor } = figure;
+  const { server, title, protocol, cpuMicros, ratio } = figure;
   const length = Math.max(1, toLength(cpuMicros));
   const weight = server === 'usher' ? 600 : 400;
   const baseline = y + BAR.height - 4;
-  const ratio = ratioToFloor === undefined ? '' : `  ${ratioToFloor.toFixed(2)}x`;
+  const shownRatio = ratio === undefined ? '' : `  ${ratio.toFixed(2)}x`;
   return (
     `<text x="${BAR.labelWidth - 10}" y="${baseline}" text-anchor="end" font-weight="${weight}" fill="#344054">` +
     `${escapeXml(`${title}, ${protocol}`)}</text>` +
     `<rect x="${BAR.labelWidth}" y="${y}" width="${round(length)}" height="${BAR.height}" rx="3" fill="${COLORS[server]}"/>` +
     `<text x="${round(BAR.labelWidth + length + 8)}" y="${baseline}" font-weight="${weight}" fill="#344054" xml:space="preserve">` +
-    `${cpuMicros.toFixed(0)}${ratio}</text>`
+    `${cpuMicros.toFixed(0)}${shownRatio}</text>`
   );
 }
 

@@ -1,46 +1,53 @@
-/** The medians of what was measured. */
-import type { ServerName } from '../lineup.ts';
+/** The results of a run, a figure per cell. */
 import type { Cell } from '../measure.ts';
 import type { Measurement } from '../measure-load.ts';
-import { medianOf } from '../median.ts';
 import type { ProtocolName } from '../protocols/protocol.ts';
+import type { ServerName } from '../servers.ts';
+import { medianOf, spreadOf } from '../statistics.ts';
 
+/** The medians of all rounds. */
 export interface Figure extends Measurement {
   readonly server: ServerName;
   readonly title: string;
   readonly protocol: ProtocolName;
   readonly call: string;
-  /** CPU per request against the floor's for the same call; undefined where that was not measured. */
-  readonly ratioToFloor: number | undefined;
+  /** How far the CPU time of a round lies from the median at most, as a share of the median. */
+  readonly spread: number;
+  /** The CPU time divided by that of `node:http` by hand for the same call, if that was measured. */
+  readonly ratio: number | undefined;
+  readonly rounds: readonly Measurement[];
 }
 
-/** One figure per cell that has not been refused. */
+/** Returns a figure per cell without a failure. */
 export function toFigures(cells: readonly Cell[]): Figure[] {
-  const measured = cells.filter(({ refusal, measurements }) => refusal === undefined && measurements.length > 0);
-  const floors = new Map(
+  const measured = cells.filter(({ failure, measurements }) => failure === undefined && measurements.length > 0);
+  const lowerBounds = new Map(
     measured
-      .filter(({ row }) => row.server.name === 'floor')
+      .filter(({ row }) => row.server.name === 'node-http')
       .map(({ call, measurements }) => [call.name, medianOf(measurements.map(({ cpuMicros }) => cpuMicros))]),
   );
-  return measured.map(({ row, call, measurements }) => {
-    const cpuMicros = medianOf(measurements.map(({ cpuMicros }) => cpuMicros));
-    const floor = floors.get(call.name);
+  return measured.map(({ row, call, measurements: rounds }) => {
+    const median = (read: (round: Measurement) => number) => medianOf(rounds.map(read));
+    const cpuMicros = median((round) => round.cpuMicros);
+    const lowerBound = lowerBounds.get(call.name);
     return {
       server: row.server.name,
       title: row.server.title,
       protocol: row.protocol.name,
       call: call.name,
       cpuMicros,
-      ratioToFloor: floor && cpuMicros / floor,
-      requestsPerSecond: medianOf(measurements.map(({ requestsPerSecond }) => requestsPerSecond)),
-      p50Ms: medianOf(measurements.map(({ p50Ms }) => p50Ms)),
-      p99Ms: medianOf(measurements.map(({ p99Ms }) => p99Ms)),
-      residentBytes: medianOf(measurements.map(({ residentBytes }) => residentBytes)),
+      spread: spreadOf(rounds.map((round) => round.cpuMicros)),
+      ratio: lowerBound && cpuMicros / lowerBound,
+      requestsPerSecond: median((round) => round.requestsPerSecond),
+      p50Ms: median((round) => round.p50Ms),
+      p99Ms: median((round) => round.p99Ms),
+      residentBytes: median((round) => round.residentBytes),
+      rounds,
     };
   });
 }
 
-/** Undefined where the cell was refused or not measured. */
+/** Returns undefined if the cell failed or was not measured. */
 export function findFigure(
   figures: readonly Figure[],
   server: ServerName,

@@ -1,4 +1,4 @@
-/** Lines of a table: the first column to the left, all others to the right. */
+/** Returns the lines of a table. The first column is aligned to the left, the others to the right. */
 export function layOutTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

@@ -1,55 +1,53 @@
-/** Prints the tables and the goals, and writes the figures and the plot. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import type { BenchCall } from '../calls.ts';
-import type { Row } from '../lineup.ts';
 import type { Cell } from '../measure.ts';
 import type { Options } from '../options.ts';
+import type { Row } from '../servers.ts';
+import { checkGoals, type GoalResult } from './check-goals.ts';
 import { drawPlot } from './draw-plot.ts';
 import { type Figure, findFigure, toFigures } from './figures.ts';
 import { figuresDirectory } from './figures-directory.ts';
-import { judgeGoals, type Verdict } from './judge-goals.ts';
 import { layOutTable } from './lay-out-table.ts';
 
-/** Whether there is a figure for every cell. */
+/** Prints the tables and the goals, and writes the figures and the plot. Returns whether every cell has a figure. */
 export async function reportFigures(
   cells: readonly Cell[],
   rows: readonly Row[],
   benchCalls: readonly BenchCall[],
-  { rounds, isInvited }: Options,
+  options: Options,
 ): Promise<boolean> {
   const calls = benchCalls.map(({ name }) => name);
   const figures = toFigures(cells);
-  const verdicts = judgeGoals(figures, calls, isInvited);
+  const goals = checkGoals(figures, calls, options);
+  const { rounds } = options;
   const machine = `${cpus()[0]?.model ?? 'unknown CPU'} x ${cpus().length}, ${type()} ${release()}, Node ${process.version}`;
 
   const sections = [
-    `CPU per request of the server process in microseconds, and its ratio to the floor; medians of ${rounds} rounds`,
+    `CPU per request of the server process in microseconds: median of ${rounds} rounds, largest deviation of a round,`,
+    'ratio to node:http by hand',
     machine,
     '',
     tabulate(rows, calls, cells, (row, call) => describeCost(figures, row, call)),
     'Requests per second, p50 and p99 in ms; resident memory of the server process in MB',
     '',
     tabulate(rows, ['MB', ...calls], cells, (row, column) =>
-      column === 'MB' ? describeMemory(figures, row) : describePace(figures, row, column),
+      column === 'MB' ? describeMemory(figures, row) : describeLoad(figures, row, column),
     ),
-    'Goals',
-    '',
-    layOutTable(['', 'measured', 'at most', ''], verdicts.map(describeVerdict)),
+    layOutTable(['Goal', 'measured', 'limit', ''], goals.map(describeGoal)),
   ];
   process.stdout.write(sections.join('\n'));
 
-  const figuresFile = join(figuresDirectory, 'figures.json');
   await mkdir(figuresDirectory, { recursive: true });
-  const at = new Date().toISOString();
-  const refusals = cells.flatMap(({ row, call, refusal }) =>
-    refusal === undefined ? [] : [{ server: row.server.name, protocol: row.protocol.name, call: call.name, refusal }],
+  const failures = cells.flatMap(({ row, call, failure }) =>
+    failure === undefined ? [] : [{ server: row.server.name, protocol: row.protocol.name, call: call.name, failure }],
   );
-  const report = { at, machine, memoryBytes: totalmem(), rounds, figures, refusals, goals: verdicts };
-  await writeFile(figuresFile, `${JSON.stringify(report, null, 2)}\n`);
+  const at = new Date().toISOString();
+  const report = { at, machine, memoryBytes: totalmem(), rounds, figures, failures, goals };
+  await writeFile(join(figuresDirectory, 'figures.json'), `${JSON.stringify(report, null, 2)}\n`);
   await writeFile(join(figuresDirectory, 'plot.svg'), drawPlot(figures, calls, machine));
-  return refusals.length === 0;
+  return failures.length === 0;
 }
 
 function tabulate(
@@ -58,10 +56,10 @@ function tabulate(
   cells: readonly Cell[],
   describe: (row: Row, column: string) => string | undefined,
 ): string {
-  const isRefused = (row: Row, call: string) => cells.some((cell) => cell.row === row && cell.call.name === call);
+  const hasFailed = (row: Row, call: string) => cells.some((cell) => cell.row === row && cell.call.name === call);
   const lines = rows.map((row) => [
     `${row.server.title}, ${row.protocol.name}`,
-    ...columns.map((column) => describe(row, column) ?? (isRefused(row, column) ? 'refused' : '-')),
+    ...columns.map((column) => describe(row, column) ?? (hasFailed(row, column) ? 'failed' : '-')),
   ]);
   return layOutTable(['', ...columns], lines);
 }
@@ -69,11 +67,12 @@ function tabulate(
 function describeCost(figures: readonly Figure[], { server, protocol }: Row, call: string): string | undefined {
   const figure = findFigure(figures, server.name, protocol.name, call);
   if (!figure) return undefined;
-  const ratio = figure.ratioToFloor === undefined ? '' : `${figure.ratioToFloor.toFixed(2)}x`;
-  return `${figure.cpuMicros.toFixed(1)} ${ratio.padStart(6)}`.trimEnd();
+  const spread = `±${(100 * figure.spread).toFixed(0)} %`.padStart(6);
+  const ratio = figure.ratio === undefined ? '' : `${figure.ratio.toFixed(2)}x`;
+  return `${figure.cpuMicros.toFixed(0)} ${spread} ${ratio.padStart(6)}`.trimEnd();
 }
 
-function describePace(figures: readonly Figure[], { server, protocol }: Row, call: string): string | undefined {
+function describeLoad(figures: readonly Figure[], { server, protocol }: Row, call: string): string | undefined {
   const figure = findFigure(figures, server.name, protocol.name, call);
   if (!figure) return undefined;
   const { requestsPerSecond, p50Ms, p99Ms } = figure;
@@ -85,7 +84,7 @@ function describeMemory(figures: readonly Figure[], { server, protocol }: Row): 
   return own.length === 0 ? undefined : (Math.max(...own.map(({ residentBytes }) => residentBytes)) / 1e6).toFixed(0);
 }
 
-function describeVerdict({ goal, measured, limit, isMet }: Verdict): string[] {
-  const outcome = isMet === undefined ? 'not measured' : isMet ? 'met' : 'MISSED';
+function describeGoal({ goal, measured, limit }: GoalResult): string[] {
+  const outcome = measured === undefined ? 'not measured' : measured <= limit ? 'met' : 'MISSED';
   return [goal, measured === undefined ? '-' : `${measured.toFixed(2)}x`, `${limit.toFixed(2)}x`, outcome];
 }

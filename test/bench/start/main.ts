@@ -1,8 +1,8 @@
-/** `npm run bench:start`: how long Usher takes from its start to the first answer, and what it needs when idle. */
-import { medianOf } from '../median.ts';
+/** `npm run bench:start`: the time from the start of Usher to its first response, and its memory while idle. */
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { makeDirectory } from '../start-fixture.ts';
+import { medianOf } from '../statistics.ts';
 import { measureBareStart, measureStart } from './measure-start.ts';
 
 const STARTS = 10;
@@ -11,7 +11,7 @@ const LIMIT_MB = 120;
 
 await runBench(async (stack, progress) => {
   const directory = await makeDirectory(stack);
-  progress('the first start, which makes the data');
+  progress('first start, which creates the data');
   await measureStart(directory);
   const [bare, calls, memory]: [number[], number[], number[]] = [[], [], []];
   for (let start = 1; start <= STARTS; start++) {
@@ -31,6 +31,6 @@ await runBench(async (stack, progress) => {
       [row('node -e 0, ms', bare), row('first call, ms', calls), row('idle, MB', memory)],
     ),
   );
-  // On a busy machine all of this takes long; the best is what Usher is to blame for.
+  // A busy machine delays every start. The best one is the closest to Usher's own time.
   return Math.min(...calls) <= LIMIT_MS && medianOf(memory) <= LIMIT_MB;
 });

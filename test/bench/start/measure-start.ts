@@ -1,57 +1,45 @@
-/** Usher started as an operator does, on its own Postgres, until it has answered a call. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { readUsage } from '../read-usage.ts';
-import { findFreePort } from '../start-server.ts';
+import { USHER } from '../servers.ts';
+import { startServer } from '../start-server.ts';
 
-export interface Start {
-  /** From the command to the first reply that is a success. */
+export interface StartMeasurement {
+  /** From the command to the first successful response. */
   readonly firstCallMs: number;
-  /** Of the Node process, once it has nothing to do. */
+  /** Of the Node process while it is idle. */
   readonly residentBytes: number;
 }
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const IDLE_MS = 500;
 
-/** Where there is no data yet it is made, so that the first start takes longer. */
-export async function measureStart(directory: string): Promise<Start> {
-  const port = await findFreePort();
+/** Starts Usher with the embedded Postgres, as an operator does, and makes a call. A first start takes longer. */
+export async function measureStart(directory: string): Promise<StartMeasurement> {
+  await using stack = new AsyncDisposableStack();
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [MAIN], {
-    cwd: directory,
-    env: { PATH: process.env.PATH, PORT: String(port), DATA_DIR: join(directory, 'data') },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  try {
-    while (!(await hasAnswered(port, directory))) {
-      if (child.exitCode !== null || performance.now() - startedAt > PATIENCE_MS)
-        throw new Error('Usher does not start');
-      await sleep(2);
-    }
-    const firstCallMs = performance.now() - startedAt;
-    await sleep(IDLE_MS);
-    return { firstCallMs, residentBytes: readUsage(child.pid ?? 0).residentBytes };
-  } finally {
-    child.kill('SIGTERM');
-    await exited;
+  const environment = { PATH: process.env.PATH ?? '', DATA_DIR: join(directory, 'data') };
+  const { pid, ports } = await startServer(stack, USHER, { environment, directory });
+  while (!(await isAnswering(ports['1.1'], directory))) {
+    if (performance.now() - startedAt > TIMEOUT_MS) throw new Error('Usher does not answer');
+    await sleep(2);
   }
+  const firstCallMs = performance.now() - startedAt;
+  await sleep(IDLE_MS);
+  return { firstCallMs, residentBytes: readUsage(pid).residentBytes };
 }
 
-/** What any start of Node takes, for comparison. */
+/** Returns how many milliseconds Node takes to start, for comparison. */
 export async function measureBareStart(): Promise<number> {
   const startedAt = performance.now();
   await once(spawn(process.execPath, ['-e', '0']), 'exit');
   return performance.now() - startedAt;
 }
 
-async function hasAnswered(port: number, directory: string): Promise<boolean> {
+async function isAnswering(port: number, directory: string): Promise<boolean> {
   try {
     const { apiKey, webhookId } = JSON.parse(await readFile(join(directory, 'data', 'demo.json'), 'utf8'));
     const headers = { 'x-api-key': apiKey, connection: 'close' };

@@ -1,4 +1,3 @@
-/** What every server by hand does between its protocol and its statements: the checks of Usher, and the answers. */
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
@@ -6,7 +5,7 @@ import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
 import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
-import { ApiKeyOwners } from './api-key-owners.ts';
+import { ApiKeyCache } from './api-key-cache.ts';
 import type { Statements } from './statements.ts';
 import { createTokenKeys, verifyToken } from './verify-token.ts';
 
@@ -20,27 +19,32 @@ const authUrlRules = { clientId: text({ max: 255 }), redirectUri: text({ max: 20
 const eventRules = { eventId: identifier };
 const checkInRules = { eventId: identifier, attendeeId: identifier };
 
-export interface Peer {
+export interface Caller {
+  readonly application: Application;
   readonly ipAddress: string;
   readonly userAgent: string;
 }
 
-/** Each takes fields as the caller sent them and returns the documented data; throws a ServiceError. */
-export type Verbs = ReturnType<typeof createVerbs>;
+export type Operations = ReturnType<typeof createOperations>;
 
-export function createVerbs(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
-  const owners = new ApiKeyOwners(statements);
+/**
+ * Returns what every baseline does between its protocol and its statements. Each operation makes the checks of
+ * Usher, takes the fields as the caller sent them, and returns the documented data or throws a ServiceError.
+ */
+export function createOperations(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
+  const owners = new ApiKeyCache(statements);
   const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
   const tokenKeys = createTokenKeys(publicUrl, secrets.authSigningKeys ?? []);
 
   return {
     authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),
 
-    async getWebhook({ id: applicationId, name, clientId }: Application, fields: { webhookId?: unknown }) {
+    async getWebhook({ application }: Caller, fields: { webhookId?: unknown }) {
+      const { id: applicationId, name, clientId } = application;
       const webhookId = check(fields, webhookRules).webhookId.toLowerCase();
-      if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('invalid', 'Invalid webhook ID format');
+      if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('invalid_argument', 'Invalid webhook ID format');
       const row = await statements.selectWebhook(applicationId, webhookId);
-      if (!row) throw new ServiceError('not-found', 'Webhook not found');
+      if (!row) throw new ServiceError('not_found', 'Webhook not found');
       return {
         webhookId,
         signingKey: cipher.decrypt(row.signingKey, { applicationId, webhookId }),
@@ -53,20 +57,20 @@ export function createVerbs(statements: Statements, { publicUrl = '', authPageUr
       };
     },
 
-    async exchangeToken({ id, clientId }: Application, peer: Peer, fields: { authToken?: unknown }) {
+    async exchangeToken({ application, ipAddress, userAgent }: Caller, fields: { authToken?: unknown }) {
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const userId = verifyToken(tokenKeys, authToken, clientId, now);
+      const userId = verifyToken(tokenKeys, authToken, application.clientId, now);
       const session = await statements.findOrCreateSession({
-        applicationId: id,
+        applicationId: application.id,
         userId,
         id: randomUUID(),
-        ipAddress: peer.ipAddress,
-        userAgent: peer.userAgent,
+        ipAddress,
+        userAgent,
         now,
         expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
       });
-      if (!session) throw new ServiceError('not-found', 'User not found');
+      if (!session) throw new ServiceError('not_found', 'User not found');
       const { email, name, profileImage, walletAddress } = session;
       return {
         user: { email, ...(name !== null && { name }), profileImage, walletAddress },
@@ -74,11 +78,11 @@ export function createVerbs(statements: Statements, { publicUrl = '', authPageUr
       };
     },
 
-    async generateAuthUrl(application: Application, fields: { [Name in keyof typeof authUrlRules]?: unknown }) {
+    async generateAuthUrl({ application }: Caller, fields: { [Name in keyof typeof authUrlRules]?: unknown }) {
       const { clientId, redirectUri, state } = check(fields, authUrlRules);
-      if (clientId !== application.clientId) throw new ServiceError('invalid', 'Client ID mismatch');
+      if (clientId !== application.clientId) throw new ServiceError('invalid_argument', 'Client ID mismatch');
       if (!isRegistered(redirectUri, application.redirectUris)) {
-        throw new ServiceError('invalid', 'Invalid redirect URI');
+        throw new ServiceError('invalid_argument', 'Invalid redirect URI');
       }
       const id = randomUUID();
       const createdAt = new Date();
@@ -87,18 +91,18 @@ export function createVerbs(statements: Statements, { publicUrl = '', authPageUr
       return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
     },
 
-    async deleteEvent(application: Application, fields: { eventId?: unknown }): Promise<void> {
+    async deleteEvent({ application }: Caller, fields: { eventId?: unknown }): Promise<void> {
       const { eventId } = check(fields, eventRules);
       if (!(await statements.markDeleted(application.id, eventId, new Date()))) {
-        throw new ServiceError('not-found', 'Event not found');
+        throw new ServiceError('not_found', 'Event not found');
       }
     },
 
-    async checkIn(application: Application, fields: { eventId?: unknown; attendeeId?: unknown }) {
+    async checkIn({ application }: Caller, fields: { eventId?: unknown; attendeeId?: unknown }) {
       const { eventId, attendeeId } = check(fields, checkInRules);
       const now = new Date();
       const row = await statements.insertCheckIn({ applicationId: application.id, eventId, attendeeId, now });
-      if (!row) throw new ServiceError('not-found', 'Event not found');
+      if (!row) throw new ServiceError('not_found', 'Event not found');
       const { checkedInAt, alreadyCheckedIn } = row;
       return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };
     },

@@ -1,42 +1,46 @@
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
-import type { Application } from '../../../src/domain/call.ts';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { BaselineCall, PROCEDURES } from './baseline-call.ts';
-import { fail, type RestAnswer, succeed } from './rest-answers.ts';
-import type { Verbs } from './verbs.ts';
+import { openBaseline } from './open-baseline.ts';
+import type { Caller } from './operations.ts';
+import { fail, succeed } from './rest-envelope.ts';
+import type { Statements } from './statements.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     call: BaselineCall | undefined;
   }
   interface FastifyContextConfig {
-    /** The RPC that the route stands for, in the log. */
+    /** The name of the RPC, for the log. */
     procedure?: string;
   }
 }
 
-/** The documented routes on Fastify, as its documentation shows: hooks, routes with parameters, an error handler. */
-export function createFastifyApp(verbs: Verbs, logger: Logger): FastifyInstance {
-  const app = Fastify({ logger: false });
+/** Serves the routes as Fastify's documentation shows: hooks, routes with parameters, an error handler. */
+export async function serveFastify(createStatements: (databaseUrl: string) => Statements): Promise<void> {
+  const { config, logger, operations } = openBaseline(createStatements);
+  const app: FastifyInstance = Fastify({ logger: false });
   app.decorateRequest('call', undefined);
 
   app.addHook('onRequest', async (request, reply) => {
     request.call = new BaselineCall('rest', request.headers['x-request-id']);
     reply.headers({ 'x-request-id': request.call.requestId, 'cache-control': 'no-store' });
     const apiKey = request.headers['x-api-key'];
-    request.call.application = await verbs.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
+    request.call.application = await operations.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
   });
   app.addHook('onResponse', async (request, { statusCode: status }) => {
     const method = request.routeOptions.config.procedure ?? 'unknown';
     request.call?.log(logger, { method, code: status === 200 ? 'ok' : 'error', status });
   });
-  app.setErrorHandler((error, _request, reply) => send(reply, fail(error)));
+  app.setErrorHandler((error, _request, reply) => {
+    const { status, envelope } = fail(error);
+    return reply.code(status).send(envelope);
+  });
 
   app.get<{ Params: { webhookId: string } }>(
     '/api/webhooks/:webhookId',
     { config: { procedure: PROCEDURES.getWebhook } },
     async (request) =>
-      succeed('Webhook retrieved successfully', await verbs.getWebhook(applicationOf(request), request.params))
+      succeed('Webhook retrieved successfully', await operations.getWebhook(callerOf(request), request.params))
         .envelope,
   );
 
@@ -44,8 +48,7 @@ export function createFastifyApp(verbs: Verbs, logger: Logger): FastifyInstance 
     '/api/oauth/exchange',
     { config: { procedure: PROCEDURES.exchangeToken } },
     async (request) => {
-      const peer = { ipAddress: request.ip, userAgent: request.headers['user-agent'] ?? '' };
-      const session = await verbs.exchangeToken(applicationOf(request), peer, request.body);
+      const session = await operations.exchangeToken(callerOf(request), request.body);
       return succeed('Token exchanged successfully', session).envelope;
     },
   );
@@ -55,7 +58,7 @@ export function createFastifyApp(verbs: Verbs, logger: Logger): FastifyInstance 
     { config: { procedure: PROCEDURES.generateAuthUrl } },
     async (request) => {
       const fields = { ...request.body, clientId: request.query.clientId };
-      return succeed('Auth URL generated successfully', await verbs.generateAuthUrl(applicationOf(request), fields))
+      return succeed('Auth URL generated successfully', await operations.generateAuthUrl(callerOf(request), fields))
         .envelope;
     },
   );
@@ -64,7 +67,7 @@ export function createFastifyApp(verbs: Verbs, logger: Logger): FastifyInstance 
     '/api/events/:eventId',
     { config: { procedure: PROCEDURES.deleteEvent } },
     async (request) => {
-      await verbs.deleteEvent(applicationOf(request), request.params);
+      await operations.deleteEvent(callerOf(request), request.params);
       return succeed('Event deleted successfully').envelope;
     },
   );
@@ -74,17 +77,13 @@ export function createFastifyApp(verbs: Verbs, logger: Logger): FastifyInstance 
     { config: { procedure: PROCEDURES.checkIn } },
     async (request) => {
       const fields = { ...request.body, eventId: request.params.eventId };
-      return succeed('Attendee checked in successfully', await verbs.checkIn(applicationOf(request), fields)).envelope;
+      return succeed('Attendee checked in successfully', await operations.checkIn(callerOf(request), fields)).envelope;
     },
   );
-  return app;
+  await app.listen({ port: config.port, host: config.host });
 }
 
-function applicationOf({ call }: FastifyRequest): Application {
+function callerOf({ call, ip, headers }: FastifyRequest): Caller {
   if (!call?.application) throw new Error('The request has no application');
-  return call.application;
-}
-
-function send(reply: FastifyReply, { status, envelope }: RestAnswer): FastifyReply {
-  return reply.code(status).send(envelope);
+  return { application: call.application, ipAddress: ip, userAgent: headers['user-agent'] ?? '' };
 }

@@ -3,12 +3,12 @@ import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
 import type { Statements } from './statements.ts';
 
-/** As Usher: trusted for less than the five seconds in which a revoked key must stop working. */
+/** As in Usher: a revoked key must stop working within five seconds. */
 const TRUST_MS = 4_000;
 const REFRESH_MS = 1_500;
 
-/** Whose API key it is, remembered and read again in the background. */
-export class ApiKeyOwners {
+/** Caches the owners of API keys and refreshes them in the background. */
+export class ApiKeyCache {
   readonly #select: Statements['selectOwner'];
   readonly #known = new Map<string, { application: Application; readAt: number; refreshing: boolean }>();
 
@@ -16,7 +16,7 @@ export class ApiKeyOwners {
     this.#select = selectOwner;
   }
 
-  /** Throws `Invalid API key`. */
+  /** @throws ServiceError `Invalid API key` */
   async authenticate(apiKey: string | undefined): Promise<Application> {
     if (apiKey === undefined || !isApiKey(apiKey)) throw new ServiceError('unauthenticated', 'Invalid API key');
     const digest = digestOf(apiKey);

@@ -1,18 +1,13 @@
-/** The floor: as little as can stand between a socket and the statement, by hand on `node:http`. */
-import { readFileSync } from 'node:fs';
+/** The lower bound of REST in Node: as little code as possible on `node:http`. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { readConfig } from '../../../src/config/config.ts';
-import type { Application } from '../../../src/domain/call.ts';
-import { createLogger } from '../../../src/log.ts';
 import { BaselineCall, PROCEDURES } from './baseline-call.ts';
+import { openBaseline } from './open-baseline.ts';
 import { openConnections } from './open-connections.ts';
-import { fail, type RestAnswer, succeed } from './rest-answers.ts';
+import type { Caller } from './operations.ts';
+import { fail, type RestAnswer, succeed } from './rest-envelope.ts';
 import { createSqlStatements } from './sql-statements.ts';
-import { createVerbs } from './verbs.ts';
 
-const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-const logger = createLogger(config.logLevel);
-const verbs = createVerbs(createSqlStatements(openConnections(config.databaseUrl ?? '')), config);
+const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
 
 createServer(answer).listen(config.port, config.host);
 
@@ -33,60 +28,58 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 
 async function run(call: BaselineCall, route: Route, request: IncomingMessage): Promise<RestAnswer> {
   const apiKey = request.headers['x-api-key'];
-  const application = await verbs.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
-  call.application = application;
-  return route.run(application, request);
+  call.application = await operations.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
+  const ipAddress = request.socket.remoteAddress ?? '';
+  return route.run(
+    { application: call.application, ipAddress, userAgent: request.headers['user-agent'] ?? '' },
+    request,
+  );
 }
 
 interface Route {
   readonly procedure: string;
-  run(application: Application, request: IncomingMessage): Promise<RestAnswer>;
+  run(caller: Caller, request: IncomingMessage): Promise<RestAnswer>;
 }
 
 const getWebhook: Route = {
   procedure: PROCEDURES.getWebhook,
-  async run(application, { url = '' }) {
+  async run(caller, { url = '' }) {
     const webhookId = decodeURIComponent(url.slice('/api/webhooks/'.length));
-    return succeed('Webhook retrieved successfully', await verbs.getWebhook(application, { webhookId }));
+    return succeed('Webhook retrieved successfully', await operations.getWebhook(caller, { webhookId }));
   },
 };
 
 const exchangeToken: Route = {
   procedure: PROCEDURES.exchangeToken,
-  async run(application, request) {
-    const peer = {
-      ipAddress: request.socket.remoteAddress ?? '',
-      userAgent: request.headers['user-agent'] ?? '',
-    };
-    const session = await verbs.exchangeToken(application, peer, await readJson(request));
-    return succeed('Token exchanged successfully', session);
+  async run(caller, request) {
+    return succeed('Token exchanged successfully', await operations.exchangeToken(caller, await readJson(request)));
   },
 };
 
 const generateAuthUrl: Route = {
   procedure: PROCEDURES.generateAuthUrl,
-  async run(application, request) {
+  async run(caller, request) {
     const { url = '' } = request;
     const clientId = new URLSearchParams(url.slice(url.indexOf('?'))).get('clientId') ?? undefined;
     const fields = { ...(await readJson(request)), clientId };
-    return succeed('Auth URL generated successfully', await verbs.generateAuthUrl(application, fields));
+    return succeed('Auth URL generated successfully', await operations.generateAuthUrl(caller, fields));
   },
 };
 
 const deleteEvent: Route = {
   procedure: PROCEDURES.deleteEvent,
-  async run(application, { url = '' }) {
-    await verbs.deleteEvent(application, { eventId: decodeURIComponent(url.slice('/api/events/'.length)) });
+  async run(caller, { url = '' }) {
+    await operations.deleteEvent(caller, { eventId: decodeURIComponent(url.slice('/api/events/'.length)) });
     return succeed('Event deleted successfully');
   },
 };
 
 const checkIn: Route = {
   procedure: PROCEDURES.checkIn,
-  async run(application, request) {
+  async run(caller, request) {
     const eventId = decodeURIComponent(request.url?.split('/')[3] ?? '');
     const fields = { ...(await readJson(request)), eventId };
-    return succeed('Attendee checked in successfully', await verbs.checkIn(application, fields));
+    return succeed('Attendee checked in successfully', await operations.checkIn(caller, fields));
   },
 };
 

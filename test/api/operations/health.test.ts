@@ -1,0 +1,86 @@
+/** `grpc.health.v1.Health`, and the operations endpoints over HTTP. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../../gen/health/v1/health_pb.ts';
+import { SERVICES } from '../../../src/api/catalogue.ts';
+import { GrpcClient } from '../../support/grpc-client.ts';
+import { request } from '../../support/http.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+
+const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
+const NAMES = ['', ...services.map(({ typeName }) => typeName)];
+
+let service: TestService;
+let client: GrpcClient;
+
+beforeAll(async () => {
+  service = await startTestService();
+  client = new GrpcClient(service);
+});
+
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await service.close();
+});
+
+describe('grpc.health.v1.Health', () => {
+  const check = (name: string) =>
+    client.unary(Health.method.check, create(HealthCheckRequestSchema, { service: name }));
+  const watch = (name: string) =>
+    client.serverStream(Health.method.watch, create(HealthCheckRequestSchema, { service: name }));
+
+  test('reports each service as SERVING, to callers without a key', async () => {
+    const outcomes = await Promise.all(NAMES.map(check));
+    expect(outcomes.map(({ message }) => message?.status)).toEqual(NAMES.map(() => ServingStatus.SERVING));
+  });
+
+  test.each(['usher.v1.NoService', 'usher', 'usher.v1.AuthService/ExchangeToken', ' '])(
+    'reports the unknown service "%s" as NOT_FOUND',
+    async (name) => {
+      expect(await check(name)).toMatchObject({ code: 'NOT_FOUND', message: undefined });
+    },
+  );
+
+  test('lists every service', async () => {
+    const { message } = await client.unary(Health.method.list, create(Health.method.list.input));
+    const statuses = Object.entries(message?.statuses ?? {}).map(([name, { status }]) => [name, status]);
+    expect(Object.fromEntries(statuses)).toEqual(
+      Object.fromEntries(NAMES.map((name) => [name, ServingStatus.SERVING])),
+    );
+  });
+
+  test('tells watchers the status once and again only when it changes', async () => {
+    const watching = watch('usher.v1.AuthService');
+    const seen: ServingStatus[] = [];
+    watching.on('data', ({ status }) => seen.push(status));
+    await once(watching, 'data');
+    // Longer than the interval at which a status is read.
+    await sleep(1_200);
+    watching.cancel();
+    await expect(once(watching, 'end')).rejects.toMatchObject({ code: status.CANCELLED });
+    expect(seen).toEqual([ServingStatus.SERVING]);
+  });
+});
+
+describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
+  test('returns 405 with Allow for POST', async () => {
+    const reply = await request(service.url, { method: 'POST', path });
+    expect(reply.status).toBe(405);
+    expect(reply.headers.allow).toBe('GET, HEAD');
+  });
+
+  test('returns the same headers for HEAD as for GET, without a body', async () => {
+    const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => request(service.url, { method, path })));
+    expect({ status: head?.status, body: head?.body }).toEqual({ status: 200, body: '' });
+    expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
+    expect(Number(get?.headers['content-length'])).toBe(get?.body.length);
+  });
+});

@@ -1,0 +1,100 @@
+/** gRPC as clients built on `@grpc/grpc-js` see it. */
+import { create } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { GrpcClient } from '../../support/grpc-client.ts';
+import { lockEvent } from '../../support/lock.ts';
+import { RawConnection } from '../../support/raw-connection.ts';
+import { createTestEvent } from '../../support/service.ts';
+import { openWebhookFixture, type WebhookFixture } from '../../support/webhook-fixture.ts';
+
+let fixture: WebhookFixture;
+let client: GrpcClient;
+
+beforeAll(async () => {
+  fixture = await openWebhookFixture();
+  client = new GrpcClient(fixture.service);
+});
+
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await fixture.close();
+});
+
+const getWebhook = (webhookId: string, headers: Record<string, string> = fixture.key) => {
+  const { getWebhook: method } = WebhookService.method;
+  return client.unary(method, create(method.input, { webhookId }), { headers });
+};
+
+const deleteEvent = (eventId: string, options: Parameters<GrpcClient['unary']>[2] = {}) => {
+  const { deleteEvent: method } = EventService.method;
+  return client.unary(method, create(method.input, { eventId }), { headers: fixture.key, ...options });
+};
+
+test('GetWebhook returns the webhook', async () => {
+  const { webhookId, tenant, owner } = fixture;
+  const { code, message } = await getWebhook(webhookId);
+  expect(code).toBe('OK');
+  expect(message?.webhook).toMatchObject({
+    webhookId,
+    url: 'https://example.com/hooks',
+    isActive: true,
+    application: { id: tenant.id, name: tenant.name, clientId: tenant.clientId },
+    owner: { id: owner.id, name: 'Ada', email: owner.email },
+  });
+  expect(message?.webhook?.signingKey).toMatch(/^whsec_/);
+});
+
+test('the metadata of a reply has the request ID, which is that of the caller if there is one', async () => {
+  const idOf = async (headers: Record<string, string>) =>
+    (await getWebhook(fixture.webhookId, { ...fixture.key, ...headers })).headers.get('x-request-id');
+  expect(await idOf({ 'x-request-id': 'a-request' })).toEqual(['a-request']);
+  expect(await idOf({})).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)]);
+});
+
+test.each([
+  ['UNAUTHENTICATED', 'Invalid API key', () => getWebhook(fixture.webhookId, {})],
+  ['UNAUTHENTICATED', 'Invalid API key', () => getWebhook(fixture.webhookId, { 'x-api-key': 'usk_unknown' })],
+  ['INVALID_ARGUMENT', 'Invalid webhook ID format', () => getWebhook('wh_1')],
+  ['NOT_FOUND', 'Webhook not found', () => getWebhook(`wh_${'0'.repeat(32)}`)],
+])('an error has the status %s and the message "%s"', async (code, details, call) => {
+  expect(await call()).toMatchObject({ code, details, message: undefined });
+});
+
+test('100 concurrent calls on one connection succeed', async () => {
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => getWebhook(fixture.webhookId)));
+  expect(outcomes.map(({ code }) => code)).toEqual(Array(100).fill('OK'));
+});
+
+test('an unknown method is UNIMPLEMENTED', async () => {
+  const { getWebhook: method } = WebhookService.method;
+  const { code } = await client.unary({ ...method, name: 'NoSuchMethod' }, create(method.input));
+  expect(code).toBe('UNIMPLEMENTED');
+});
+
+test('a call ends when the caller cancels it, and the next one succeeds', async () => {
+  const eventId = await createTestEvent(fixture.service, fixture.tenant);
+  await using lock = await lockEvent(fixture.service.database, eventId);
+  const { promise: begun, resolve: begin } = Promise.withResolvers<() => void>();
+  const cancelled = deleteEvent(eventId, { onCall: (call) => begin(() => call.cancel()) });
+  const cancel = await begun;
+  await lock.waitedForBy(1);
+  cancel();
+  expect((await cancelled).code).toBe('CANCELLED');
+  await lock.release();
+  expect((await deleteEvent('no-such-event')).code).toBe('NOT_FOUND');
+});
+
+test.each([
+  ['in the trailers', 'Content-Length: 0\r\n\r\n'],
+  ['in the headers if the reply ends the connection', 'Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n'],
+])('a call over HTTP/1.1, which gRPC does not have, gets its status %s', async (_, rest) => {
+  using connection = await RawConnection.open(fixture.service.port);
+  connection.send(
+    `POST /usher.v1.WebhookService/GetWebhook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/grpc\r\n${rest}`,
+  );
+  const { status, headers, trailers } = await connection.reply();
+  expect(status).toBe(200);
+  expect({ ...headers, ...trailers }).toMatchObject({ 'grpc-status': '16', 'grpc-message': 'Invalid%20API%20key' });
+});

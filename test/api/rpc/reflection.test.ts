@@ -1,0 +1,122 @@
+/** Server reflection: clients such as `buf curl` need no schema. */
+import { create, createFileRegistry, fromBinary, type Registry } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  ExtensionRequestSchema,
+  ServerReflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { Health } from '../../../gen/health/v1/health_pb.ts';
+import { SERVICES } from '../../../src/api/catalogue.ts';
+import { GrpcClient } from '../../support/grpc-client.ts';
+import { request } from '../../support/http.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+
+const NAMES = [...SERVICES.map(({ service }) => service), Health, ServerReflection].map(({ typeName }) => typeName);
+
+type Question = ServerReflectionRequest['messageRequest'];
+
+let service: TestService;
+let client: GrpcClient;
+
+beforeAll(async () => {
+  service = await startTestService();
+  client = new GrpcClient(service);
+});
+
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await service.close();
+});
+
+const ask = async (...questions: Question[]): Promise<ServerReflectionResponse[]> =>
+  client.bidiStream(
+    ServerReflection.method.serverReflectionInfo,
+    questions.map((messageRequest) => create(ServerReflectionRequestSchema, { host: 'usher', messageRequest })),
+  );
+
+/** Builds what a client can build of the answer alone. */
+function registryOf(response: ServerReflectionResponse | undefined): Registry {
+  const answer = response?.messageResponse;
+  if (answer?.case !== 'fileDescriptorResponse') throw new Error('No files', { cause: answer });
+  const file = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+  // A set of files has dependencies first.
+  return createFileRegistry(create(FileDescriptorSetSchema, { file: file.reverse() }));
+}
+
+test('lists the services', async () => {
+  const [response] = await ask({ case: 'listServices', value: '' });
+  expect(response?.messageResponse).toMatchObject({
+    case: 'listServicesResponse',
+    value: { service: NAMES.map((name) => ({ name })) },
+  });
+});
+
+test.each(NAMES)('describes %s with everything that its file imports', async (name) => {
+  const [response] = await ask({ case: 'fileContainingSymbol', value: name });
+  const registry = registryOf(response);
+  const methods = registry.getService(name)?.methods ?? [];
+  expect(methods.length).toBeGreaterThan(0);
+  for (const { input, output } of methods) {
+    expect(registry.getMessage(input.typeName)?.typeName).toBe(input.typeName);
+    expect(registry.getMessage(output.typeName)?.typeName).toBe(output.typeName);
+  }
+});
+
+test.each([
+  ['a method', 'usher.v1.WebhookService.GetWebhook', 'usher.v1.Webhook'],
+  ['a field', 'usher.v1.Webhook.signing_key', 'google.protobuf.Timestamp'],
+  ['a message of another file', 'google.protobuf.Timestamp', 'google.protobuf.Timestamp'],
+  ['a nested message', 'google.rpc.BadRequest.FieldViolation', 'google.rpc.BadRequest'],
+  ['an enum', 'grpc.health.v1.HealthCheckResponse.ServingStatus', 'grpc.health.v1.HealthCheckResponse'],
+])('finds the file of %s', async (_, symbol, message) => {
+  const [response] = await ask({ case: 'fileContainingSymbol', value: symbol });
+  expect(registryOf(response).getMessage(message)?.typeName).toBe(message);
+});
+
+test.each<[string, Question]>([
+  ['an unknown symbol', { case: 'fileContainingSymbol', value: 'usher.v1.NoService' }],
+  ['an empty symbol', { case: 'fileContainingSymbol', value: '' }],
+  ['a property of every object', { case: 'fileContainingSymbol', value: '__proto__' }],
+  ['an unknown file', { case: 'fileByFilename', value: '../../etc/passwd' }],
+  [
+    'an extension',
+    {
+      case: 'fileContainingExtension',
+      value: create(ExtensionRequestSchema, { containingType: 'usher.v1.Webhook', extensionNumber: 1 }),
+    },
+  ],
+  ['the extensions of a type', { case: 'allExtensionNumbersOfType', value: 'usher.v1.NoMessage' }],
+])('answers not found for %s', async (_, question) => {
+  const [response] = await ask(question);
+  expect(response?.messageResponse).toMatchObject({ case: 'errorResponse', value: { errorCode: 5 } });
+});
+
+test('answers several questions on one stream in their order, each with its question', async () => {
+  const questions: Question[] = [
+    { case: 'fileContainingSymbol', value: 'usher.v1.NoService' },
+    { case: 'listServices', value: '*' },
+    { case: 'fileByFilename', value: 'usher/v1/auth.proto' },
+    { case: undefined },
+  ];
+  const responses = await ask(...questions);
+  expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+    'errorResponse',
+    'listServicesResponse',
+    'fileDescriptorResponse',
+    'errorResponse',
+  ]);
+  expect(responses.map(({ originalRequest }) => originalRequest?.messageRequest)).toMatchObject(questions);
+  expect(responses.map(({ validHost }) => validHost)).toEqual(questions.map(() => 'usher'));
+});
+
+test('returns 505 over HTTP/1.1, which has no bidirectional streams', async () => {
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const headers = { 'content-type': 'application/connect+json' };
+  const reply = await request(service.url, { method: 'POST', path, headers });
+  expect(reply.status).toBe(505);
+  expect(JSON.parse(reply.body)).toEqual({ code: 'unimplemented', message: 'This method needs HTTP/2' });
+});

@@ -1,0 +1,65 @@
+/** The limits of Usher's CPU time per request, each relative to another server of the same run. */
+import type { Options } from '../options.ts';
+import type { ProtocolName } from '../protocols/protocol.ts';
+import type { ServerName } from '../servers.ts';
+import { type Figure, findFigure } from './figures.ts';
+
+export interface GoalResult {
+  readonly goal: string;
+  /** The largest ratio of Usher's CPU time to that of the other server. */
+  readonly limit: number;
+  /** Undefined if a figure is missing. */
+  readonly measured: number | undefined;
+}
+
+interface Goal {
+  readonly limit: number;
+  readonly call: string;
+  readonly usher: ProtocolName;
+  readonly other: readonly [ServerName, ProtocolName];
+}
+
+/** Returns the goals between the selected rows and calls, with what was measured. */
+export function checkGoals(
+  figures: readonly Figure[],
+  calls: readonly string[],
+  { isSelectedRow }: Pick<Options, 'isSelectedRow'>,
+): GoalResult[] {
+  return [...webhookGoals(), ...calls.flatMap(connectGoals), ...calls.flatMap(writeGoals)]
+    .filter(
+      ({ call, usher, other }) => calls.includes(call) && isSelectedRow('usher', usher) && isSelectedRow(...other),
+    )
+    .map(({ limit, call, usher, other }) => {
+      const cost = findFigure(figures, 'usher', usher, call)?.cpuMicros;
+      const otherCost = findFigure(figures, ...other, call)?.cpuMicros;
+      const measured = cost === undefined || otherCost === undefined ? undefined : cost / otherCost;
+      return { goal: `${call}, ${usher} to ${other.join(' ')}`, limit, measured };
+    });
+}
+
+function webhookGoals(): Goal[] {
+  const call = 'GetWebhook';
+  return [
+    { limit: 1.15, call, usher: 'REST', other: ['node-http', 'REST'] },
+    { limit: 1, call, usher: 'REST', other: ['fastify-pg', 'REST'] },
+    { limit: 1 / 3, call, usher: 'REST', other: ['fastify-drizzle', 'REST'] },
+    { limit: 1.1, call, usher: 'gRPC', other: ['grpc-js', 'gRPC'] },
+    { limit: 0.4, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
+  ];
+}
+
+function connectGoals(call: string): Goal[] {
+  return (['Connect JSON', 'Connect binary'] as const).map((protocol) => ({
+    limit: 1,
+    call,
+    usher: protocol,
+    other: ['connect-node', protocol],
+  }));
+}
+
+/** CheckIn has no REST route in Usher. Connect JSON is the nearest to JSON over HTTP/1.1. */
+function writeGoals(call: string): Goal[] {
+  if (call === 'GetWebhook') return [];
+  const usher = call === 'CheckIn' ? 'Connect JSON' : 'REST';
+  return [{ limit: 1.25, call, usher, other: ['node-http', 'REST'] }];
+}

@@ -1,0 +1,90 @@
+/** Auth tokens of the issuer that AUTH_ISSUER and AUTH_JWKS_URL name. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
+import { encode, generateIssuerKey, ISSUER, JwksServer } from '../../support/issuer.ts';
+import { type IssuerFixture, openIssuerFixture } from '../../support/issuer-fixture.ts';
+import { call, protocolNamed, REST } from '../../support/protocols.ts';
+import { clientsOf, createTenant, logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
+
+let fixture: IssuerFixture;
+
+beforeAll(async () => {
+  fixture = await openIssuerFixture();
+});
+afterAll(() => fixture.close());
+
+describe.each([REST, protocolNamed('gRPC over HTTP/2')])('over $name, the exchange of a token', (protocol) => {
+  const exchange = (authToken: string, { url } = fixture.service) =>
+    call(protocol, url, AuthService.method.exchangeToken, { authToken }, { 'x-api-key': fixture.tenant.apiKey });
+
+  it.each(['EdDSA', 'ES256'] as const)('signed with %s returns the user whose ID is its subject', async (alg) => {
+    const token = fixture.token({ key: alg === 'EdDSA' ? fixture.key : fixture.ecKey });
+    expect(await exchange(token)).toMatchObject({ code: 'ok', data: { user: { email: fixture.user.email } } });
+  });
+
+  it('returns 404 for an unknown user', async () => {
+    const token = fixture.token({ claims: { sub: randomUUID() } });
+    expect(await exchange(token)).toMatchObject({ code: 'not_found', message: 'User not found' });
+  });
+
+  it('returns 503 while the issuer is unreachable and its keys are unknown', async () => {
+    const gone = await JwksServer.start(fixture.key);
+    await using lost = await fixture.startWith(gone);
+    await gone.stop();
+    const unavailable = { code: 'unavailable', message: 'Service unavailable' };
+    expect(await exchange(fixture.token(), lost)).toMatchObject(unavailable);
+  });
+});
+
+it('tokens of Usher are still accepted, without a request for the keys of the issuer', async () => {
+  await using server = await JwksServer.start(fixture.key);
+  await using own = await fixture.startWith(server);
+  expect(await fixture.exchange(await logIn(own, fixture.tenant, fixture.user), own)).toBe('ok');
+  expect(server.requests).toBe(0);
+});
+
+// The attacks of test/robustness/tokens.test.ts use an external issuer, too.
+describe('a token is refused with 401', () => {
+  const stranger = generateIssuerKey('EdDSA', 'issuer-key');
+
+  it.each<[string, () => string]>([
+    ['without a signature', () => `${encode({ alg: 'none', typ: 'login+jwt' })}.${encode(fixture.claims())}.`],
+    ['of a stranger under the key ID of the issuer', () => fixture.token({ key: stranger })],
+    ['of a key that the issuer does not publish', () => fixture.token({ key: generateIssuerKey('EdDSA') })],
+    ['of Usher that is signed by the issuer', () => fixture.token({ claims: { iss: PUBLIC_URL } })],
+    ['of another issuer', () => fixture.token({ claims: { iss: `${ISSUER}/` } })],
+    ['whose subject is an e-mail address', () => fixture.token({ claims: { sub: fixture.user.email } })],
+  ])('%s', async (_name, forge) => {
+    expect(await fixture.exchange(fixture.token())).toBe('ok');
+    expect(await fixture.exchange(forge())).toBe('unauthenticated');
+  });
+
+  it('for another application, which may exchange it', async () => {
+    const other = await createTenant(fixture.service);
+    const authToken = fixture.token({ claims: { aud: other.clientId } });
+    expect(await fixture.exchange(authToken)).toBe('unauthenticated');
+    const { user } = await clientsOf(fixture.service, other).auth.exchangeToken({ authToken });
+    expect(user?.email).toBe(fixture.user.email);
+  });
+
+  it('with RS256, even if the issuer publishes the key', async () => {
+    const rsa = generateIssuerKey('RS256');
+    await using server = await JwksServer.start(fixture.key, rsa);
+    await using own = await fixture.startWith(server);
+    expect(await fixture.exchange(fixture.token({ key: rsa }), own)).toBe('unauthenticated');
+    expect(await fixture.exchange(fixture.token(), own)).toBe('ok');
+  });
+
+  it('of an issuer that is not configured', async () => {
+    const { database, config: like } = fixture.service;
+    await using own = await startTestService({ database, like, config: { authIssuer: undefined } });
+    expect(await fixture.exchange(fixture.token(), own)).toBe('unauthenticated');
+  });
+});
+
+it('the service does not start if the issuer is its own public URL', async () => {
+  const { database, config: like } = fixture.service;
+  const started = startTestService({ database, like, config: { publicUrl: ISSUER } });
+  await expect(started).rejects.toThrow('AUTH_ISSUER must not be PUBLIC_URL');
+});

@@ -1,0 +1,166 @@
+/** A client that disconnects, or breaks its connection, harms no other client and leaves no connection open. */
+import { once } from 'node:events';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCertificate } from '../support/certificate.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
+import { lockEvent } from '../support/lock.ts';
+import { frame } from '../support/protocols.ts';
+import { RawConnection } from '../support/raw-connection.ts';
+import { createTestEvent, startTestService, type TestService } from '../support/service.ts';
+import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
+
+const CANCEL = 8;
+
+let fixture: WebhookFixture;
+let service: TestService;
+
+beforeAll(async () => {
+  fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
+  ({ service } = fixture);
+});
+
+afterAll(() => fixture.close());
+
+const head = (path: string, fields: string) =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${fixture.tenant.apiKey}\r\n${fields}\r\n\r\n`;
+
+describe('50 clients that reset their connections harm nobody', () => {
+  test.each<[string, () => string]>([
+    ['before the first byte', () => ''],
+    ['within the preface of HTTP/2', () => 'PRI * HT'],
+    ['within a body', () => `${head('/api/oauth/exchange', 'Content-Length: 50')}{"a`],
+    [
+      'within an RPC',
+      () => `${head('/usher.v1.AuthService/ExchangeToken', 'Content-Type: application/json\r\nContent-Length: 50')}{"a`,
+    ],
+  ])('%s', async (_, bytes) => {
+    const connections = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(service.port)));
+    for (const connection of connections) {
+      connection.send(bytes());
+      connection.socket.resetAndDestroy();
+    }
+    await fixture.expectHealthy();
+  });
+});
+
+describe('while its call waits for Postgres, a client harms nobody', () => {
+  test('by disconnecting', async () => {
+    const eventId = await createTestEvent(service, fixture.tenant);
+    await using lock = await lockEvent(service.database, eventId);
+    const path = `/api/events/${eventId}`;
+    {
+      using client = openHttp2Session(service.url);
+      client.open({ ':method': 'DELETE', ':path': path, ...fixture.key }).end();
+      using connection = await RawConnection.open(service.port);
+      connection.send(`DELETE ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${fixture.tenant.apiKey}\r\n\r\n`);
+      await lock.waitedForBy(2);
+    }
+    await fixture.expectHealthy();
+    await lock.release();
+    await fixture.expectHealthy();
+  });
+
+  test('by resetting the stream, and keeps its connection', async () => {
+    const eventId = await createTestEvent(service, fixture.tenant);
+    await using lock = await lockEvent(service.database, eventId);
+    using client = openHttp2Session(service.url);
+    const stream = client.open({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...fixture.key });
+    stream.end();
+    await lock.waitedForBy(1);
+    stream.close(CANCEL);
+    expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
+    await lock.release();
+    fixture.expectWebhook(await client.exchange(fixture.http2));
+  });
+});
+
+describe('the service closes the connection when the client has closed its side', () => {
+  test('of HTTP/2', async () => {
+    await expectClosed(connectSocket(service.port, '127.0.0.1'), service.url);
+  });
+
+  test('of HTTP/2 during a server stream', async () => {
+    const socket = connectSocket(service.port, '127.0.0.1');
+    using client = openHttp2Session(service.url, socket);
+    const path = '/grpc.health.v1.Health/Watch';
+    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+    stream.end(frame(''));
+    await once(stream, 'data');
+    await endBothSides(socket);
+  });
+});
+
+test('300 pipelined requests close that connection and no other', async () => {
+  using other = await RawConnection.open(service.port);
+  using connection = await RawConnection.open(service.port);
+  const closed = once(connection.socket, 'end');
+  connection.send(fixture.raw().repeat(300));
+  await closed;
+  other.send(fixture.raw());
+  fixture.expectWebhook(await other.reply());
+});
+
+test.each([
+  ['ends', (connection: RawConnection) => connection.socket.end()],
+  ['never ends', () => {}],
+])('a request whose body %s after it was refused gets no second reply', async (_, proceed) => {
+  using connection = await RawConnection.open(service.port);
+  connection.send('GET /api/webhooks/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12');
+  expect((await connection.reply()).status).toBe(401);
+  proceed(connection);
+  const isOver = () => connection.socket.readableEnded || connection.socket.destroyed;
+  await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
+  expect(connection.ending).toBeDefined();
+});
+
+describe('over TLS', () => {
+  let secured: TestService;
+
+  beforeAll(async () => {
+    const { database, config: like } = service;
+    secured = await startTestService({ database, like, config: { tls: await createCertificate() } });
+  });
+
+  afterAll(() => secured.close());
+
+  test.each<[string, () => string | Buffer]>([
+    ['a request in cleartext', () => fixture.raw()],
+    ['half a handshake', () => Buffer.from('160301', 'hex')],
+  ])('a client that sends %s and leaves is disconnected and harms nobody', async (_, bytes) => {
+    using connection = await RawConnection.open(secured.port);
+    const closed = once(connection.socket, 'end');
+    connection.send(bytes());
+    connection.socket.end();
+    await closed;
+    using client = openHttp2Session(secured.url, await openTls());
+    fixture.expectWebhook(await client.exchange(fixture.http2));
+  });
+
+  test('the service closes the connection when an HTTP/2 client has closed its side', async () => {
+    await expectClosed(await openTls(), secured.url);
+  });
+
+  async function openTls(): Promise<Socket> {
+    const { port } = secured;
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+    await once(socket, 'secureConnect');
+    return socket;
+  }
+});
+
+async function expectClosed(socket: Socket, url: string): Promise<void> {
+  using client = openHttp2Session(url, socket);
+  fixture.expectWebhook(await client.exchange(fixture.http2));
+  await endBothSides(socket);
+}
+
+/** Resolves when the service has ended its side too. Without that, only its limit for idle connections would. */
+async function endBothSides(socket: Socket): Promise<void> {
+  const ended = once(socket, 'end', { signal: AbortSignal.timeout(20_000) });
+  socket.end();
+  await ended.catch((cause) => {
+    throw new Error('The service keeps the connection', { cause });
+  });
+}

@@ -1,0 +1,116 @@
+/** Concurrent requests for codes, and mail servers that fail. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
+import { createLogger } from '../../src/log.ts';
+import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { Mailbox, MailServer, SocketServer } from '../support/mail-server.ts';
+import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
+
+let fixture: LoginFixture;
+
+beforeAll(async () => {
+  fixture = await LoginFixture.open();
+});
+afterAll(() => fixture.close());
+
+/** Asks for a code from a new browser and returns it on the page for the code. */
+async function ask(service: TestService, tenant: Tenant, email: string, address = randomAddress()): Promise<LoginPage> {
+  const browser = new LoginBrowser(service, { address });
+  const page = await browser.open((await beginLogin(service, tenant)).path);
+  return browser.submit(page, '/login/email', { email });
+}
+
+it('of thirty concurrent requests from an IP address, twenty send a code', async () => {
+  const { service, tenant, mailbox } = fixture;
+  const address = randomAddress();
+  const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
+  const replies = await Promise.all(users.map(({ email }) => ask(service, tenant, email, address)));
+  const countAlerts = (expected: string) => replies.filter(({ alert }) => alert === expected).length;
+  expect([countAlerts(''), countAlerts(TOO_MANY)]).toEqual([20, 10]);
+  expect(users.flatMap(({ email }) => mailbox.sentTo(email))).toHaveLength(20);
+});
+
+it('letters that only lower() of Postgres folds do not raise the limit of an address', async () => {
+  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
+  const name = `folding_${randomBytes(8).toString('hex')}`;
+  // Unlike the embedded database, its lower() folds letters beyond ASCII.
+  await server.unsafe(`create database ${name} template template0 locale_provider builtin builtin_locale 'C.UTF-8'`);
+  const { href } = Object.assign(new URL(inject('postgresUrl')), { pathname: name });
+  const mailbox = new Mailbox();
+  {
+    const config = { ...LOGIN_CONFIG, databaseUrl: href };
+    const { database } = fixture.service;
+    await using folding = await startTestService({ database, deliver: mailbox.deliver, config });
+    const tenant = await createTenant(folding);
+    await createTestUser(folding, { email: 'iii@example.com' });
+    const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
+    for (const spelling of spellings) await ask(folding, tenant, `${spelling}@example.com`);
+  }
+  await server.unsafe(`drop database ${name} with (force)`);
+  await server.end();
+  expect(mailbox.sentTo('iii@example.com').length).toBeLessThanOrEqual(5);
+});
+
+describe('a mail server', () => {
+  const authenticate: NonNullable<Parameters<typeof MailServer.start>[0]>['onAuth'] = (_credentials, _session, done) =>
+    done(null, { user: 'usher' });
+
+  /** Starts a replica that sends e-mails to the port and keeps its log. */
+  async function startMailing(port: number): Promise<{ service: TestService; log: () => string }> {
+    let log = '';
+    const write = (line: string) => {
+      log += line;
+    };
+    const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${port}`, from: 'Usher <login@usher.test>' };
+    const { database, config: like } = fixture.service;
+    const logger = createLogger('trace', { write });
+    return { service: await startTestService({ database, like, config: { smtp }, logger }), log: () => log };
+  }
+
+  it('that hangs delays no reply, and at the end the service gives up on it', async () => {
+    await using server = await SocketServer.start(() => {});
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    for (const address of [email, 'nobody@example.com', email]) {
+      // The server never answers: a reply that waited for it would not come.
+      expect((await ask(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
+    }
+    await expect.poll(() => server.connections).toBe(2);
+    await service.close();
+    expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
+  });
+
+  it('that is slow gets the e-mail even if the service is closed', async () => {
+    const onRcptTo = (_address: unknown, _session: unknown, done: () => void) => void setTimeout(done, 500);
+    await using server = await MailServer.start({ onAuth: authenticate, onRcptTo });
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    await ask(service, fixture.tenant, email);
+    await service.close();
+    expect(server.emails.map(({ to }) => to)).toEqual([[email]]);
+    expect(log()).not.toContain('login code not sent');
+  });
+
+  it('that refuses connections or the address delays no reply, and the log has no secret', async () => {
+    const server = await SocketServer.start(() => {});
+    const closed = { port: server.port };
+    await server[Symbol.asyncDispose]();
+    await using refusing = await MailServer.start({
+      onAuth: authenticate,
+      onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
+    });
+    for (const { port } of [closed, refusing]) {
+      const { service, log } = await startMailing(port);
+      const { email } = await createTestUser(service);
+      expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
+      await expect.poll(log).toContain('login code not sent');
+      await service.close();
+      expect(log()).toMatch(/"code":"E[A-Z]+"/);
+      for (const secret of [email, 'let me in', 'let%20me%20in']) expect(log()).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+/** Nothing that a client or the database does keeps a service open beyond its shutdown timeout. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCertificate } from '../support/certificate.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
+import { holdLock, waitForLockWaiters } from '../support/lock.ts';
+import { frame } from '../support/protocols.ts';
+import { RawConnection } from '../support/raw-connection.ts';
+import { startTestService } from '../support/service.ts';
+import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
+
+/** Each obstacle would last far longer than `GIVE_UP_MS`. */
+const LIMITS = { shutdownTimeoutMs: 300, requestTimeoutMs: 60_000 };
+const GIVE_UP_MS = 5_000;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+
+afterAll(() => database[Symbol.asyncDispose]());
+
+describe('the service closes despite', () => {
+  test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    await using lock = await fixture.lockEvent();
+    using client = openHttp2Session(fixture.service.url);
+    if (httpVersion === '2') {
+      client.open({ ':method': 'DELETE', ':path': `/api/events/${fixture.eventId}`, ...fixture.key }).end();
+      await lock.waitedForBy(1);
+      await expectClosed(fixture);
+    } else {
+      using _connection = await fixture.send(fixture.deleteRequest());
+      await lock.waitedForBy(1);
+      await expectClosed(fixture);
+    }
+  });
+
+  test('a stream of replies', async () => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    using client = openHttp2Session(fixture.service.url);
+    const path = '/grpc.health.v1.Health/Watch';
+    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+    stream.end(frame(''));
+    await once(stream, 'data');
+    await expectClosed(fixture);
+  });
+
+  test.each<[string, (fixture: ShutdownFixture) => string]>([
+    ['a connection without a byte', () => ''],
+    ['half a preface of HTTP/2', () => 'PRI * HTTP'],
+    ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
+    [
+      'half the body of a request',
+      ({ apiKey }) =>
+        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
+    ],
+  ])('%s', async (_, bytes) => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    using _connection = await fixture.send(bytes(fixture));
+    await expectClosed(fixture);
+  });
+
+  test('half a TLS handshake', async () => {
+    const service = await startTestService({ database, config: { ...LIMITS, tls: await createCertificate() } });
+    using connection = await RawConnection.open(service.port);
+    connection.send(Buffer.from('160301', 'hex'));
+    await sleep(50);
+    await expectClosed({ service });
+  });
+
+  test.each(['1.1', '2'] as const)(
+    'an idle connection of HTTP/%s, without waiting for the timeout',
+    async (version) => {
+      const fixture = await openShutdownFixture(database, { shutdownTimeoutMs: 25_000 });
+      using client = openHttp2Session(fixture.service.url);
+      using connection = await RawConnection.open(fixture.service.port);
+      if (version === '2') {
+        connection[Symbol.dispose]();
+        expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
+      } else {
+        client[Symbol.dispose]();
+        connection.send('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+        expect(await connection.reply()).toMatchObject({ status: 200 });
+      }
+      await expectClosed(fixture);
+    },
+  );
+
+  test('an expiry job that waits for a table', async () => {
+    await using lock = await holdLock(database, 'lock table login_codes in access exclusive mode');
+    const fixture = await openShutdownFixture(database);
+    await waitForLockWaiters(database);
+    const { closed } = await fixture.beginClose();
+    await lock.release();
+    await closed;
+  });
+});
+
+async function expectClosed({ service }: { service: { close(): Promise<void> } }): Promise<void> {
+  const closing = service.close().then(() => 'closed');
+  expect(await Promise.race([closing, sleep(GIVE_UP_MS, 'still open', { ref: false })])).toBe('closed');
+}

@@ -1,0 +1,181 @@
+/** Workers that crash, are stopped, or cannot start. */
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { writeCertificate } from '../support/certificate.ts';
+import { request } from '../support/http.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
+import { startLoad } from '../support/load.ts';
+import { type Main, processesWith, runMain, survivorsOf } from '../support/process.ts';
+import { readDemo } from '../support/read-demo.ts';
+import { administer, beginCalls, logOf, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
+
+// Several processes start, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
+const dataDir = join(directory, 'data');
+const ERROR = '"level":50';
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+describe('of two workers', () => {
+  let main: Main;
+
+  beforeAll(async () => {
+    main = await startWorkers(dataDir);
+  });
+  afterAll(() => main[Symbol.asyncDispose]());
+
+  test('both refuse a key within 5 seconds after one of them has revoked it', async () => {
+    const { applicationId, webhookId } = await readDemo(dataDir);
+    const key = await administer<{ apiKeyId: string; apiKey: string }>(main, dataDir, 'CreateApiKey', {
+      applicationId,
+    });
+    const path = `/api/webhooks/${webhookId}`;
+    const call = async () => String((await request(main.url, { path, headers: { 'x-api-key': key.apiKey } })).status);
+    const load = startLoad({ call }, { callers: 2, pauseMs: 20 });
+    await expect.poll(() => load.answers.length).toBeGreaterThan(8);
+    expect(new Set(load.answers.map(({ outcome }) => outcome))).toEqual(new Set(['200']));
+    await administer(main, dataDir, 'RevokeApiKey', { apiKeyId: key.apiKeyId });
+    const revokedAt = performance.now();
+    const late = () => load.answers.filter(({ startedAt }) => startedAt > revokedAt + 5_000);
+    await expect.poll(() => late().length, { timeout: 20_000 }).toBeGreaterThan(8);
+    await load.stop();
+    expect(late().filter(({ outcome }) => outcome !== '401')).toEqual([]);
+  });
+
+  test('one that gets SIGTERM finishes its calls and is replaced', async () => {
+    const [pid = 0] = await workerPids(main);
+    const calls = await beginCalls(main, await readDemo(dataDir), 4);
+    process.kill(pid, 'SIGTERM');
+    await sleep(200);
+    expect(await Promise.all(calls.map((call) => call.finish()))).toEqual([200, 200, 200, 200]);
+    await waitForWorkers(main, 2, [1]);
+    expect(await workerPids(main)).not.toContain(pid);
+  });
+
+  test('one that crashes is replaced, and only the calls it had fail', async () => {
+    // So many callers that one connection is always on its way to a worker.
+    const call = () => request(main.url, { path: '/healthz' }).then(({ status }) => String(status));
+    const load = startLoad({ call }, { callers: 8 });
+    const [pid = 0] = await workerPids(main);
+    await expect.poll(() => load.answers.length).toBeGreaterThan(50);
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => main.stdout, { interval: 5 }).toContain('"SIGKILL"');
+    const loggedAt = performance.now();
+    await waitForWorkers(main, 2, [2]);
+    const answers = await load.stop();
+    const after = answers.filter(({ startedAt }) => startedAt > loggedAt);
+    expect(after.length).toBeGreaterThan(20);
+    expect(after.filter(({ outcome }) => outcome !== '200')).toEqual([]);
+    expect(answers.filter(({ outcome }) => outcome !== '200').length).toBeLessThanOrEqual(8);
+  });
+
+  test('one that crashes again and again is replaced once a second', async () => {
+    const [, spared = 0] = await workerPids(main);
+    const seen = new Set<number>();
+    const startedAt = performance.now();
+    while (seen.size < 4) {
+      for (const pid of await workerPids(main)) {
+        if (pid === spared) continue;
+        seen.add(pid);
+        process.kill(pid, 'SIGKILL');
+      }
+      await sleep(20);
+    }
+    expect(performance.now() - startedAt).toBeGreaterThan(3 * 1_000);
+    expect(await workerPids(main)).toContain(spared);
+    // Both may crash at once: the next ones listen on the same port.
+    for (const pid of await workerPids(main)) process.kill(pid, 'SIGKILL');
+    await waitForWorkers(main, 2);
+    expect(new Set(logOf(main).flatMap(({ url = [] }) => url))).toEqual(new Set([main.url]));
+  });
+
+  test('none is left when each process gets the SIGINT of a Ctrl-C', async () => {
+    const descendants = await main.descendants();
+    const errors = () => main.stdout.split(ERROR).length;
+    const before = errors();
+    for (const pid of await workerPids(main)) process.kill(pid, 'SIGINT');
+    expect(await main.end('SIGINT')).toBe(0);
+    expect(await survivorsOf(descendants)).toEqual([]);
+    expect(errors()).toBe(before);
+  });
+});
+
+test('a worker whose process cannot be created is started later', async () => {
+  const failThird = `
+    import cluster from 'node:cluster';
+    const { fork } = cluster;
+    let forks = 0;
+    cluster.fork = (env) => {
+      if (++forks === 3) throw new Error('spawn ENOMEM');
+      return fork.call(cluster, env);
+    };`;
+  const preload = `--import=data:text/javascript,${encodeURIComponent(failThird)}`;
+  await using main = await startWorkers(dataDir, { NODE_OPTIONS: preload });
+  const [pid = 0] = await workerPids(main);
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => main.stdout).toContain('spawn ENOMEM');
+  await waitForWorkers(main, 2);
+});
+
+describe('two workers over TLS, with a secret from .env,', () => {
+  // A demo of its own: the redirect URIs have another scheme.
+  const dataDir = join(directory, 'data-over-tls');
+  const adminKey = 'an-admin-key-that-nobody-may-see';
+  let main: Main;
+  let ca: string;
+
+  beforeAll(async () => {
+    const files = await writeCertificate(directory);
+    ca = await readFile(files.TLS_CERT_FILE, 'utf8');
+    main = await startWorkers(dataDir, files, `ADMIN_KEY=${adminKey}\nTRUSTED_PROXIES=127.0.0.1\n`);
+  });
+  afterAll(() => main[Symbol.asyncDispose]());
+
+  test('answer over HTTP/2', async () => {
+    const { port } = new URL(main.url);
+    for (let call = 0; call < 4; call++) {
+      const socket = connectTls({ host: '127.0.0.1', port: Number(port), ca, ALPNProtocols: ['h2'] });
+      await once(socket, 'secureConnect');
+      using session = openHttp2Session(main.url, socket);
+      expect((await session.exchange({ ':path': '/readyz' })).status).toBe(200);
+    }
+  });
+
+  test.skipIf(process.platform !== 'linux')('have no secret in their environment or arguments', async () => {
+    const encryptionKey = (await readFile(join(dataDir, 'encryption-key'), 'utf8')).trim();
+    for (const pid of await workerPids(main)) {
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+      const visible = environment + (await readFile(`/proc/${pid}/cmdline`, 'utf8'));
+      expect(environment).toContain('DATA_DIR=');
+      for (const secret of [adminKey, encryptionKey]) expect(visible).not.toContain(secret);
+    }
+  });
+
+  test('end with their Postgres after kill -9 of the primary', async () => {
+    const descendants = await main.descendants();
+    expect(descendants.size).toBeGreaterThan(3);
+    expect(await main.end('SIGKILL')).toBeNull();
+    expect(await survivorsOf(descendants)).toEqual([]);
+  });
+});
+
+test('with a port that is taken, two workers say so in one line and leave no process behind', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const address = other.address();
+  const port = String(typeof address === 'object' ? address?.port : undefined);
+  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: port, WORKERS: '2', DATA_DIR: dataDir } });
+  other.close();
+  expect(stderr).toMatch(/^usher: [^\n]*EADDRINUSE[^\n]*\n$/);
+  expect(stderr).toContain(port);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
+});
