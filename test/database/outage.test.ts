@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { CALLERS, type Caller } from '../support/callers.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-import { request } from '../support/http.ts';
-import { HttpPool } from '../support/http-pool.ts';
+import { HttpPool, request } from '../support/http.ts';
+import { call, PROTOCOLS, type Protocol } from '../support/protocols.ts';
 import {
   adminClient,
   clientsOf,
@@ -77,13 +76,13 @@ describe.each<[string, ProxyMode]>([
   });
 
   test('every protocol answers "unavailable" by the deadline', async () => {
-    const answers = CALLERS.map(async (caller) => {
+    const answers = PROTOCOLS.map(async (protocol) => {
       const startedAt = performance.now();
-      const answer = await getWebhookBy(caller);
-      return { name: caller.name, answer, isInTime: performance.now() - startedAt < REQUEST_TIMEOUT_MS + SLACK_MS };
+      const answer = await getWebhookBy(protocol);
+      return { name: protocol.name, answer, isInTime: performance.now() - startedAt < REQUEST_TIMEOUT_MS + SLACK_MS };
     });
     const answer = { code: 'unavailable', message: 'Service unavailable', fields: [], data: undefined };
-    expect(await Promise.all(answers)).toEqual(CALLERS.map(({ name }) => ({ name, answer, isInTime: true })));
+    expect(await Promise.all(answers)).toEqual(PROTOCOLS.map(({ name }) => ({ name, answer, isInTime: true })));
   });
 
   test('every REST route returns 503 in the envelope, with Retry-After', async () => {
@@ -169,9 +168,9 @@ function getWebhook() {
   return pool.call('GET', `/api/webhooks/${webhookId}`);
 }
 
-function getWebhookBy(caller: Caller) {
+function getWebhookBy(protocol: Protocol) {
   const { getWebhook } = WebhookService.method;
-  return caller.call(service.url, getWebhook, { webhookId }, { 'x-api-key': tenant.apiKey });
+  return call(protocol, service.url, getWebhook, { webhookId }, { 'x-api-key': tenant.apiKey });
 }
 
 /** Waits until the service has reconnected, and then expects every call to succeed. */
@@ -183,8 +182,8 @@ async function expectFullService(): Promise<void> {
     await sleep(10);
   }
   expect(successes).toBe(20);
-  for (const caller of CALLERS) {
-    expect((await getWebhookBy(caller)).code, caller.name).toBe('ok');
+  for (const protocol of PROTOCOLS) {
+    expect((await getWebhookBy(protocol)).code, protocol.name).toBe('ok');
   }
   // A connection that failed late may still be backing off.
   let statuses: Set<number>;

@@ -7,8 +7,8 @@ import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import type { EventLock } from '../support/lock.ts';
+import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { frame } from '../support/rpc-wire.ts';
 import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 
 const GRPC = { ':method': 'POST', 'content-type': 'application/grpc' };

@@ -9,8 +9,8 @@ import { CLIENT_TIMEOUT_MS } from '../../src/http/connections.ts';
 import { request } from '../support/http.ts';
 import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FLAG, FRAME } from '../support/http2-frames.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
+import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { frame } from '../support/rpc-wire.ts';
 import {
   clientsOf,
   createTenant,

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { lockEvent } from '../support/lock.ts';
+import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { frame } from '../support/rpc-wire.ts';
 import { createTestEvent, startTestService, type TestService } from '../support/service.ts';
 import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
 

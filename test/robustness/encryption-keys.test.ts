@@ -6,9 +6,9 @@ import { createApplication } from '../../src/domain/applications/create-applicat
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { readUsedKeyIds } from '../../src/jobs/key-rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { HttpPool } from '../support/http-pool.ts';
-import { LogLeakProbe } from '../support/log-leak-probe.ts';
+import { HttpPool } from '../support/http.ts';
 import { runMain } from '../support/process.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 import { ADMIN_KEY, startTestService, type TestService, testConfig } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -83,7 +83,7 @@ describe('the start', () => {
 describe('a key that is not the first', () => {
   test('is logged as not in use if no webhook needs it', async () => {
     await using database = await createKeyedDatabase(OLD, 0);
-    const log = new LogLeakProbe();
+    const log = new RecordedLog();
     await using _ = await log.start({ database, config: withKeys(database, [OLD, NEW]) });
     const messages = () => log.parsed.filter(({ keyId }) => keyId === idOf(NEW)).map(({ msg }) => msg);
     await expect.poll(messages).toEqual(['encryption key is not in use']);
@@ -94,7 +94,7 @@ describe('a key that is not the first', () => {
     const damaged = database.webhooks.slice(0, 2).map(({ id }) => id);
     await database.sql`
       update webhooks set signing_key = signing_key || '\\x00'::bytea where id in ${database.sql(damaged)}`;
-    const log = new LogLeakProbe();
+    const log = new RecordedLog();
     await using _ = await log.start({ database, config: withKeys(database, [NEW, OLD]) });
     const failure = () => log.parsed.find(({ err }) => err !== undefined);
     await expect.poll(failure).toMatchObject({ err: { message: '2 signing keys cannot be decrypted' } });

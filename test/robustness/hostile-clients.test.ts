@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } f
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
-import { HttpPool } from '../support/http-pool.ts';
+import { HttpPool } from '../support/http.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
 import { type Answer, startLoad } from '../support/load.ts';
 import { createSubjects } from '../support/mixed-calls.ts';

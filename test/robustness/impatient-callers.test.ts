@@ -1,7 +1,7 @@
 /** A caller with a short deadline spoils nothing for the others. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { HttpPool } from '../support/http-pool.ts';
+import { HttpPool } from '../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { createTenant, createTestEvent, startTestService, type TestService } from '../support/service.ts';
 

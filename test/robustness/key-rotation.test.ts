@@ -6,7 +6,7 @@ import type { Secrets } from '../../src/config/secrets.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { type Load, startLoad } from '../support/load.ts';
-import { LogLeakProbe } from '../support/log-leak-probe.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import {
   clientsOf,
   createTenant,
@@ -56,7 +56,7 @@ class Replicas implements AsyncDisposable {
   readonly clock = new TestClock();
   readonly #webhooks: { id: string; signingKey: string }[] = [];
   readonly #database: TestDatabase;
-  #logs: LogLeakProbe[] = [];
+  #logs: RecordedLog[] = [];
   #running: TestService[] = [];
   #callCount = 0;
   #tenant: Tenant | undefined;
@@ -77,7 +77,7 @@ class Replicas implements AsyncDisposable {
 
   async startOne(keys: Keys): Promise<TestService> {
     const config = testConfig(this.#database.url);
-    const log = new LogLeakProbe();
+    const log = new RecordedLog();
     const started = await log.start({
       database: this.#database,
       clock: this.clock.read,

@@ -1,4 +1,5 @@
 /** Thousands of calls that fail at once, each with values of its own: no reply contains those of another call. */
+
 import { randomBytes } from 'node:crypto';
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -6,20 +7,12 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
+import type { HttpReply } from '../support/http.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
+import { type Call, PROTOCOLS, type Protocol, send, supports, toRequest } from '../support/protocols.ts';
 import { REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Tenants } from '../support/tenants.ts';
-import {
-  carries,
-  failureOf,
-  sendOver,
-  toRequest,
-  WIRES,
-  type Wire,
-  type WireCall,
-  type WireReply,
-} from '../support/wire.ts';
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
@@ -47,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /** Calls that fail, with the planted value wherever there is room for it, and the expected message. */
-const FAILURES: readonly [DescMethodUnary, (planted: string) => Omit<WireCall, 'method'>, RegExp][] = [
+const FAILURES: readonly [DescMethodUnary, (planted: string) => Omit<Call, 'method'>, RegExp][] = [
   [generateAuthUrl, (p) => ({ fields: { clientId: p, redirectUri: REDIRECT_URI, state: p } }), /Client ID mismatch/],
   [
     generateAuthUrl,
@@ -71,8 +64,8 @@ const FAILURES: readonly [DescMethodUnary, (planted: string) => Omit<WireCall, '
 
 interface PlantedCall {
   readonly planted: string;
-  readonly wire: Wire;
-  readonly call: WireCall;
+  readonly protocol: Protocol;
+  readonly call: Call;
   readonly expected: RegExp;
 }
 
@@ -84,7 +77,7 @@ test('no value of one call is in the reply to another', async (context) => {
 
   const problems: string[] = [];
   let unanswered = 0;
-  for (const [at, { planted, wire, expected, call }] of calls.entries()) {
+  for (const [at, { planted, protocol, expected, call }] of calls.entries()) {
     const reply = replies[at];
     if (!reply) {
       unanswered++;
@@ -94,13 +87,13 @@ test('no value of one call is in the reply to another', async (context) => {
       textOf(reply)
         .match(/planted-[0-9a-f]{16}/g)
         ?.filter((found) => found !== planted) ?? [];
-    if (others.length > 0) problems.push(`${call.method.name} over ${wire.name} has ${others.length} of others`);
+    if (others.length > 0) problems.push(`${call.method.name} over ${protocol.name} has ${others.length} of others`);
     if (reply.headers['x-request-id'] !== planted) problems.push(`${call.method.name} has another request ID`);
-    const { message } = failureOf(wire, reply);
-    if (!expected.test(message)) problems.push(`${call.method.name} over ${wire.name}: ${message}`);
+    const { message } = protocol.read(reply);
+    if (!expected.test(message)) problems.push(`${call.method.name} over ${protocol.name}: ${message}`);
   }
   report(context, {
-    tried: `${CALLS} failing calls at once over ${WIRES.length} protocols, each with values of its own`,
+    tried: `${CALLS} failing calls at once over ${PROTOCOLS.length} protocols, each with values of its own`,
     lost: `${problems.length} replies`,
     figures: `${Math.round(tookMs)} ms, ${unanswered} connections lost before their reply`,
   });
@@ -111,12 +104,12 @@ test('no value of one call is in the reply to another', async (context) => {
 function plantCall(at: number): PlantedCall {
   const planted = `planted-${randomBytes(8).toString('hex')}`;
   // Over HTTP/1.1 each call has a connection of its own, of which a machine has a limited number.
-  const wires = WIRES.filter(({ httpVersion }) => httpVersion === (at % 10 === 0 ? '1.1' : '2'));
+  const protocols = PROTOCOLS.filter(({ httpVersion }) => httpVersion === (at % 10 === 0 ? '1.1' : '2'));
   const round = Math.floor(at / 10) + at;
-  const wire = wires[round % wires.length];
-  const possible = FAILURES.filter(([method]) => wire && carries(wire, method));
-  const [method, plant, expected] = possible[Math.floor(round / wires.length) % possible.length] ?? [];
-  if (!wire || !method || !plant || !expected) throw new Error('No wire or no failure');
+  const protocol = protocols[round % protocols.length];
+  const possible = FAILURES.filter(([method]) => protocol && supports(protocol, method));
+  const [method, plant, expected] = possible[Math.floor(round / protocols.length) % possible.length] ?? [];
+  if (!protocol || !method || !plant || !expected) throw new Error('No protocol or no failure');
   const { headers, ...rest } = plant(planted);
   const own = {
     'x-api-key': tenants.tenant.apiKey,
@@ -124,20 +117,20 @@ function plantCall(at: number): PlantedCall {
     'user-agent': planted,
     'x-forwarded-for': planted,
   };
-  return { planted, wire, expected, call: { method, ...rest, headers: { ...own, ...headers } } };
+  return { planted, protocol, expected, call: { method, ...rest, headers: { ...own, ...headers } } };
 }
 
-async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<(WireReply | undefined)[]> {
-  const overHttp2 = calls.filter(({ wire }) => wire.httpVersion === '2').length;
+async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<(HttpReply | undefined)[]> {
+  const overHttp2 = calls.filter(({ protocol }) => protocol.httpVersion === '2').length;
   const sessions = Array.from({ length: Math.ceil(overHttp2 / STREAMS_PER_SESSION) }, () =>
     openHttp2Session(service.url),
   );
   let next = 0;
   const replies = await Promise.all(
-    calls.map(async ({ wire, call }) => {
+    calls.map(async ({ protocol, call }) => {
       // The event loop of the test, which is the service's too, may be too slow to accept a connection in time.
-      if (wire.httpVersion === '1.1') return sendOver(wire, service.url, call).catch(() => undefined);
-      const { method, path, headers, body } = toRequest(wire, call);
+      if (protocol.httpVersion === '1.1') return send(protocol, service.url, call).catch(() => undefined);
+      const { method, path, headers, body } = toRequest(protocol, call);
       const stream = sessions[next++ % sessions.length]?.open({ ':method': method, ':path': path, ...headers });
       if (!stream) throw new Error('No session');
       stream.end(body);
@@ -149,7 +142,7 @@ async function sendAllAtOnce(calls: readonly PlantedCall[]): Promise<(WireReply 
 }
 
 /** Returns all text in a reply, and what its base64 decodes to. */
-function textOf({ headers, bytes, trailers }: WireReply): string {
+function textOf({ headers, bytes, trailers }: HttpReply): string {
   const plain = JSON.stringify([headers, trailers]) + bytes.toString('latin1');
   const encoded = plain.match(/[A-Za-z0-9+/_-]{16,}/g) ?? [];
   return [plain, ...encoded.map((text) => Buffer.from(text, 'base64').toString('latin1'))].join('\n');

@@ -1,4 +1,5 @@
 /** More calls than the service can answer: it answers those it admits in time, and refuses the others at once. */
+
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
@@ -9,9 +10,9 @@ import { type HttpReply, openHttp2Session, readReply } from '../support/http2-se
 import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
 import { startOpenLoopLoad } from '../support/open-loop-load.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
+import { PROTOCOLS, type Protocol, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { toRequest, WIRES, type Wire } from '../support/wire.ts';
 
 /** The deadline of a call, with what a busy machine may add. */
 const DEADLINE_MS = quickOrLong(20_000, 5_000);
@@ -37,7 +38,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const wires = WIRES.filter(({ name }) => ['REST over HTTP/2', 'gRPC over HTTP/2'].includes(name));
+const wires = PROTOCOLS.filter(({ name }) => ['REST over HTTP/2', 'gRPC over HTTP/2'].includes(name));
 
 describe.each(wires)('over $name', (wire) => {
   test('refuses what exceeds the capacity of Postgres before it costs a statement', async (context) => {
@@ -73,7 +74,7 @@ interface Caller extends Disposable {
   readonly refusals: readonly HttpReply[];
 }
 
-async function openCaller(wire: Wire, concurrency: number): Promise<Caller> {
+async function openCaller(wire: Protocol, concurrency: number): Promise<Caller> {
   const { clientId, apiKey } = await createTenant(service);
   const fields = { clientId, redirectUri: REDIRECT_URI, state: 'state' };
   const call = { method: AuthService.method.generateAuthUrl, fields, headers: { 'x-api-key': apiKey } };

@@ -3,8 +3,8 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal } from '../support/answers.ts';
-import { CALLERS, type Caller } from '../support/callers.ts';
 import { type HttpRequest, request } from '../support/http.ts';
+import { call, protocolNamed, REST } from '../support/protocols.ts';
 import { createTenant, PUBLIC_URL, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 const PUBLIC = ['https://app.test/callback', 'https://app.test/other?a=1&b=2', 'com.example.app:/callback'];
@@ -68,21 +68,11 @@ beforeAll(async () => {
 
 afterAll(() => service.close());
 
-const callerNamed = (name: string): Caller => {
-  const caller = CALLERS.find((candidate) => candidate.name === name);
-  if (!caller) throw new Error(`No caller ${name}`);
-  return caller;
-};
-const rest = callerNamed('REST over HTTP/1.1');
-const grpc = callerNamed('gRPC over HTTP/2');
+const { generateAuthUrl } = AuthService.method;
+const grpc = protocolNamed('gRPC over HTTP/2');
 
-const generate = ({ clientId, apiKey }: Tenant, fields: JsonObject, caller = rest) =>
-  caller.call(
-    service.url,
-    AuthService.method.generateAuthUrl,
-    { clientId, state: 'state', ...fields },
-    { 'x-api-key': apiKey },
-  );
+const generate = ({ clientId, apiKey }: Tenant, fields: JsonObject, protocol = REST) =>
+  call(protocol, service.url, generateAuthUrl, { clientId, state: 'state', ...fields }, { 'x-api-key': apiKey });
 
 it.each(PUBLIC)('accepts the registered %s', async (redirectUri) => {
   expect(await generate(web, { redirectUri })).toMatchObject({ code: 'ok' });

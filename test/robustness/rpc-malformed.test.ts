@@ -1,19 +1,14 @@
 /** Malformed RPCs, byte for byte: the caller learns what is wrong, and the connection stays of use. */
+
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, fromJsonString, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { GetWebhookRequestSchema, GetWebhookResponseSchema } from '../../gen/usher/v1/webhook_pb.ts';
+import { type HttpClient, openHttpClient } from '../support/http.ts';
 import { ended, openHttp2Session, readReply } from '../support/http2-session.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
-import {
-  frame,
-  openWireClient,
-  PROTOCOLS,
-  type WireClient,
-  type WireProtocol,
-  type WireReply,
-} from '../support/rpc-wire.ts';
+import { frame, type Protocol, type RawReply, RPC_PROTOCOLS } from '../support/protocols.ts';
 import { createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 const PROCEDURE = '/usher.v1.WebhookService/GetWebhook';
@@ -51,20 +46,20 @@ interface Case {
   readonly isRepresentative?: boolean;
 }
 
-const malformed: Expected = { code: 'InvalidArgument', message: 'Validation failed', fields: ['body'], status: 400 };
+const malformed: Expected = { code: 'invalid_argument', message: 'Validation failed', fields: ['body'], status: 400 };
 const noWebhookId: Expected = { ...malformed, fields: ['webhookId'] };
 const notAnId: Expected = { ...malformed, message: 'Invalid webhook ID format', fields: [] };
 const badTimeout: Expected = { ...malformed, message: /timeout/, fields: [] };
-const tooLarge: Expected = { code: 'ResourceExhausted', message: /65536/, fields: [], status: 413 };
-const tooLate: Expected = { code: 'DeadlineExceeded', message: 'Deadline exceeded', fields: [], status: 504 };
-const wrongKey: Expected = { code: 'Unauthenticated', message: 'Invalid API key', fields: [], status: 401 };
+const tooLarge: Expected = { code: 'resource_exhausted', message: /65536/, fields: [], status: 413 };
+const tooLate: Expected = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], status: 504 };
+const wrongKey: Expected = { code: 'unauthenticated', message: 'Invalid API key', fields: [], status: 401 };
 const unknownCompression: Expected = {
   ...tooLarge,
-  code: 'Unimplemented',
+  code: 'unimplemented',
   message: /^unknown compression/,
   status: 501,
 };
-const wrongCount: Expected = { code: 'Unimplemented', message: /^protocol error/, fields: [], status: 200 };
+const wrongCount: Expected = { code: 'unimplemented', message: /^protocol error/, fields: [], status: 200 };
 
 /** Wrong varints, lengths, wire types, field numbers, groups, and strings that are not UTF-8. */
 const MALFORMED_BINARY = [
@@ -80,7 +75,7 @@ const MALFORMED_JSON = [
 const NO_ID_BINARY = ['', '0a03610062'].map(hex);
 const NO_ID_JSON = ['7', 'null', '"\\ud800"', '"a\\u0000b"'].map((id) => Buffer.from(`{"webhookId":${id}}`));
 
-function messageCases(protocol: WireProtocol): Case[] {
+function messageCases(protocol: Protocol): Case[] {
   const { isJson, wrap } = protocol;
   const toCase = (what: string, expected: Expected) => (message: Uint8Array, at: number) => ({
     title: `${what} ${message.toString().slice(0, 20)}`,
@@ -107,7 +102,7 @@ function messageCases(protocol: WireProtocol): Case[] {
   ];
 }
 
-function compressionCases(protocol: WireProtocol): Case[] {
+function compressionCases(protocol: Protocol): Case[] {
   const gzipped = gzipSync(messageOf(protocol, 'wh_'.padEnd(1_000, 'a')));
   const flipped = Buffer.from(gzipped);
   flipped.writeUInt8((flipped.at(-6) ?? 0) ^ 0xff, flipped.length - 6);
@@ -130,7 +125,7 @@ function compressionCases(protocol: WireProtocol): Case[] {
   }));
 }
 
-function timeoutCases(protocol: WireProtocol): Case[] {
+function timeoutCases(protocol: Protocol): Case[] {
   const [valid, invalid, zero] =
     protocol.timeoutHeader === 'connect-timeout-ms'
       ? [['9999999999', '2147483648', '1000'], ['soon', '-1', '1.5', '99999999999', '1s', '0x10', ''], ['0']]
@@ -149,7 +144,7 @@ function timeoutCases(protocol: WireProtocol): Case[] {
   return [...valid.map(toCase(notAnId)), ...invalid.map(toCase(badTimeout)), ...zero.map(toCase(tooLate))];
 }
 
-function frameCases({ isFramed }: WireProtocol): Case[] {
+function frameCases({ isFramed }: Protocol): Case[] {
   if (!isFramed) return [];
   const message = toBinary(GetWebhookRequestSchema, create(GetWebhookRequestSchema, { webhookId: 'wh_' }));
   const cases: [title: string, body: Uint8Array, expected: Expected, headers?: Record<string, string>][] = [
@@ -170,13 +165,13 @@ function frameCases({ isFramed }: WireProtocol): Case[] {
   }));
 }
 
-describe.each(PROTOCOLS)('over $name', (protocol) => {
+describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
   const isFull = ['Connect JSON over HTTP/1.1', 'gRPC over HTTP/2'].includes(protocol.name);
   const cases = [messageCases, compressionCases, timeoutCases, frameCases].flatMap((toCases) => toCases(protocol));
   const tried = cases.filter(({ isRepresentative }) => isFull || isRepresentative);
 
   test.each(tried)('answers $expected.code to $title', async ({ body, headers, expected }) => {
-    using client = openWireClient(service.url, protocol);
+    using client = openHttpClient(service.url, protocol);
     const reply = await client.send({ path: PROCEDURE, headers: { ...headersOf(protocol), ...headers }, body });
 
     const { payload: _, ...outcome } = protocol.read(reply);
@@ -196,12 +191,12 @@ describe.each(PROTOCOLS)('over $name', (protocol) => {
     '/usher.v1.NothingService/GetWebhook',
     '/usher.v1.WebhookService/getWebhook',
   ])('answers Unimplemented at %s', async (path) => {
-    using client = openWireClient(service.url, protocol);
+    using client = openHttpClient(service.url, protocol);
     const reply = await client.send({ path, headers: headersOf(protocol), body: validBody(protocol) });
 
     expect(reply.status).toBe(protocol.isFramed ? 200 : 404);
     expectRequestId(reply);
-    expect(protocol.read(reply)).toMatchObject({ code: 'Unimplemented', message: 'Unknown method' });
+    expect(protocol.read(reply)).toMatchObject({ code: 'unimplemented', message: 'Unknown method' });
     await expectHealthy(client, protocol);
   });
 
@@ -223,7 +218,7 @@ describe.each(PROTOCOLS)('over $name', (protocol) => {
   test.each(refused.filter(([, , value]) => isFull || ['GET', types[0], '['].includes(value)))(
     'returns %s for the %s %j',
     async (status, what, value, body) => {
-      using client = openWireClient(service.url, protocol);
+      using client = openHttpClient(service.url, protocol);
       const reply = await client.send({
         path: PROCEDURE,
         headers: { ...headersOf(protocol), ...(what !== 'method' && { [what]: value }) },
@@ -240,7 +235,7 @@ describe.each(PROTOCOLS)('over $name', (protocol) => {
   );
 });
 
-describe.each(PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
+describe.each(RPC_PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
   'an unfinished body over $name',
   (protocol) => {
     const request = () => ({ ':method': 'POST', ':path': PROCEDURE, ...headersOf(protocol) });
@@ -251,7 +246,7 @@ describe.each(PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
       if (protocol.isFramed) stream.write(frame('', { length: 100_000_000 }));
       const timer = setInterval(() => stream.writable && stream.write(Buffer.alloc(16_384, 'a')), 1);
       try {
-        expect(protocol.read(await readReply(stream))).toMatchObject({ code: 'ResourceExhausted' });
+        expect(protocol.read(await readReply(stream))).toMatchObject({ code: 'resource_exhausted' });
         await ended(stream);
       } finally {
         clearInterval(timer);
@@ -272,14 +267,14 @@ describe.each(PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
 
 test('an event ID that is not UTF-8 creates no event', async () => {
   const protocol = protocolNamed('Connect JSON over HTTP/1.1');
-  using client = openWireClient(service.url, protocol);
+  using client = openHttpClient(service.url, protocol);
   const reply = await client.send({
     path: '/usher.v1.EventService/CreateEvent',
     headers: headersOf(protocol),
     body: Buffer.from('{"eventId":"\xff"}', 'latin1'),
   });
 
-  expect(protocol.read(reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
+  expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
   expect(await service.database.sql`select id from events where id <> ${eventId}`).toEqual([]);
 });
 
@@ -287,11 +282,11 @@ test.each(['"\\ud800"', '{"\\udc00":1}', '[["\\ud800"]]'])(
   'answers InvalidArgument to the gRPC JSON %s, which an error message cannot quote',
   async (json) => {
     const protocol = protocolNamed('gRPC over HTTP/2');
-    using client = openWireClient(service.url, protocol);
+    using client = openHttpClient(service.url, protocol);
     const headers = { ...headersOf(protocol), 'content-type': 'application/grpc+json' };
     const reply = await client.send({ path: PROCEDURE, headers, body: protocol.wrap(json) });
 
-    expect(protocol.read(reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
+    expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
     await expectHealthy(client, protocol);
   },
 );
@@ -304,11 +299,11 @@ describe('streams over gRPC', () => {
     ['a truncated frame', frame('abc', { length: 100 })],
     ['a compressed frame without an encoding', frame('', { flags: 1 })],
   ])('answer InvalidArgument to %s in a stream of requests', async (_, body) => {
-    using client = openWireClient(service.url, protocol);
+    using client = openHttpClient(service.url, protocol);
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
     const reply = await client.send({ path, headers: headersOf(protocol), body });
 
-    expect(protocol.read(reply)).toMatchObject({ code: 'InvalidArgument', message: 'Validation failed' });
+    expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
     await expectHealthy(client, protocol);
   });
 
@@ -333,7 +328,7 @@ test('calls with a timeout of 1 ms do not make other calls fail', async () => {
   const { apiKey } = await createTenant(fresh);
   const protocol = protocolNamed('Connect JSON over HTTP/1.1');
   const callWith = async (headers: Record<string, string>) => {
-    using client = openWireClient(fresh.url, protocol);
+    using client = openHttpClient(fresh.url, protocol);
     const reply = await client.send({
       path: PROCEDURE,
       headers: { 'content-type': protocol.contentType, 'x-api-key': apiKey, ...headers },
@@ -349,42 +344,42 @@ test('calls with a timeout of 1 ms do not make other calls fail', async () => {
   expect(new Set(await Promise.all(patient))).toEqual(new Set(['Webhook not found']));
 });
 
-function protocolNamed(name: string): WireProtocol {
-  const protocol = PROTOCOLS.find((candidate) => candidate.name === name);
+function protocolNamed(name: string): Protocol {
+  const protocol = RPC_PROTOCOLS.find((candidate) => candidate.name === name);
   if (!protocol) throw new Error(`No protocol ${name}`);
   return protocol;
 }
 
 /** Expects the connection to serve; the client opens a new one if the server had to close it. */
-async function expectHealthy(client: WireClient, protocol: WireProtocol): Promise<void> {
+async function expectHealthy(client: HttpClient, protocol: Protocol): Promise<void> {
   expectWebhook(
     protocol,
     await client.send({ path: PROCEDURE, headers: headersOf(protocol), body: validBody(protocol) }),
   );
 }
 
-function expectWebhook(protocol: WireProtocol, reply: WireReply): void {
+function expectWebhook(protocol: Protocol, reply: RawReply): void {
   const { code, payload } = protocol.read(reply);
-  expect(code).toBe('Ok');
+  expect(code).toBe('ok');
   const { webhook } = protocol.isJson
     ? fromJsonString(GetWebhookResponseSchema, payload.toString())
     : fromBinary(GetWebhookResponseSchema, payload);
   expect(webhook?.webhookId).toBe(webhookId);
 }
 
-function expectRequestId(reply: WireReply): void {
+function expectRequestId(reply: RawReply): void {
   expect(reply.headers['x-request-id']).toMatch(/^[\w.:+/=-]{1,128}$/);
 }
 
-function headersOf({ contentType }: WireProtocol): Record<string, string> {
+function headersOf({ contentType }: Protocol): Record<string, string> {
   return { 'content-type': contentType, 'x-api-key': tenant.apiKey };
 }
 
-function validBody(protocol: WireProtocol): Uint8Array {
+function validBody(protocol: Protocol): Uint8Array {
   return protocol.wrap(messageOf(protocol, webhookId));
 }
 
-function messageOf({ isJson }: WireProtocol, id: string): Uint8Array {
+function messageOf({ isJson }: Protocol, id: string): Uint8Array {
   const message = create(GetWebhookRequestSchema, { webhookId: id });
   return isJson
     ? Buffer.from(toJsonString(GetWebhookRequestSchema, message))

@@ -6,8 +6,8 @@ import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
+import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { frame } from '../support/rpc-wire.ts';
 import { startTestService } from '../support/service.ts';
 import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 

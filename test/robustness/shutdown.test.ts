@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
-import { HttpPool } from '../support/http-pool.ts';
+import { HttpPool } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { createTenant } from '../support/service.ts';

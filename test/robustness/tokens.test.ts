@@ -1,12 +1,14 @@
 /** Attacks on auth tokens, sent to a running service over REST and gRPC. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { create, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExchangeTokenRequestSchema } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { type HttpClient, openHttpClient } from '../support/http.ts';
 import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer } from '../support/issuer.ts';
-import { frame, openWireClient, type WireClient, type WireReply } from '../support/rpc-wire.ts';
+import { frame, type RawReply } from '../support/protocols.ts';
 import {
   createTenant,
   createTestUser,
@@ -87,7 +89,7 @@ interface Channel {
   readonly tooLarge: object;
 }
 
-const clients = new Map<Channel, WireClient>();
+const clients = new Map<Channel, HttpClient>();
 
 const CHANNELS: readonly Channel[] = [
   {
@@ -128,14 +130,14 @@ function grpcError(code: number, message: unknown) {
 
 const exchange = async (channel: Channel, authToken: string) => {
   // Opened with its first call: the service closes a connection that stays unused for 7 s.
-  const client = clients.get(channel) ?? openWireClient(service.url, channel);
+  const client = clients.get(channel) ?? openHttpClient(service.url, channel);
   clients.set(channel, client);
   const headers = { 'content-type': channel.contentType, 'x-api-key': tenant.apiKey };
   return client.send({ path: channel.path, headers, body: channel.encode(authToken) });
 };
 
 /** The reply without what differs between any two replies. */
-function comparable({ status, headers, trailers, bytes }: WireReply) {
+function comparable({ status, headers, trailers, bytes }: RawReply) {
   const { date: _, 'x-request-id': __, 'keep-alive': ___, ...fields } = { ...headers, ...trailers };
   return { status, fields, text: bytes.toString('latin1') };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
-import { HttpPool } from '../support/http-pool.ts';
+import { HttpPool } from '../support/http.ts';
 import { listeningPortOf, startUsher, UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 

@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { JSON_VALUES, MESSAGES, TEXTS } from './hostile-texts.ts';
-import { frame } from './rpc-wire.ts';
+import { frame } from './protocols.ts';
 
 const pick = fc.constantFrom;
 

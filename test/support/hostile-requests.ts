@@ -7,7 +7,7 @@ import { OPERATIONS, SERVICES } from '../../src/api/catalogue.ts';
 import type { Route } from '../../src/api/rest/routes.ts';
 import { binaryChanges, frameChanges, jsonChanges, oddBytes, oddTexts, often } from './hostile-bodies.ts';
 import { COMPRESSED, CONTENT_TYPES, HEADERS, METHODS, SEGMENTS } from './hostile-texts.ts';
-import { frame } from './rpc-wire.ts';
+import { frame } from './protocols.ts';
 
 export type Header = readonly [name: string, value: string];
 

@@ -1,6 +1,7 @@
 /** Says what is wrong with the reply to a hostile request. */
+
 import type { HostileRequest } from './hostile-requests.ts';
-import { PROTOCOLS } from './rpc-wire.ts';
+import { RPC_PROTOCOLS } from './protocols.ts';
 
 export interface SeenReply {
   readonly status: number;
@@ -57,7 +58,7 @@ function faultOfShape(asked: Asked, reply: SeenReply): string | undefined {
 function faultOfGrpc(contentType: string, reply: SeenReply): string | undefined {
   const name = contentType.startsWith('application/grpc-web') ? 'gRPC-Web over HTTP/1.1' : 'gRPC over HTTP/2';
   try {
-    const code = PROTOCOLS.find((protocol) => protocol.name === name)?.read(reply).code ?? '';
+    const code = RPC_PROTOCOLS.find((protocol) => protocol.name === name)?.read(reply).code ?? '';
     return FAULTS.has(code.toLowerCase()) ? `code ${code}` : undefined;
   } catch (error) {
     return `no gRPC status (${String(error).slice(0, 100)})`;

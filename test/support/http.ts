@@ -12,6 +12,7 @@ export type HttpVersion = '1.1' | '2';
 export interface HttpRequest {
   /** 1.1 where it is not given. A client of one connection has its own. */
   readonly httpVersion?: HttpVersion;
+  /** POST with a body, GET without, where it is not given. */
   readonly method?: string;
   readonly path: string;
   readonly headers?: Record<string, string>;
@@ -38,9 +39,9 @@ export function openHttpClient(url: string, { httpVersion }: { readonly httpVers
 function openHttp2Client(url: string): HttpClient {
   const session = openHttp2Session(url);
   return {
-    async send({ method = 'GET', path, headers, body = '', isBodyPending = false }) {
+    async send({ path, headers, body, method = body === undefined ? 'GET' : 'POST', isBodyPending = false }) {
       const stream = session.open({ ':method': method, ':path': path, ...headers });
-      if (!isBodyPending) stream.end(body);
+      if (!isBodyPending) stream.end(body ?? '');
       return readReply(stream);
     },
     [Symbol.dispose]: () => session[Symbol.dispose](),
@@ -50,7 +51,7 @@ function openHttp2Client(url: string): HttpClient {
 function openHttp1Client(url: string, { keepAlive = true, maxSockets = 1 }): HttpClient {
   const agent = new Agent({ keepAlive, maxSockets });
   return {
-    async send({ method = 'GET', path, headers, body, isBodyPending = false }) {
+    async send({ path, headers, body, method = body === undefined ? 'GET' : 'POST', isBodyPending = false }) {
       const { hostname, port } = new URL(url);
       const length = isBodyPending ? { 'content-length': '100' } : {};
       const sent = httpRequest({ agent, hostname, port, method, path, headers: { ...length, ...headers } });

@@ -2,13 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import type { Config } from '../../src/config/config.ts';
-import { CALLERS } from './callers.ts';
 import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer, signToken } from './issuer.ts';
+import { call, REST } from './protocols.ts';
 import { createTenant, createTestUser, startTestService } from './service.ts';
 
 type JsonObject = Record<string, unknown>;
-
-const rest = CALLERS.find(({ isRest }) => isRest);
 
 export type IssuerFixture = Awaited<ReturnType<typeof openIssuerFixture>>;
 
@@ -40,8 +38,10 @@ export async function openIssuerFixture() {
     token: ({ key: by = key, claims: changed = {} }: { key?: IssuerKey; claims?: JsonObject } = {}) =>
       signToken({ alg: by.alg, typ: 'login+jwt', kid: by.kid }, { ...claims(), ...changed }, by),
     /** Exchanges the token over REST and returns `ok` or the code of the error. */
-    exchange: async (authToken: string, { url }: { url: string } = service) =>
-      (await rest?.call(url, AuthService.method.exchangeToken, { authToken }, { 'x-api-key': tenant.apiKey }))?.code,
+    exchange: async (authToken: string, { url }: { url: string } = service) => {
+      const headers = { 'x-api-key': tenant.apiKey };
+      return (await call(REST, url, AuthService.method.exchangeToken, { authToken }, headers)).code;
+    },
     close: async () => {
       await service.close();
       await jwks.stop();

@@ -5,7 +5,7 @@ import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { HttpPool } from './http-pool.ts';
+import { HttpPool } from './http.ts';
 import type { Answer } from './load.ts';
 import { clientsOf, createTenant, createTestUser, logIn, REDIRECT_URI, type Tenant, type TestUser } from './service.ts';
 

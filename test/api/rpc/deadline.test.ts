@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { type Answer, CALLERS, type Caller } from '../../support/callers.ts';
 import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
 import { holdLock, type Lock } from '../../support/lock.ts';
+import { type Answer, call, PROTOCOLS, type Protocol, RPC_PROTOCOLS } from '../../support/protocols.ts';
 import {
   createTenant,
   createTestEvent,
@@ -13,7 +13,6 @@ import {
 
 const REQUEST_TIMEOUT_MS = 1_000;
 
-const RPC_CALLERS = CALLERS.filter(({ isRest }) => !isRest);
 const UNAVAILABLE = { code: 'unavailable', message: 'Service unavailable', fields: [], data: undefined };
 const DEADLINE_EXCEEDED = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], data: undefined };
 
@@ -43,29 +42,33 @@ describe('a call that waits for Postgres', () => {
     await database[Symbol.asyncDispose]();
   });
 
-  const deleteEvent = (caller: Caller, timeout: Record<string, string> = {}) =>
-    caller.call(service.url, EventService.method.deleteEvent, { eventId }, { 'x-api-key': tenant.apiKey, ...timeout });
+  const deleteEvent = (protocol: Protocol, timeout: Record<string, string> = {}) => {
+    const headers = { 'x-api-key': tenant.apiKey, ...timeout };
+    return call(protocol, service.url, EventService.method.deleteEvent, { eventId }, headers);
+  };
 
   test('is unavailable at the deadline of the service, over every protocol', async () => {
     const startedAt = performance.now();
-    await expectAnswers(CALLERS, UNAVAILABLE, deleteEvent);
+    await expectAnswers(PROTOCOLS, UNAVAILABLE, deleteEvent);
     expect(performance.now() - startedAt).toBeGreaterThan(REQUEST_TIMEOUT_MS - 2);
   });
 
   test.each([0, 1, 150])('exceeds a deadline of %d ms of the caller, over every RPC protocol', async (timeoutMs) => {
-    await expectAnswers(RPC_CALLERS, DEADLINE_EXCEEDED, (caller) =>
-      deleteEvent(caller, timeoutHeader(caller, timeoutMs)),
+    await expectAnswers(RPC_PROTOCOLS, DEADLINE_EXCEEDED, (protocol) =>
+      deleteEvent(protocol, timeoutHeader(protocol, timeoutMs)),
     );
   });
 
   test('is unavailable at the deadline of the service if that of the caller is later', async () => {
-    await expectAnswers(RPC_CALLERS, UNAVAILABLE, (caller) => deleteEvent(caller, timeoutHeader(caller, 99_999_999)));
+    await expectAnswers(RPC_PROTOCOLS, UNAVAILABLE, (protocol) =>
+      deleteEvent(protocol, timeoutHeader(protocol, 99_999_999)),
+    );
   });
 
   test('is invalid with a malformed timeout, over every RPC protocol', async () => {
     const headers = { 'connect-timeout-ms': 'soon', 'grpc-timeout': 'soon' };
-    await expectAnswers(RPC_CALLERS, { code: 'invalid_argument' }, async (caller) => {
-      const { code } = await deleteEvent(caller, headers);
+    await expectAnswers(RPC_PROTOCOLS, { code: 'invalid_argument' }, async (protocol) => {
+      const { code } = await deleteEvent(protocol, headers);
       return { code };
     });
   });
@@ -73,14 +76,14 @@ describe('a call that waits for Postgres', () => {
 
 /** Makes the call over each protocol, all at once. */
 async function expectAnswers(
-  callers: readonly Caller[],
+  protocols: readonly Protocol[],
   expected: Partial<Answer>,
-  call: (caller: Caller) => Promise<Partial<Answer>>,
+  callOver: (protocol: Protocol) => Promise<Partial<Answer>>,
 ): Promise<void> {
-  const answers = await Promise.all(callers.map(async (caller) => [caller.name, await call(caller)]));
-  expect(answers).toEqual(callers.map(({ name }) => [name, expected]));
+  const answers = await Promise.all(protocols.map(async (protocol) => [protocol.name, await callOver(protocol)]));
+  expect(answers).toEqual(protocols.map(({ name }) => [name, expected]));
 }
 
-function timeoutHeader({ name }: Caller, timeoutMs: number): Record<string, string> {
+function timeoutHeader({ name }: Protocol, timeoutMs: number): Record<string, string> {
   return name.startsWith('Connect') ? { 'connect-timeout-ms': String(timeoutMs) } : { 'grpc-timeout': `${timeoutMs}m` };
 }

@@ -8,7 +8,7 @@ import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Http2Session, openHttp2Session } from '../../support/http2-session.ts';
-import { frame } from '../../support/rpc-wire.ts';
+import { frame } from '../../support/protocols.ts';
 import { clientsOf } from '../../support/service.ts';
 import { openWebhookFixture, type WebhookFixture } from '../../support/webhook-fixture.ts';
 

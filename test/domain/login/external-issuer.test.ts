@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
-import { CALLERS } from '../../support/callers.ts';
 import { encode, generateIssuerKey, ISSUER, JwksServer } from '../../support/issuer.ts';
 import { type IssuerFixture, openIssuerFixture } from '../../support/issuer-fixture.ts';
+import { call, protocolNamed, REST } from '../../support/protocols.ts';
 import { clientsOf, createTenant, logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 let fixture: IssuerFixture;
@@ -14,31 +14,28 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-describe.each(CALLERS.filter(({ name }) => ['REST over HTTP/1.1', 'gRPC over HTTP/2'].includes(name)))(
-  'over $name, the exchange of a token',
-  ({ call }) => {
-    const exchange = (authToken: string, { url } = fixture.service) =>
-      call(url, AuthService.method.exchangeToken, { authToken }, { 'x-api-key': fixture.tenant.apiKey });
+describe.each([REST, protocolNamed('gRPC over HTTP/2')])('over $name, the exchange of a token', (protocol) => {
+  const exchange = (authToken: string, { url } = fixture.service) =>
+    call(protocol, url, AuthService.method.exchangeToken, { authToken }, { 'x-api-key': fixture.tenant.apiKey });
 
-    it.each(['EdDSA', 'ES256'] as const)('signed with %s returns the user whose ID is its subject', async (alg) => {
-      const token = fixture.token({ key: alg === 'EdDSA' ? fixture.key : fixture.ecKey });
-      expect(await exchange(token)).toMatchObject({ code: 'ok', data: { user: { email: fixture.user.email } } });
-    });
+  it.each(['EdDSA', 'ES256'] as const)('signed with %s returns the user whose ID is its subject', async (alg) => {
+    const token = fixture.token({ key: alg === 'EdDSA' ? fixture.key : fixture.ecKey });
+    expect(await exchange(token)).toMatchObject({ code: 'ok', data: { user: { email: fixture.user.email } } });
+  });
 
-    it('returns 404 for an unknown user', async () => {
-      const token = fixture.token({ claims: { sub: randomUUID() } });
-      expect(await exchange(token)).toMatchObject({ code: 'not_found', message: 'User not found' });
-    });
+  it('returns 404 for an unknown user', async () => {
+    const token = fixture.token({ claims: { sub: randomUUID() } });
+    expect(await exchange(token)).toMatchObject({ code: 'not_found', message: 'User not found' });
+  });
 
-    it('returns 503 while the issuer is unreachable and its keys are unknown', async () => {
-      const gone = await JwksServer.start(fixture.key);
-      await using lost = await fixture.startWith(gone);
-      await gone.stop();
-      const unavailable = { code: 'unavailable', message: 'Service unavailable' };
-      expect(await exchange(fixture.token(), lost)).toMatchObject(unavailable);
-    });
-  },
-);
+  it('returns 503 while the issuer is unreachable and its keys are unknown', async () => {
+    const gone = await JwksServer.start(fixture.key);
+    await using lost = await fixture.startWith(gone);
+    await gone.stop();
+    const unavailable = { code: 'unavailable', message: 'Service unavailable' };
+    expect(await exchange(fixture.token(), lost)).toMatchObject(unavailable);
+  });
+});
 
 it('tokens of Usher are still accepted, without a request for the keys of the issuer', async () => {
   await using server = await JwksServer.start(fixture.key);

@@ -1,1 +1,0 @@
-export { HttpPool } from './http.ts';

@@ -1,1 +1,0 @@
-export { RecordedLog as LogLeakProbe } from './recorded-log.ts';
