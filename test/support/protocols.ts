@@ -256,10 +256,21 @@ const REST_CODES: Readonly<Record<number, string>> = {
   503: 'unavailable',
 };
 
-function readRest({ status, bytes }: RawReply): Outcome {
-  const { message, errors = [] } = JSON.parse(bytes.toString());
-  const fields = errors.map(({ field }: { field: string }) => field);
-  return { code: REST_CODES[status] ?? String(status), message, fields, payload: status === 200 ? bytes : NOTHING };
+/** @throws when the body is not the documented envelope, whole and with nothing beside it. */
+function readRest({ status, headers, bytes }: RawReply): Outcome {
+  const { status: isSuccess, message, data, errors, ...others } = JSON.parse(bytes.toString());
+  const violations: readonly Record<string, unknown>[] = errors ?? [];
+  const isEnvelope =
+    headers['content-type'] === 'application/json' &&
+    isSuccess === (status === 200) &&
+    typeof message === 'string' &&
+    (isSuccess || data === undefined) &&
+    (errors !== undefined) === (message === 'Validation failed') &&
+    violations.every(({ field, message: reason, ...more }) => field && reason && Object.keys(more).length === 0) &&
+    Object.keys(others).length === 0;
+  if (!isEnvelope) throw new Error(`The body is not the envelope: ${bytes}`);
+  const fields = violations.map(({ field }) => String(field));
+  return { code: REST_CODES[status] ?? String(status), message, fields, payload: isSuccess ? bytes : NOTHING };
 }
 
 function readConnect({ status, headers, bytes }: RawReply): Outcome {
