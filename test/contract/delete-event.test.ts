@@ -3,7 +3,6 @@ import { expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { request } from '../support/http.ts';
-import { answerOf, REST } from '../support/protocols.ts';
 import { adminClient, clientsOf, createTenant, createTestEvent } from '../support/service.ts';
 import { INVALID_API_KEY, openContractFixture } from './contract-fixture.ts';
 
@@ -14,10 +13,6 @@ const DELETED = success(undefined, 'Event deleted successfully');
 const { service, tenant, other, credentials, callWith } = await openContractFixture();
 
 const remove = (eventId: string, headers?: Record<string, string>) => callWith(deleteEvent, { eventId }, headers);
-const removePath = async (segment: string) => {
-  const options = { method: 'DELETE', path: `/api/events/${segment}`, headers: credentials };
-  return answerOf(REST, deleteEvent, await request(service.url, options));
-};
 
 it('deletes an event and keeps its row, and lets nobody check in any more', async () => {
   const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
@@ -67,20 +62,15 @@ it('tells IDs apart by case and by normalization', async () => {
 });
 
 it('takes a plus sign in the path for a plus sign', async () => {
-  expect(await removePath(await createTestEvent(service, tenant, 'a+b'))).toEqual(DELETED);
+  const path = `/api/events/${await createTestEvent(service, tenant, 'a+b')}`;
+  expect(await request(service.url, { method: 'DELETE', path, headers: credentials })).toMatchObject({ status: 200 });
 });
 
+// Malformed path segments: test/robustness/rest-malformed.test.ts.
 it.each(['', 'a'.repeat(256), `${'a'.repeat(255)}\u{1F6AA}`, 'eve\0nt', 'event\n', 'event\u0085'])(
   'returns 400 Validation failed for the ID %j',
   async (eventId) => {
     expect(await remove(eventId)).toEqual(validationFailed('eventId'));
-  },
-);
-
-it.each(['', '%FF', '%2', '%ED%A0%80', '%C2%85'])(
-  'returns 400 Validation failed for the path segment %j',
-  async (segment) => {
-    expect(await removePath(segment)).toEqual(validationFailed('eventId'));
   },
 );
 

@@ -3,8 +3,7 @@ import { expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
-import { request } from '../support/http.ts';
-import { answerOf, CONNECT, call, PROTOCOLS, REST } from '../support/protocols.ts';
+import { CONNECT, call, PROTOCOLS, REST } from '../support/protocols.ts';
 import { createTestUser, logIn, logInDeletedUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -51,15 +50,6 @@ it.each([
   ['has a NUL', 'to\0ken'],
 ])('returns 400 Validation failed when the token %s', async (_, token) => {
   expect(await exchange(token)).toEqual(validationFailed('authToken'));
-});
-
-it.each<[string, string, string | Uint8Array]>([
-  ['authToken', 'is null', '{"authToken":null}'],
-  ['body', 'is malformed', '{"authToken":'],
-  ['body', 'is not UTF-8', Buffer.from([...Buffer.from('{"authToken":"'), 0xff, ...Buffer.from('"}')])],
-])('returns 400 Validation failed when %s %s', async (field, _, body) => {
-  const reply = await request(service.url, { path: '/api/oauth/exchange', headers: credentials, body });
-  expect(answerOf(REST, exchangeToken, reply)).toEqual(validationFailed(field));
 });
 
 // Every other way to be wrong: test/robustness/tokens.test.ts.

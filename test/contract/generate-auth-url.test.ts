@@ -22,7 +22,7 @@ const body = { redirectUri: REDIRECT_URI, state: 'state' };
 
 const generate = (changes: JsonObject) => callWith(generateAuthUrl, { clientId, ...body, ...changes });
 
-async function post(content: string | Uint8Array, query = `clientId=${clientId}`) {
+async function post(content: string, query = `clientId=${clientId}`) {
   const path = `/api/oauth/generate-auth-url?${query}`;
   return answerOf(REST, generateAuthUrl, await request(service.url, { path, headers: credentials, body: content }));
 }
@@ -66,18 +66,10 @@ it('checks the fields before the client ID and the redirect URI', async () => {
 });
 
 it.each([
-  ['clientId', 'is there twice', 'clientId=a&clientId=a', JSON.stringify(body)],
+  // Malformed values and bodies: test/robustness/rest-malformed.test.ts.
   ['clientId', 'is in the body only', '', JSON.stringify({ ...body, clientId })],
-  ['clientId', 'is not UTF-8', 'clientId=%FF', JSON.stringify(body)],
-  ['redirectUri', 'is null', undefined, JSON.stringify({ ...body, redirectUri: null })],
-  ['state', 'has a lone low surrogate', undefined, JSON.stringify({ ...body, state: '\udeaa' })],
+  ['redirectUri', 'is null', `clientId=${clientId}`, JSON.stringify({ ...body, redirectUri: null })],
   ['state', 'is in the query only', `state=state&clientId=client`, JSON.stringify({ redirectUri: REDIRECT_URI })],
-  ['body', 'is empty JSON text', undefined, ' '],
-  ['body', 'is malformed', undefined, '{"state":'],
-  ['body', 'is an array', undefined, '[]'],
-  ['body', 'is a string', undefined, '"state"'],
-  ['body', 'is null', undefined, 'null'],
-  ['body', 'is not UTF-8', undefined, Buffer.from([...Buffer.from('{"state":"'), 0xff, ...Buffer.from('"}')])],
 ])('returns 400 Validation failed when %s %s', async (field, _, query, content) => {
   expect(await post(content, query)).toEqual(validationFailed(field));
 });

@@ -195,25 +195,6 @@ export function frame(message: Uint8Array | string, { flags = 0, length = Buffer
   return Buffer.concat([head, Buffer.from(message)]);
 }
 
-/** Returns the body of an RPC that is well-formed but for one string, which is not UTF-8. */
-export function withInvalidUtf8(
-  protocol: Protocol,
-  method: DescMethodUnary,
-  fields: JsonObject,
-  name: string,
-): Uint8Array {
-  const invalid = Buffer.from([0x61, 0xff, 0x61]);
-  if (protocol.isJson) {
-    const [before = '', after = ''] = JSON.stringify({ ...fields, [name]: '<here>' }).split('<here>');
-    return Buffer.concat([Buffer.from(before), invalid, Buffer.from(after)]);
-  }
-  const field = method.input.fields.find(({ jsonName }) => jsonName === name);
-  if (!field) throw new Error(`${method.name} has no field ${name}`);
-  // Of a field that is there twice the last one counts.
-  const head = Buffer.from([(field.number << 3) | 2, invalid.length]);
-  return protocol.wrap(Buffer.concat([toBinary(method.input, fromJson(method.input, fields)), head, invalid]));
-}
-
 function routeOf(method: DescMethodUnary): Route | undefined {
   return OPERATIONS.find((operation) => operation.method === method)?.route;
 }
