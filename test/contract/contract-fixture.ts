@@ -17,12 +17,12 @@ export const INVALID_API_KEY = 'Invalid API key';
 
 /** Starts the service while tests are collected, so that tables of cases can use its applications. */
 export async function openContractFixture({
-  redirectUris,
+  redirectUris = [REDIRECT_URI],
   ...options
 }: TestServiceOptions & { redirectUris?: string[] } = {}) {
   const service = await startTestService(options);
   afterAll(service.close);
-  const tenant = await createTenant(service, { name: 'Test & <application>', ...(redirectUris && { redirectUris }) });
+  const tenant = await createTenant(service, { name: 'Test & <application>', redirectUris });
   const other = await createTenant(service, {
     name: 'Other',
     redirectUris: [REDIRECT_URI, 'https://other.test/callback'],
