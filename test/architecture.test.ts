@@ -47,44 +47,31 @@ describe('the layers', () => {
   });
 
   test('import lower layers only', () => {
-    const upward = sources.flatMap(({ path, imports }) =>
+    const upward = arrowsFrom('src/', ({ path, imports }) =>
       imports
         .filter((imported) => imported.startsWith('src/') && folderOf(imported) !== folderOf(path))
-        .filter((imported) => layerOf(folderOf(imported)) <= layerOf(folderOf(path)))
-        .map((imported) => `${path} -> ${imported}`),
+        .filter((imported) => layerOf(folderOf(imported)) <= layerOf(folderOf(path))),
     );
     expect(upward).toEqual([]);
   });
 
   test.each(ALLOWED)('let src/$folder import $allowed', ({ folder, allowed }) => {
-    const foreign = sources
-      .filter(({ path }) => path.startsWith(`src/${folder}/`))
-      .flatMap(({ path, imports }) =>
-        imports
-          .filter((imported) => /^(gen|src)\//.test(imported) && !imported.startsWith(`src/${folder}/`))
-          .filter((imported) => !allowed.test(imported))
-          .map((imported) => `${path} -> ${imported}`),
-      );
-    expect(foreign).toEqual([]);
+    const isForeign = (name: string) => isOurs(name) && !name.startsWith(`src/${folder}/`) && !allowed.test(name);
+    expect(arrowsFrom(`src/${folder}/`, ({ imports }) => imports.filter(isForeign))).toEqual([]);
   });
 
   test('let src/database load nothing of ours', () => {
-    const foreign = sources
-      .filter(({ path }) => path.startsWith('src/database/'))
-      .flatMap(({ path, loads }) =>
-        loads.filter((loaded) => /^(gen|src)\/(?!database\/)/.test(loaded)).map((loaded) => `${path} -> ${loaded}`),
-      );
-    expect(foreign).toEqual([]);
+    const isForeign = (name: string) => isOurs(name) && !name.startsWith('src/database/');
+    expect(arrowsFrom('src/database/', ({ loads }) => loads.filter(isForeign))).toEqual([]);
   });
 
   test('keep transports out of the domain and the database, and packages out of http', () => {
     const transports = /^(@connectrpc\/|@bufbuild\/|@grpc\/|node:(http|http2|https|tls)$)/;
-    const foreign = sources.flatMap(({ path, imports, loads }) => {
-      const named = /^src\/(domain|database)\//.test(path) ? imports.filter((name) => transports.test(name)) : [];
-      const packages = path.startsWith('src/http/') ? loads.filter((name) => !/^(node:|src\/)/.test(name)) : [];
-      return [...named, ...packages].map((name) => `${path} -> ${name}`);
-    });
-    expect(foreign).toEqual([]);
+    for (const folder of ['src/domain/', 'src/database/']) {
+      expect(arrowsFrom(folder, ({ imports }) => imports.filter((name) => transports.test(name)))).toEqual([]);
+    }
+    const isPackage = (name: string) => !name.startsWith('node:') && !isOurs(name);
+    expect(arrowsFrom('src/http/', ({ loads }) => loads.filter(isPackage))).toEqual([]);
   });
 
   test('load the driver of Postgres in src/database only', () => {
@@ -139,21 +126,17 @@ describe('the code', () => {
     expect(sources.map(({ path }) => path).filter((path) => !named.test(path))).toEqual([]);
   });
 
-  test('has no default exports, no any and no decorators', () => {
-    const odd = sources.filter(({ text }) =>
-      /^export default\b|[:<,(]\s*any\b|\bas any\b|^\s*@[A-Za-z]+\(/m.test(withoutComments(text)),
-    );
+  test.each([
+    ['default exports, any or decorators', /^export default\b|[:<,(]\s*any\b|\bas any\b|^\s*@[A-Za-z]+\(/m],
+    ['module-level state', /^(export )?(let|var) /m],
+  ])('has no %s', (_, pattern) => {
+    const odd = sources.filter(({ text }) => pattern.test(withoutComments(text)));
     expect(odd.map(({ path }) => path)).toEqual([]);
   });
 
   test('silences no checker', () => {
     const silenced = sources.filter(({ text }) => /@ts-(ignore|expect-error|nocheck)|biome-ignore/.test(text));
     expect(silenced.map(({ path }) => path)).toEqual([]);
-  });
-
-  test('has no module-level state', () => {
-    const stateful = sources.filter(({ text }) => /^(export )?(let|var) /m.test(text));
-    expect(stateful.map(({ path }) => path)).toEqual([]);
   });
 
   test('imports no package that is not a dependency', () => {
@@ -177,6 +160,16 @@ function readSource(path: string): SourceFile {
     imports: named.map(({ name }) => name),
     loads: named.filter(({ isType }) => !isType).map(({ name }) => name),
   };
+}
+
+function isOurs(name: string): boolean {
+  return /^(gen|src)\//.test(name);
+}
+
+/** Returns an arrow for each import that `select` returns of the files below a folder. */
+function arrowsFrom(folder: string, select: (file: SourceFile) => readonly string[]): string[] {
+  const files = sources.filter(({ path }) => path.startsWith(folder));
+  return files.flatMap((file) => select(file).map((imported) => `${file.path} -> ${imported}`));
 }
 
 /** The folder below `src`, or the name of a file that stands alone. */

@@ -19,11 +19,7 @@ import { TcpProxy } from './support/tcp-proxy.ts';
 
 /** A call and what its one line must say. */
 interface LoggedCall {
-  readonly line: {
-    readonly requestId: string;
-    readonly protocol: string;
-    readonly method: string;
-    readonly code: string;
+  readonly line: Readonly<Record<'requestId' | 'protocol' | 'method' | 'code', string>> & {
     readonly applicationId: string | undefined;
   };
   readonly answer: Answer;
@@ -46,17 +42,16 @@ beforeAll(async () => {
     await callAndKeep(operation, { fields: {} });
     await callAndKeep(operation, { headers: { 'x-api-key': `${tenant.apiKey}!`, 'x-admin-key': tenant.apiKey } });
   }
-  const [operation] = OPERATIONS.filter(({ method }) => method === AuthService.method.exchangeToken);
-  if (!operation) throw new Error('ExchangeToken is no operation');
-  for (const protocol of PROTOCOLS) await callAndKeep(operation, { protocol });
+  const exchanges = OPERATIONS.filter(({ method }) => method === AuthService.method.exchangeToken);
+  const overAll = exchanges.flatMap((operation) => PROTOCOLS.map((protocol) => ({ operation, protocol })));
+  for (const { operation, protocol } of overAll) await callAndKeep(operation, { protocol });
 
+  const failing = [...OPERATIONS.map((operation) => ({ operation, protocol: undefined })), ...overAll];
   const samples = await Promise.all(
-    OPERATIONS.map(async (each) => [each, await sampleFields(each.method, { service, tenant })] as const),
+    failing.map(async (each) => ({ ...each, fields: await sampleFields(each.operation.method, { service, tenant }) })),
   );
-  const tokens = await Promise.all(PROTOCOLS.map(() => sampleFields(operation.method, { service, tenant })));
   await breakTables(service);
-  for (const [each, fields] of samples) await callAndKeep(each, { fields });
-  for (const [at, fields] of tokens.entries()) await callAndKeep(operation, { fields, protocol: PROTOCOLS[at] });
+  for (const { operation, ...options } of samples) await callAndKeep(operation, options);
 });
 
 afterAll(() => service.close());
@@ -95,41 +90,20 @@ async function breakTables({ database: { sql } }: TestService): Promise<void> {
 }
 
 describe('every call', () => {
-  const byRequest = (a: { requestId: unknown }, b: { requestId: unknown }) =>
+  const byRequest = (a: Record<string, unknown>, b: Record<string, unknown>) =>
     String(a.requestId) < String(b.requestId) ? -1 : 1;
   const ownLines = () => {
     const ids = new Set(calls.map(({ line }) => line.requestId));
     return log.callLines.filter(({ requestId }) => ids.has(String(requestId)));
   };
 
-  test('has one line with its method, protocol, application and code', async () => {
+  test('has one line with its method, protocol, application, code, status and duration, and no other field', async () => {
     await expect.poll(() => ownLines().length).toBe(calls.length);
-    const lines = ownLines().map(({ requestId, protocol, method, code, applicationId }) => ({
-      requestId,
-      protocol,
-      method,
-      code,
-      applicationId,
-    }));
-    expect(lines.sort(byRequest)).toEqual(calls.map(({ line }) => line).sort(byRequest));
-  });
-
-  test('has a line with its status and duration, and no other field', () => {
-    for (const line of ownLines()) {
-      expect(line).toEqual({
-        level: 30,
-        msg: 'call',
-        time: expect.any(Number),
-        requestId: expect.any(String),
-        protocol: expect.any(String),
-        method: expect.any(String),
-        code: expect.any(String),
-        status: expect.any(Number),
-        durationMs: expect.any(Number),
-        ...(line.applicationId !== undefined && { applicationId: tenant.id }),
-      });
-      expect(line.durationMs).toBeGreaterThan(0);
-    }
+    const lines = ownLines();
+    const common = { level: 30, msg: 'call', time: expect.any(Number), status: expect.any(Number) };
+    const expected = calls.map(({ line }) => ({ ...common, durationMs: expect.any(Number), ...line }));
+    expect(lines.sort(byRequest)).toEqual(expected.sort(byRequest));
+    for (const { durationMs } of lines) expect(durationMs).toBeGreaterThan(0);
   });
 
   test('has succeeded, been refused and failed in these tests', () => {
@@ -264,16 +238,17 @@ describe('the line of a call', () => {
   });
 
   test('does not say ok when the caller has gone', async () => {
-    await using quiet = await startQuietService();
+    const own = new RecordedLog();
+    await using quiet = await own.start();
     const requestId = randomUUID();
-    await using _lock = await holdLock(quiet.service.database, 'lock table users in access exclusive mode');
-    const admin = new HttpPool(quiet.service, { 'x-admin-key': ADMIN_KEY, 'x-request-id': requestId });
+    await using _lock = await holdLock(quiet.database, 'lock table users in access exclusive mode');
+    const admin = new HttpPool(quiet, { 'x-admin-key': ADMIN_KEY, 'x-request-id': requestId });
     const gone = admin.call('POST', '/usher.v1.AdminService/DeleteUser', { userId: randomUUID() }).catch(() => 'gone');
-    await waitForLockWaiters(quiet.service.database);
+    await waitForLockWaiters(quiet.database);
     admin[Symbol.dispose]();
     expect(await gone).toBe('gone');
-    await expect.poll(() => quiet.log.callLines.length).toBe(1);
-    expect(quiet.log.callLines[0]).toMatchObject({ requestId, code: 'canceled' });
+    await expect.poll(() => own.callLines.length).toBe(1);
+    expect(own.callLines[0]).toMatchObject({ requestId, code: 'canceled' });
   });
 
   test.each([
@@ -281,9 +256,10 @@ describe('the line of a call', () => {
     ['/usher.v1.AuthService/ExchangeToken', 'application/json; charset=utf-8'],
     ['/usher.v1.AuthService/ExchangeToken', 'application/grpc'],
   ])('says canceled when its request is shorter than announced over HTTP/2: %s, %s', async (path, type) => {
-    await using quiet = await startQuietService();
-    const { apiKey } = await createTenant(quiet.service);
-    using session = openHttp2Session(quiet.service.url);
+    const own = new RecordedLog();
+    await using quiet = await own.start();
+    const { apiKey } = await createTenant(quiet);
+    using session = openHttp2Session(quiet.url);
     const requestId = randomUUID();
     const headers = { 'x-api-key': apiKey, 'content-type': type, 'content-length': '5', 'x-request-id': requestId };
     const stream = session.open({ ':method': 'POST', ':path': path, ...headers });
@@ -291,14 +267,8 @@ describe('the line of a call', () => {
     // Long enough for the call to have begun.
     await sleep(100);
     stream.end();
-    const line = () => quiet.log.callLines.find((each) => each.requestId === requestId);
+    const line = () => own.callLines.find((each) => each.requestId === requestId);
     await expect.poll(line).toBeDefined();
     expect(line()).toMatchObject({ code: 'canceled' });
   });
 });
-
-async function startQuietService() {
-  const own = new RecordedLog();
-  const started = await own.start();
-  return { log: own, service: started, [Symbol.asyncDispose]: () => started.close() };
-}

@@ -1,50 +1,21 @@
 /** EventService/CreateEvent and CheckIn. */
 import { randomUUID } from 'node:crypto';
-import type { JsonObject } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
-import { call, mainProtocolOf } from '../support/protocols.ts';
-import {
-  clientsOf,
-  createTenant,
-  createTestEvent,
-  startTestService,
-  type Tenant,
-  type TestService,
-} from '../support/service.ts';
+import { TestClock } from '../support/clock.ts';
+import { clientsOf, createTestEvent } from '../support/service.ts';
+import { openContractFixture } from './contract-fixture.ts';
 
 const { createEvent, checkIn } = EventService.method;
 const NOT_FOUND = refusal('not_found', 'Event not found');
 const ALREADY_EXISTS = refusal('already_exists', 'Event already exists');
+const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
+const BAD_IDENTIFIERS = ['', 'a'.repeat(256), `${ASTRAL_255}a`, 'a\0b', 'a\nb', 'a\u0085b'];
+const NOW = '2026-03-01T12:00:00.120Z';
 
-const BAD_IDENTIFIERS = [
-  ['is empty', ''],
-  ['has 256 characters', 'a'.repeat(256)],
-  ['has 256 astral characters', '\u{1F6AA}'.repeat(256)],
-  ['has a NUL', 'a\0b'],
-  ['has a line break', 'a\nb'],
-  ['has a control character beyond ASCII', 'a\u0085b'],
-] as const;
-
-const now = new Date('2026-03-01T12:00:00.120Z');
-let service: TestService;
-let tenant: Tenant;
-let other: Tenant;
-
-beforeAll(async () => {
-  service = await startTestService({ clock: () => new Date(now) });
-  tenant = await createTenant(service);
-  other = await createTenant(service, { name: 'Other' });
-});
-
-afterAll(() => service.close());
-
-const callWith = (
-  method: typeof createEvent | typeof checkIn,
-  fields: JsonObject,
-  headers: Record<string, string> = { 'x-api-key': tenant.apiKey },
-) => call(mainProtocolOf(method), service.url, method, fields, headers);
+const clock = new TestClock(new Date(NOW));
+const { service, tenant, other, callWith } = await openContractFixture({ clock: clock.read });
 
 async function createDeletedEvent(): Promise<string> {
   const eventId = await createTestEvent(service, tenant);
@@ -52,21 +23,23 @@ async function createDeletedEvent(): Promise<string> {
   return eventId;
 }
 
+const foreignId = await createTestEvent(service, other);
+const deletedId = await createDeletedEvent();
+
 describe('CreateEvent', () => {
   it.each([{ name: 'Sommerfest – Zürich' }, {}])('returns the event: %j', async (optional) => {
     const fields = { eventId: randomUUID(), ...optional };
-    const answer = await callWith(createEvent, fields);
-    expect(answer).toEqual(success({ event: { ...fields, createdAt: now.toISOString() } }));
+    expect(await callWith(createEvent, fields)).toEqual(success({ event: { ...fields, createdAt: NOW } }));
   });
 
   it('takes null for a name that is not there', async () => {
     const eventId = randomUUID();
     const answer = await callWith(createEvent, { eventId, name: null });
-    expect(answer).toEqual(success({ event: { eventId, createdAt: now.toISOString() } }));
+    expect(answer).toEqual(success({ event: { eventId, createdAt: NOW } }));
   });
 
   it('takes 255 characters, each counted once, for ID and name', async () => {
-    const fields = { eventId: randomUUID() + '\u{1F6AA}'.repeat(255 - 36), name: '\u{1F6AA}'.repeat(255) };
+    const fields = { eventId: randomUUID() + '\u{1F6AA}'.repeat(255 - 36), name: ASTRAL_255 };
     expect(await callWith(createEvent, fields)).toMatchObject({ code: 'ok', data: { event: fields } });
   });
 
@@ -88,27 +61,21 @@ describe('CreateEvent', () => {
     expect(await callWith(createEvent, { eventId })).toMatchObject({ code: 'ok' });
   });
 
-  it.each(['eventId', 'name'].flatMap((field) => BAD_IDENTIFIERS.map((bad) => [field, ...bad] as const)))(
-    'returns Validation failed when %s %s',
-    async (field, _, value) => {
-      const answer = await callWith(createEvent, { eventId: randomUUID(), [field]: value });
-      expect(answer).toEqual(validationFailed(field));
+  it.each([...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { name: text }]), { eventId: '', name: '' }])(
+    'returns Validation failed for %j',
+    async (wrong) => {
+      const answer = await callWith(createEvent, { eventId: randomUUID(), ...wrong });
+      expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
     },
   );
-
-  it('names every field that is wrong, but the API key first', async () => {
-    const wrong = { eventId: '', name: '' };
-    expect(await callWith(createEvent, wrong)).toEqual(validationFailed('eventId', 'name'));
-    expect(await callWith(createEvent, wrong, {})).toEqual(refusal('unauthenticated', 'Invalid API key'));
-  });
 });
 
 describe('CheckIn', () => {
   it('admits an attendee, and the second time returns the first', async () => {
     const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
-    const first = { attendeeId: 'ada', checkedInAt: now.toISOString() };
+    const first = { attendeeId: 'ada', checkedInAt: clock.read().toISOString() };
     expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: false }));
-    now.setTime(now.getTime() + 90_000);
+    clock.advance(90_000);
     expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: true }));
     expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: true }));
   });
@@ -118,39 +85,27 @@ describe('CheckIn', () => {
     for (const fields of [
       { eventId, attendeeId: 'ada' },
       { eventId, attendeeId: 'Ada' },
+      { eventId, attendeeId: ASTRAL_255 },
       { eventId: otherEventId, attendeeId: 'ada' },
     ]) {
-      expect(await callWith(checkIn, fields)).toMatchObject({ data: { alreadyCheckedIn: false } });
+      expect(await callWith(checkIn, fields)).toMatchObject({ code: 'ok', data: { alreadyCheckedIn: false } });
     }
   });
 
-  it('takes 255 characters, each counted once, for the attendee', async () => {
-    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: '\u{1F6AA}'.repeat(255) };
-    expect(await callWith(checkIn, fields)).toMatchObject({ code: 'ok' });
-  });
-
-  it.each<[string, () => Promise<string>]>([
-    ['does not exist', async () => randomUUID()],
-    ['belongs to another application', () => createTestEvent(service, other)],
-    ['has been deleted', createDeletedEvent],
-  ])('returns 404 when the event %s', async (_, eventIdOf) => {
-    const eventId = await eventIdOf();
+  it.each([
+    ['does not exist', randomUUID()],
+    ['belongs to another application', foreignId],
+    ['has been deleted', deletedId],
+  ])('returns 404 when the event %s', async (_, eventId) => {
     expect(await callWith(checkIn, { eventId, attendeeId: 'ada' })).toEqual(NOT_FOUND);
     expect(await service.database.sql`select attendee_id from check_ins where event_id = ${eventId}`).toEqual([]);
   });
 
-  it('returns 404 for an attendee who had checked in before the event was deleted', async () => {
-    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
-    await callWith(checkIn, fields);
-    await clientsOf(service, tenant).events.deleteEvent({ eventId: fields.eventId });
-    expect(await callWith(checkIn, fields)).toEqual(NOT_FOUND);
-  });
-
-  it.each(['eventId', 'attendeeId'].flatMap((field) => BAD_IDENTIFIERS.map((bad) => [field, ...bad] as const)))(
-    'returns Validation failed when %s %s',
-    async (field, _, value) => {
-      const fields = { eventId: 'event', attendeeId: 'ada', [field]: value };
-      expect(await callWith(checkIn, fields)).toEqual(validationFailed(field));
+  it.each(BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { attendeeId: text }]))(
+    'returns Validation failed for %j',
+    async (wrong) => {
+      const answer = await callWith(checkIn, { eventId: 'event', attendeeId: 'ada', ...wrong });
+      expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
     },
   );
 });

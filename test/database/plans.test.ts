@@ -98,13 +98,6 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   });
 });
 
-test('finds by an index the rows that a deleted row takes with it', async () => {
-  const unindexed = await service.database.sql`
-    select conname from pg_constraint where contype = 'f' and confdeltype = 'c' and not exists (
-      select from pg_index where indrelid = conrelid and (indkey::int2[])[0:cardinality(conkey) - 1] = conkey)`;
-  expect(unindexed).toEqual([]);
-});
-
 /** Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. */
 async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.unsafe(`

@@ -1,7 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { HOUR, MINUTE, TestClock } from '../support/clock.ts';
+import { HOUR, MINUTE } from '../support/clock.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { clientsOf, createTenant, createTestUser, logIn, startTestService } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
 it('login codes, wallet challenges and rate limits are removed once they have expired', async () => {
@@ -33,17 +32,4 @@ it('login codes, wallet challenges and rate limits are removed once they have ex
   await expectAfterExpiry({ codes: 0, messages: 0, counts: 3, intents: 2 });
   clock.advance(2 * HOUR);
   await expectAfterExpiry({ codes: 0, messages: 0, counts: 0, intents: 0 });
-});
-
-it('expired sessions are removed', async () => {
-  const clock = new TestClock();
-  await using service = await startTestService({ clock: clock.read });
-  const { database, config } = service;
-  const tenant = await createTenant(service);
-  const authToken = await logIn(service, tenant, await createTestUser(service));
-  const { auth } = clientsOf(service, tenant);
-  await auth.exchangeToken({ authToken });
-  clock.advance(15 * MINUTE + 1);
-  await using _replica = await startTestService({ clock: clock.read, database, like: config });
-  await vi.waitFor(async () => expect(await database.sql`select 1 from sessions`).toHaveLength(0), 3_000);
 });

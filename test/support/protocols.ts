@@ -195,25 +195,6 @@ export function frame(message: Uint8Array | string, { flags = 0, length = Buffer
   return Buffer.concat([head, Buffer.from(message)]);
 }
 
-/** Returns the body of an RPC that is well-formed but for one string, which is not UTF-8. */
-export function withInvalidUtf8(
-  protocol: Protocol,
-  method: DescMethodUnary,
-  fields: JsonObject,
-  name: string,
-): Uint8Array {
-  const invalid = Buffer.from([0x61, 0xff, 0x61]);
-  if (protocol.isJson) {
-    const [before = '', after = ''] = JSON.stringify({ ...fields, [name]: '<here>' }).split('<here>');
-    return Buffer.concat([Buffer.from(before), invalid, Buffer.from(after)]);
-  }
-  const field = method.input.fields.find(({ jsonName }) => jsonName === name);
-  if (!field) throw new Error(`${method.name} has no field ${name}`);
-  // Of a field that is there twice the last one counts.
-  const head = Buffer.from([(field.number << 3) | 2, invalid.length]);
-  return protocol.wrap(Buffer.concat([toBinary(method.input, fromJson(method.input, fields)), head, invalid]));
-}
-
 function routeOf(method: DescMethodUnary): Route | undefined {
   return OPERATIONS.find((operation) => operation.method === method)?.route;
 }
@@ -256,10 +237,21 @@ const REST_CODES: Readonly<Record<number, string>> = {
   503: 'unavailable',
 };
 
-function readRest({ status, bytes }: RawReply): Outcome {
-  const { message, errors = [] } = JSON.parse(bytes.toString());
-  const fields = errors.map(({ field }: { field: string }) => field);
-  return { code: REST_CODES[status] ?? String(status), message, fields, payload: status === 200 ? bytes : NOTHING };
+/** @throws when the body is not the documented envelope, whole and with nothing beside it. */
+function readRest({ status, headers, bytes }: RawReply): Outcome {
+  const { status: isSuccess, message, data, errors, ...others } = JSON.parse(bytes.toString());
+  const violations: readonly Record<string, unknown>[] = errors ?? [];
+  const isEnvelope =
+    headers['content-type'] === 'application/json' &&
+    isSuccess === (status === 200) &&
+    typeof message === 'string' &&
+    (isSuccess || data === undefined) &&
+    (errors !== undefined) === (message === 'Validation failed') &&
+    violations.every(({ field, message: reason, ...more }) => field && reason && Object.keys(more).length === 0) &&
+    Object.keys(others).length === 0;
+  if (!isEnvelope) throw new Error(`The body is not the envelope: ${bytes}`);
+  const fields = violations.map(({ field }) => String(field));
+  return { code: REST_CODES[status] ?? String(status), message, fields, payload: isSuccess ? bytes : NOTHING };
 }
 
 function readConnect({ status, headers, bytes }: RawReply): Outcome {
