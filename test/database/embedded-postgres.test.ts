@@ -3,12 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { describeDemo } from '../../src/demo/demo.ts';
 import { createLogger } from '../../src/log.ts';
 import { startServer, type UsherServer } from '../../src/server.ts';
 import { request } from '../support/http.ts';
-
-const logger = createLogger('silent');
 
 let dataDir: string;
 let service: UsherServer;
@@ -24,27 +21,6 @@ afterAll(async () => {
 });
 
 describe('a service with an embedded Postgres', () => {
-  it('is ready, and its demo prints commands with all their parameters', async () => {
-    expect((await request(service.url, { path: '/readyz' })).status).toBe(200);
-    const { demo } = service;
-    if (!demo) throw new Error('No demo');
-    const commands = describeDemo(service.url, demo);
-    for (const value of [demo.apiKey, demo.clientId, demo.redirectUri, demo.webhookId, demo.authToken, demo.authUrl]) {
-      expect(value).toBeTruthy();
-      expect(commands).toContain(value);
-    }
-  });
-
-  it('shows at /demo/callback what an application gets for the token', async () => {
-    const { state = '', authToken = '', email } = service.demo ?? {};
-    const page = await callback({ state, authToken });
-    expect(page).toContain('You are signed in');
-    expect(page).toContain(email);
-    expect(await callback({ state, error: 'access_denied' })).toContain('You did not sign in');
-    expect(await callback({ state, authToken: 'no token' })).toContain('Invalid or expired token');
-    expect(await callback({ state: 'another', authToken })).toContain('This answer was not meant for us');
-  });
-
   it('restarts Postgres after a crash, with nothing lost', async () => {
     const before = await getWebhook();
     const crashed = await postmasterPid();
@@ -63,17 +39,14 @@ describe('a service with an embedded Postgres', () => {
     service = await start();
     expect(await getWebhook()).toEqual(before);
     expect(service.demo?.authToken).toBeUndefined();
-    expect(describeDemo(service.url, service.demo ?? raise())).toMatch(/A first call:\n\ncurl /);
   });
 });
 
 async function start(): Promise<UsherServer> {
-  const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => raise());
-  return startServer(config, { logger });
-}
-
-async function callback(answer: Record<string, string>): Promise<string> {
-  return (await request(service.url, { path: `/demo/callback?${new URLSearchParams(answer)}` })).body;
+  return startServer(
+    readConfig({ PORT: '0', DATA_DIR: dataDir }, () => ''),
+    { logger: createLogger('silent') },
+  );
 }
 
 async function getWebhook(): Promise<unknown> {
@@ -97,8 +70,4 @@ function isAlive(pid: number): boolean {
     // The process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-function raise(): never {
-  throw new Error('Not expected');
 }

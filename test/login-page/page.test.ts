@@ -171,14 +171,6 @@ it.each(states)('%s is one HTML document that loads nothing and allows nothing',
 });
 
 describe('a login that is not open', () => {
-  it('expires after exactly 30 minutes', async () => {
-    const login = await beginLogin(service, tenant);
-    clock.advance(30 * MINUTE - 1);
-    expect((await visit(login.path)).status).toBe(200);
-    clock.advance(1);
-    expect((await visit(login.path)).status).toBe(410);
-  });
-
   it.each(['/login/email', '/login/code', '/login/wallet', '/login/cancel'])(
     'gets 404, 409 or 410 from %s like from the page, and never a redirect',
     async (action) => {
@@ -254,16 +246,6 @@ describe('a forged form', () => {
       }
     },
   );
-
-  it('without the cookie is refused with 403 and sends no code', async () => {
-    const { browser, page } = await fixture.arrive();
-    const { email } = await createTestUser(service);
-    browser.cookie = undefined;
-    const { status, body } = await browser.submit(page, '/login/email', { email });
-    expect(status).toBe(403);
-    expect(body).toContain('Your browser did not send our cookie');
-    expect(fixture.mailbox.sentTo(email)).toEqual([]);
-  });
 });
 
 describe('a request', () => {

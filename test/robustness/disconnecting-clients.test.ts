@@ -11,8 +11,6 @@ import { RawConnection } from '../support/raw-connection.ts';
 import { createTestEvent, startTestService, type TestService } from '../support/service.ts';
 import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
 
-const CANCEL = 8;
-
 let fixture: WebhookFixture;
 let service: TestService;
 
@@ -60,19 +58,6 @@ describe('while its call waits for Postgres, a client harms nobody', () => {
     await fixture.expectHealthy();
     await lock.release();
     await fixture.expectHealthy();
-  });
-
-  test('by resetting the stream, and keeps its connection', async () => {
-    const eventId = await createTestEvent(service, fixture.tenant);
-    await using lock = await lockEvent(service.database, eventId);
-    using client = openHttp2Session(service.url);
-    const stream = client.open({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...fixture.key });
-    stream.end();
-    await lock.waitedForBy(1);
-    stream.close(CANCEL);
-    expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
-    await lock.release();
-    fixture.expectWebhook(await client.exchange(fixture.http2));
   });
 });
 

@@ -5,7 +5,7 @@ import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { Mailbox, MailServer, SocketServer } from '../support/mail-server.ts';
+import { flood, Mailbox, MailServer, startSocketServer } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
@@ -72,14 +72,14 @@ describe('a mail server', () => {
   }
 
   it('that hangs delays no reply, and at the end the service gives up on it', async () => {
-    await using server = await SocketServer.start(() => {});
+    await using server = await startSocketServer(() => {});
     const { service, log } = await startMailing(server.port);
     const { email } = await createTestUser(service);
     for (const address of [email, 'nobody@example.com', email]) {
       // The server never answers: a reply that waited for it would not come.
       expect((await ask(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
     }
-    await expect.poll(() => server.connections).toBe(2);
+    await expect.poll(() => server.sockets.size).toBe(2);
     await service.close();
     expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
   });
@@ -95,15 +95,15 @@ describe('a mail server', () => {
     expect(log()).not.toContain('login code not sent');
   });
 
-  it('that refuses connections or the address delays no reply, and the log has no secret', async () => {
-    const server = await SocketServer.start(() => {});
-    const closed = { port: server.port };
-    await server[Symbol.asyncDispose]();
+  it('that refuses connections or the address, or does not speak SMTP, delays no reply; the log has no secret', async () => {
     await using refusing = await MailServer.start({
       onAuth: authenticate,
       onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
     });
-    for (const { port } of [closed, refusing]) {
+    await using html = await startSocketServer((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n<!doctype html>\r\n'));
+    await using flooding = await startSocketServer(flood);
+    // Nothing listens on port 2.
+    for (const port of [2, refusing.port, html.port, flooding.port]) {
       const { service, log } = await startMailing(port);
       const { email } = await createTestUser(service);
       expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
-import { NOBODY, processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/read-demo.ts';
 
 /** A first start on a busy machine takes seconds. */
@@ -59,13 +59,10 @@ test('SIGTERM during the first start leaves no process, and the next start succe
   timeout: 120_000,
 }, async () => {
   const interrupted = join(directory, 'interrupted');
-  await runMain({
-    env: { PORT: '0', DATA_DIR: interrupted },
-    async whileRunning(kill) {
-      const commands = async () => [...(await processesWith(interrupted)).values()];
-      await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
-      kill('SIGTERM');
-    },
+  await runMain({ env: { PORT: '0', DATA_DIR: interrupted } }, async (kill) => {
+    const commands = async () => [...(await processesWith(interrupted)).values()];
+    await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
+    kill('SIGTERM');
   });
   expect(await survivorsOf(await processesWith(interrupted))).toEqual([]);
 
@@ -85,7 +82,7 @@ test.each([
 
 test('an ordinary user can run npm start in a clone of their own', { timeout: 120_000 }, async () => {
   // As root we act as nobody, in a copy: nobody may not enter the home of root.
-  const uid = process.getuid?.() === 0 ? NOBODY : process.getuid?.();
+  const uid = process.getuid?.() === 0 ? 65_534 : process.getuid?.();
   const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
   try {
     await copyProject(clone);
@@ -126,26 +123,10 @@ describe('a start that cannot succeed says why in one line and leaves no process
     }
   });
 
-  test('a database that cannot be reached', async () => {
-    const env = { DATABASE_URL: 'postgres://usher:the-password@127.0.0.1:1/usher', ...nameSecrets() };
-    expect(await expectRefusal(env, ['127.0.0.1:1'])).not.toContain('the-password');
-  });
-
   test('a data directory that is a file', async () => {
     const file = join(directory, 'a-file');
     await writeFile(file, '');
     await expectRefusal({ PORT: '0', DATA_DIR: file }, [file], file);
-  });
-
-  test.each(['auth-signing-keys.json', 'encryption-key'])('a broken %s in the data directory', async (name) => {
-    const file = join(dataDir, name);
-    const good = await readFile(file);
-    try {
-      await writeFile(file, 'broken');
-      await expectRefusal({ PORT: '0', DATA_DIR: dataDir }, [name], dataDir);
-    } finally {
-      await writeFile(file, good);
-    }
   });
 
   async function expectRefusal(env: Record<string, string>, named: string[], usedDir?: string): Promise<string> {
@@ -156,14 +137,6 @@ describe('a start that cannot succeed says why in one line and leaves no process
     expect(stdout).not.toContain('Usher is at');
     if (usedDir) expect(await survivorsOf(await processesWith(usedDir))).toEqual([]);
     return stderr;
-  }
-
-  function nameSecrets(): Record<string, string> {
-    return {
-      ADMIN_KEY: 'a'.repeat(32),
-      AUTH_SIGNING_KEYS_FILE: join(dataDir, 'auth-signing-keys.json'),
-      ENCRYPTION_KEY_FILE: join(dataDir, 'encryption-key'),
-    };
   }
 });
 

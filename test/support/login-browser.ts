@@ -5,7 +5,7 @@ import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type HttpReply, request } from './http.ts';
 import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 
-export interface LoginForm {
+interface LoginForm {
   readonly action: string;
   readonly method: string;
   /** The initial values of its fields, by name. */
@@ -124,27 +124,22 @@ export function randomAddress(): string {
 
 function readPage(reply: HttpReply): LoginPage {
   const { body, headers } = reply;
+  const attribute = (tag: string, name: string) => textOf(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]);
   return {
     ...reply,
     heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
     alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
-    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, tag = '', content = '']) => ({
-      action: attributeOf(tag, 'action') ?? '',
-      method: attributeOf(tag, 'method') ?? 'get',
-      fields: Object.fromEntries(
-        [...content.matchAll(/<input([^>]*)>/g)].map(([, input = '']) => [
-          attributeOf(input, 'name') ?? '',
-          attributeOf(input, 'value') ?? '',
-        ]),
-      ),
-    })),
+    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
+      const inputs = [...content.matchAll(/<input([^>]*)>/g)];
+      const fields = inputs.map(([, input = '']) => [attribute(input, 'name'), attribute(input, 'value')]);
+      return {
+        action: attribute(form, 'action'),
+        method: attribute(form, 'method') || 'get',
+        fields: Object.fromEntries(fields),
+      };
+    }),
     location: headers.location,
   };
-}
-
-function attributeOf(tag: string, name: string): string | undefined {
-  const value = new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
-  return value === undefined ? undefined : textOf(value);
 }
 
 /** Returns the text that HTML shows. */
