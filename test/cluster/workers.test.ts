@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { type Main, survivorsOf } from '../support/process.ts';
-import { readDemo } from '../support/read-demo.ts';
-import { administer, answeringWorkers, beginCalls, logOf, startWorkers } from '../support/workers.ts';
+import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 

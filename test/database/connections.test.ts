@@ -5,7 +5,7 @@ import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
-import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { holdLock, type Lock } from '../support/lock.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -172,21 +172,6 @@ test('after an outage there are as many connections as before', async () => {
 });
 
 describe('a database', () => {
-  test('opens as many connections as configured, whatever the load', async () => {
-    await using database = openDatabase({ connections: 3 });
-    await Promise.all(Array.from({ length: 300 }, () => database.run(selectName, { id: 1 }, soon())));
-    expect(await countConnections(testDatabase)).toBe(3);
-  });
-
-  test('lets statements in flight finish when it is closed', async () => {
-    const database = openDatabase({ connections: 2 });
-    await database.run(selectName, { id: 1 }, soon());
-    const inFlight = database.run(pause, { seconds: 0.3 }, soon());
-    await sleep(50);
-    await database.close();
-    expect(await inFlight).toEqual([{ done: 1 }]);
-  });
-
   test('answers a ping, or rejects it by the deadline when Postgres is gone', async () => {
     await using database = openDatabase();
     await database.ping(soon());

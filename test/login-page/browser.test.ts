@@ -245,29 +245,6 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     await page.getByRole('alert').getByText('cookie').waitFor();
   });
 
-  it('a browser that has signed in by e-mail returns to the application whenever it comes back', async () => {
-    const { page, authUrl } = await openLogin({ wallet: answerAs(new Wallet()) });
-    const other = await context.newPage();
-    await other.goto(authUrl);
-    const user = await createTestUser(fixture.service);
-    const code = await typeEmail(page, user);
-    await typeWrongCode(page, code);
-    await page.getByLabel('Code').fill(code);
-    await button(page, 'Sign in').dblclick();
-    await expectSignedIn(page, user);
-    const callback = page.url();
-    await page.reload();
-    await expectSignedIn(page, user);
-    await page.goBack();
-    await expectSignedIn(page, user);
-    await page.goto(authUrl);
-    await expectSignedIn(page, user);
-    expect(page.url()).toBe(callback);
-    // Also from another tab, whatever the person does there.
-    await useWallet(other);
-    await expectSignedIn(other, user);
-  });
-
   type Scheme = NonNullable<BrowserContextOptions['colorScheme']>;
 
   it.each<[name: string, scheme: Scheme, heading: string, reach: (page: Page) => Promise<unknown>]>([

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { openHttpClient } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
@@ -23,43 +24,56 @@ beforeAll(async () => {
 
 afterAll(() => database[Symbol.asyncDispose]());
 
+/** What keeps a service busy, given a service of `LIMITS`; it is disposed of once the service has closed. */
+type Obstacle = (fixture: ShutdownFixture, disposables: AsyncDisposableStack) => Promise<unknown>;
+
+const sending =
+  (bytesFor: (fixture: ShutdownFixture) => string): Obstacle =>
+  async (fixture, disposables) =>
+    disposables.use(await fixture.send(bytesFor(fixture)));
+
 describe('the service closes despite', () => {
-  test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
-    const fixture = await openShutdownFixture(database, LIMITS);
-    await using lock = await fixture.lockEvent();
-    using client = openHttp2Session(fixture.service.url);
-    if (httpVersion === '2') {
-      client.open({ ':method': 'DELETE', ':path': `/api/events/${fixture.eventId}`, ...fixture.key }).end();
-      await lock.waitedForBy(1);
-      await expectClosed(fixture);
-    } else {
-      using _connection = await fixture.send(fixture.deleteRequest());
-      await lock.waitedForBy(1);
-      await expectClosed(fixture);
-    }
-  });
-
-  test('a stream of replies', async () => {
-    const fixture = await openShutdownFixture(database, LIMITS);
-    using client = openHttp2Session(fixture.service.url);
-    const path = '/grpc.health.v1.Health/Watch';
-    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
-    stream.end(frame(''));
-    await once(stream, 'data');
-    await expectClosed(fixture);
-  });
-
-  test.each<[string, (fixture: ShutdownFixture) => string]>([
-    ['a connection without a byte', () => ''],
-    ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
+  test.each<[string, Obstacle]>([
+    [
+      'a call over HTTP/1.1 that waits for Postgres',
+      async (fixture, disposables) => {
+        const lock = disposables.use(await fixture.lockEvent());
+        disposables.use(await fixture.send(fixture.deleteRequest()));
+        await lock.waitedForBy(1);
+      },
+    ],
+    [
+      'a call over HTTP/2 that waits for Postgres',
+      async ({ service, eventId, key, lockEvent }, disposables) => {
+        const lock = disposables.use(await lockEvent());
+        const client = disposables.use(openHttp2Session(service.url));
+        client.open({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...key }).end();
+        await lock.waitedForBy(1);
+      },
+    ],
+    [
+      'a stream of replies',
+      async ({ service }, disposables) => {
+        const client = disposables.use(openHttp2Session(service.url));
+        const path = '/grpc.health.v1.Health/Watch';
+        const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+        stream.end(frame(''));
+        await once(stream, 'data');
+      },
+    ],
+    ['a connection without a byte', sending(() => '')],
+    ['half the headers of a request', sending(() => 'GET /healthz HTTP/1.1\r\nHost: loc')],
     [
       'half the body of a request',
-      ({ apiKey }) =>
-        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
+      sending(
+        ({ apiKey }) =>
+          `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
+      ),
     ],
-  ])('%s', async (_, bytes) => {
+  ])('%s', async (_, begin) => {
+    await using disposables = new AsyncDisposableStack();
     const fixture = await openShutdownFixture(database, LIMITS);
-    using _connection = await fixture.send(bytes(fixture));
+    await begin(fixture, disposables);
     await expectClosed(fixture);
   });
 
@@ -73,18 +87,10 @@ describe('the service closes despite', () => {
 
   test.each(['1.1', '2'] as const)(
     'an idle connection of HTTP/%s, without waiting for the timeout',
-    async (version) => {
+    async (httpVersion) => {
       const fixture = await openShutdownFixture(database, { shutdownTimeoutMs: 25_000 });
-      using client = openHttp2Session(fixture.service.url);
-      using connection = await RawConnection.open(fixture.service.port);
-      if (version === '2') {
-        connection[Symbol.dispose]();
-        expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
-      } else {
-        client[Symbol.dispose]();
-        connection.send('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-        expect(await connection.reply()).toMatchObject({ status: 200 });
-      }
+      using client = openHttpClient(fixture.service.url, { httpVersion });
+      expect(await client.send({ path: '/healthz' })).toMatchObject({ status: 200 });
       await expectClosed(fixture);
     },
   );

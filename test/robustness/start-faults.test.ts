@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
-import { readDemo } from '../support/read-demo.ts';
+import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };

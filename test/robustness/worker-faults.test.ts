@@ -1,19 +1,14 @@
 /** Workers that crash, are stopped, or cannot start. */
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
-import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
-import { type Main, processesWith, runMain, survivorsOf } from '../support/process.ts';
-import { readDemo } from '../support/read-demo.ts';
-import { beginCalls, logOf, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
+import { type Main, survivorsOf } from '../support/process.ts';
+import { ADMIN_KEY } from '../support/service.ts';
+import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
 
 // Several processes start, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
@@ -28,9 +23,19 @@ describe('of two workers', () => {
   let main: Main;
 
   beforeAll(async () => {
-    main = await startWorkers(dataDir);
+    main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());
+
+  test.skipIf(process.platform !== 'linux')('none has a secret in its environment or arguments', async () => {
+    const encryptionKey = (await readFile(join(dataDir, 'encryption-key'), 'utf8')).trim();
+    for (const pid of await workerPids(main)) {
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+      const visible = environment + (await readFile(`/proc/${pid}/cmdline`, 'utf8'));
+      expect(environment).toContain('DATA_DIR=');
+      for (const secret of [ADMIN_KEY, encryptionKey]) expect(visible).not.toContain(secret);
+    }
+  });
 
   test('one that gets SIGTERM finishes its calls and is replaced', async () => {
     const [pid = 0] = await workerPids(main);
@@ -107,57 +112,10 @@ test('a worker whose process cannot be created is started later', async () => {
   await waitForWorkers(main, 2);
 });
 
-describe('two workers over TLS, with a secret from .env,', () => {
-  // A demo of its own: the redirect URIs have another scheme.
-  const dataDir = join(directory, 'data-over-tls');
-  const adminKey = 'an-admin-key-that-nobody-may-see';
-  let main: Main;
-  let ca: string;
-
-  beforeAll(async () => {
-    const files = await writeCertificate(directory);
-    ca = await readFile(files.TLS_CERT_FILE, 'utf8');
-    main = await startWorkers(dataDir, files, `ADMIN_KEY=${adminKey}\nTRUSTED_PROXIES=127.0.0.1\n`);
-  });
-  afterAll(() => main[Symbol.asyncDispose]());
-
-  test('answer over HTTP/2', async () => {
-    const { port } = new URL(main.url);
-    for (let call = 0; call < 4; call++) {
-      const socket = connectTls({ host: '127.0.0.1', port: Number(port), ca, ALPNProtocols: ['h2'] });
-      await once(socket, 'secureConnect');
-      using session = openHttp2Session(main.url, socket);
-      expect((await session.exchange({ ':path': '/readyz' })).status).toBe(200);
-    }
-  });
-
-  test.skipIf(process.platform !== 'linux')('have no secret in their environment or arguments', async () => {
-    const encryptionKey = (await readFile(join(dataDir, 'encryption-key'), 'utf8')).trim();
-    for (const pid of await workerPids(main)) {
-      const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
-      const visible = environment + (await readFile(`/proc/${pid}/cmdline`, 'utf8'));
-      expect(environment).toContain('DATA_DIR=');
-      for (const secret of [adminKey, encryptionKey]) expect(visible).not.toContain(secret);
-    }
-  });
-
-  test('end with their Postgres after kill -9 of the primary', async () => {
-    const descendants = await main.descendants();
-    expect(descendants.size).toBeGreaterThan(3);
-    expect(await main.end('SIGKILL')).toBeNull();
-    expect(await survivorsOf(descendants)).toEqual([]);
-  });
-});
-
-test('with a port that is taken, two workers say so in one line and leave no process behind', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const address = other.address();
-  const port = String(typeof address === 'object' ? address?.port : undefined);
-  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: port, WORKERS: '2', DATA_DIR: dataDir } });
-  other.close();
-  expect(stderr).toMatch(/^usher: [^\n]*EADDRINUSE[^\n]*\n$/);
-  expect(stderr).toContain(port);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-  expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
+test('workers end with their Postgres after kill -9 of the primary', async () => {
+  await using main = await startWorkers(dataDir);
+  const descendants = await main.descendants();
+  expect(descendants.size).toBeGreaterThan(3);
+  expect(await main.end('SIGKILL')).toBeNull();
+  expect(await survivorsOf(descendants)).toEqual([]);
 });

@@ -130,15 +130,10 @@ export class LoginFixture implements AsyncDisposable {
     expect(await this.isCompleted(login.loginIntentId)).toBe(false);
   }
 
-  async readyByEmail(by: Arrival = {}): Promise<Ready> {
+  /** Enters so many wrong codes, of five allowed tries. */
+  async readyByEmail(by: Arrival = {}, misses = 0): Promise<Ready> {
     const asked = await this.askForCode(by);
-    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
-  }
-
-  /** Four wrong codes have been entered, of five allowed tries. */
-  async readyByLastTry(): Promise<Ready> {
-    const asked = await this.askForCode();
-    for (let miss = 1; miss <= 4; miss++) await asked.enter(wrongCode(asked.code, miss));
+    for (let miss = 1; miss <= misses; miss++) await asked.enter(wrongCode(asked.code, miss));
     return { ...asked, submit: (at) => asked.enter(asked.code, at) };
   }
 

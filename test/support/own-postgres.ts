@@ -9,10 +9,12 @@ const TIMEOUT_MS = 20_000;
 
 /** A Postgres that only one test uses: it can be killed and brought back at the same URL with the same data. */
 export class OwnPostgres implements AsyncDisposable {
+  readonly url: string;
   readonly #directory: string;
   readonly #server: EmbeddedPostgres;
 
   private constructor(directory: string, server: EmbeddedPostgres) {
+    this.url = server.url;
     this.#directory = directory;
     this.#server = server;
   }
@@ -20,10 +22,6 @@ export class OwnPostgres implements AsyncDisposable {
   static async start(): Promise<OwnPostgres> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-own-postgres-'));
     return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
-  }
-
-  get url(): string {
-    return this.#server.url;
   }
 
   /** Sends kill -9. Until `bringBack` every restart fails because a file is missing. */

@@ -6,7 +6,6 @@ import { expect } from 'vitest';
 import { request } from './http.ts';
 import { type Main, startMain } from './process.ts';
 import { RawConnection } from './raw-connection.ts';
-import type { Demo } from './read-demo.ts';
 
 export interface LogLine {
   readonly msg: string;
@@ -49,16 +48,25 @@ export async function answeringWorkers(main: Main, calls: number): Promise<numbe
 
 /** Resolves when so many workers answer calls, none of them in `without`. */
 export async function waitForWorkers(main: Main, count: number, without: readonly number[] = []): Promise<void> {
-  const answering = async () => new Set(await answeringWorkers(main, 6).catch(() => []));
-  await expect
-    .poll(
-      async () => {
-        const workers = await answering();
-        return workers.size === count && without.every((worker) => !workers.has(worker));
-      },
-      { timeout: 25_000, interval: 100 },
-    )
-    .toBe(true);
+  const areReady = async () => {
+    const workers = new Set(await answeringWorkers(main, 6).catch(() => []));
+    return workers.size === count && without.every((worker) => !workers.has(worker));
+  };
+  await expect.poll(areReady, { timeout: 25_000, interval: 100 }).toBe(true);
+}
+
+export interface Demo {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly webhookId: string;
+  readonly redirectUris: readonly string[];
+}
+
+/** Reads the demo that the first start has created in the data directory. */
+export async function readDemo(dataDir: string): Promise<Demo> {
+  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
 }
 
 /** Calls the AdminService. */
@@ -74,14 +82,8 @@ export async function administer<Reply>(main: Main, dataDir: string, method: str
   return JSON.parse(body);
 }
 
-export interface BegunCall {
-  /** Sends the last byte of the body, and resolves to the status of the reply. */
-  finish(): Promise<number>;
-}
-
-/** Begins calls over new connections, and sends all but the last byte of their bodies. */
-export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: number): Promise<BegunCall[]> {
-  const port = Number(new URL(main.url).port);
+/** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */
+export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: number) {
   const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });
   const head = [
     `POST /api/oauth/generate-auth-url?clientId=${clientId} HTTP/1.1`,
@@ -90,7 +92,7 @@ export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: 
   ].join('\r\n');
   return Promise.all(
     Array.from({ length: count }, async () => {
-      const connection = await RawConnection.open(port);
+      const connection = await RawConnection.open(main.port);
       connection.send(`${head}\r\n\r\n${body.slice(0, -1)}`);
       // A worker has accepted the call.
       expect((await connection.reply()).status).toBe(100);
