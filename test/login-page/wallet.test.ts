@@ -2,7 +2,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE, type TestClock } from '../support/clock.ts';
-import { holdLock } from '../support/lock.ts';
 import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
 import {
@@ -78,13 +77,6 @@ describe('a person signs in', () => {
     const { location = '' } = await asked.send(wallet.sign(asked.message));
     const [, payload = ''] = (new URL(location).searchParams.get('authToken') ?? '').split('.');
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString()).sub).toBe(id);
-  });
-
-  it('even if the message cannot be deleted afterwards', async () => {
-    await using hasty = await fixture.startReplica({ requestTimeoutMs: 2_000 });
-    const { wallet, message, send } = await askForMessage();
-    await using _ = await holdLock(service.database, 'lock wallet_challenges in share mode');
-    expect((await send(wallet.sign(message), hasty)).status).toBe(303);
   });
 });
 

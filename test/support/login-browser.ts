@@ -99,18 +99,14 @@ export function formOf(page: LoginPage, action: string): LoginForm {
   return form;
 }
 
-export interface BegunLogin {
-  readonly loginIntentId: string;
-  /** The path of the login page, with its query. */
-  readonly path: string;
-  readonly state: string;
-}
+export type BegunLogin = Awaited<ReturnType<typeof beginLogin>>;
 
+/** Returns the login with the path of its page, which has a query. */
 export async function beginLogin(
   service: { url: string },
   tenant: Tenant,
   { redirectUri = REDIRECT_URI, state = 'a state of the application' } = {},
-): Promise<BegunLogin> {
+) {
   const { clientId } = tenant;
   const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state });
   const { pathname, search } = new URL(answer.authUrl);
