@@ -1,57 +1,37 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/log.ts';
-import { startServer, type UsherServer } from '../../src/server.ts';
+import { startServer } from '../../src/server.ts';
 import { request } from '../support/http.ts';
 
-let dataDir: string;
-let service: UsherServer;
-
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-embedded-'));
-  service = await start();
-});
-
-afterAll(async () => {
-  await service.close();
-  await rm(dataDir, { recursive: true, force: true });
-});
-
-describe('a service with an embedded Postgres', () => {
-  it('restarts Postgres after a crash, with nothing lost', async () => {
-    const before = await getWebhook();
-    const crashed = await postmasterPid();
-    process.kill(crashed, 'SIGKILL');
-    await expect.poll(() => getWebhook().catch(() => undefined), { timeout: 20_000 }).toEqual(before);
-    await expect.poll(() => isAlive(crashed)).toBe(false);
-    await expect.poll(postmasterPid).not.toBe(crashed);
-    await expect.poll(() => getWebhook().catch(() => undefined), { timeout: 20_000 }).toEqual(before);
-  });
-});
-
-async function start(): Promise<UsherServer> {
-  return startServer(
-    readConfig({ PORT: '0', DATA_DIR: dataDir }, () => ''),
-    { logger: createLogger('silent') },
-  );
-}
-
-async function getWebhook(): Promise<unknown> {
+test('an embedded Postgres is restarted after a crash, with nothing lost', async () => {
+  await using disposables = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'usher-embedded-'));
+  disposables.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => '');
+  const service = await startServer(config, { logger: createLogger('silent') });
+  disposables.defer(() => service.close());
   const { webhookId = '', apiKey = '' } = service.demo ?? {};
-  const { status, body } = await request(service.url, {
-    path: `/api/webhooks/${webhookId}`,
-    headers: { 'x-api-key': apiKey },
-  });
-  expect(status).toBe(200);
-  return JSON.parse(body);
-}
+  const getWebhook = () =>
+    request(service.url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': apiKey } }).then(
+      ({ status, body }) => ({ status, body }),
+      () => undefined,
+    );
+  const postmasterPid = async () =>
+    Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
-async function postmasterPid(): Promise<number> {
-  return Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
-}
+  const before = await getWebhook();
+  expect(before?.status).toBe(200);
+  const crashed = await postmasterPid();
+  process.kill(crashed, 'SIGKILL');
+  await expect.poll(getWebhook, { timeout: 20_000 }).toEqual(before);
+  await expect.poll(() => isAlive(crashed)).toBe(false);
+  await expect.poll(postmasterPid).not.toBe(crashed);
+  await expect.poll(getWebhook, { timeout: 20_000 }).toEqual(before);
+});
 
 function isAlive(pid: number): boolean {
   try {

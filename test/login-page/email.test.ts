@@ -123,17 +123,6 @@ const replayed = (arrivalAfter: (first: AskedForCode) => Arrival & { user?: Test
 
 const attempts: [name: string, attempt: () => Attempt, alert: string][] = [
   [
-    'the right code after five wrong ones',
-    async () => {
-      const asked = await fixture.askForCode();
-      const alerts = [];
-      for (let miss = 1; miss <= 5; miss++) alerts.push((await asked.enter(wrongCode(asked.code, miss))).alert);
-      expect(alerts).toEqual([WRONG, WRONG, WRONG, WRONG, NO_LONGER_VALID]);
-      return enter(asked);
-    },
-    NO_LONGER_VALID,
-  ],
-  [
     'a code that has been used',
     async () => {
       const used = await fixture.askForCode();

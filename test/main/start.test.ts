@@ -34,14 +34,12 @@ describe('the first start', () => {
     expect(main.stderr).toBe('');
   });
 
-  test('lets only the owner read the data directory and the secrets in it', async () => {
+  test('lets only the owner read the data directory and the secrets in it, and prints none', async () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     for (const name of ['admin-key', 'auth-signing-keys.json', 'encryption-key', 'demo.json']) {
       expect((await stat(join(dataDir, name))).mode & 0o777, name).toBe(0o600);
     }
-  });
-
-  test('prints no secret besides the API key of the demo', async () => {
+    // The start prints none of them besides the API key of the demo.
     for (const name of ['admin-key', 'encryption-key']) {
       expect(main.stdout).not.toContain((await readFile(join(dataDir, name), 'utf8')).trim());
     }

@@ -122,35 +122,35 @@ async function findMissing(acknowledged: Acknowledged) {
 /** Returns calls that write and note what is acknowledged. */
 function writesTo(usher: { url: string }, { tenant, user, eventId, authToken }: Subjects, ids: Acknowledged) {
   const transport = createGrpcTransport({ baseUrl: usher.url });
-  const headers = { 'x-api-key': tenant.apiKey };
-  const events = createClient(EventService, transport);
+  const asTenant = { headers: { 'x-api-key': tenant.apiKey } };
+  const asAdmin = { headers: { 'x-admin-key': ADMIN_KEY } };
+  const [events, webhooks] = [createClient(EventService, transport), createClient(WebhookService, transport)];
+  const [auth, admin] = [createClient(AuthService, transport), createClient(AdminService, transport)];
   const writes: Record<string, () => Promise<unknown>> = {
     'create and delete an event': async () => {
       const id = randomUUID();
-      await events.createEvent({ eventId: id }, { headers });
+      await events.createEvent({ eventId: id }, asTenant);
       ids['select id from events'].add(id);
-      await events.deleteEvent({ eventId: id }, { headers });
+      await events.deleteEvent({ eventId: id }, asTenant);
       ids['select id from events where deleted_at is not null'].add(id);
     },
     'check in': async () => {
       const attendeeId = randomUUID();
-      await events.checkIn({ eventId, attendeeId }, { headers });
+      await events.checkIn({ eventId, attendeeId }, asTenant);
       ids['select attendee_id as id from check_ins'].add(attendeeId);
     },
     'create a webhook': async () => {
-      const request = { url: 'https://example.com/hooks', ownerId: user.id };
-      const { webhook } = await createClient(WebhookService, transport).createWebhook(request, { headers });
+      const { webhook } = await webhooks.createWebhook({ url: 'https://hooks.test', ownerId: user.id }, asTenant);
       ids['select id from webhooks'].add(webhook?.webhookId ?? '');
     },
     // Finds the same session every time, since one that lives is not replaced.
     'exchange a token': async () => {
-      const { session } = await createClient(AuthService, transport).exchangeToken({ authToken }, { headers });
+      const { session } = await auth.exchangeToken({ authToken }, asTenant);
       ids['select id from sessions'].add(session?.id ?? '');
     },
     'create an application': async () => {
-      const request = { name: 'Shop', redirectUris: ['https://shop.test/callback'] };
-      const admin = createClient(AdminService, transport);
-      const { application } = await admin.createApplication(request, { headers: { 'x-admin-key': ADMIN_KEY } });
+      const fields = { name: 'Shop', redirectUris: ['https://shop.test/callback'] };
+      const { application } = await admin.createApplication(fields, asAdmin);
       ids['select id from applications'].add(application?.id ?? '');
     },
   };

@@ -43,13 +43,6 @@ const exchangeMany = async (count: number, token = () => fixture.token()) => [
 ];
 
 describe('the keys of the issuer', () => {
-  it('are requested once for 30 concurrent tokens, and not before', async () => {
-    await start();
-    expect(server.requests).toBe(0);
-    expect(await exchangeMany(30)).toEqual(['ok']);
-    expect(server.requests).toBe(1);
-  });
-
   it('are requested again at most every 30 s for unknown key IDs', async () => {
     await start();
     expect(await exchange()).toBe('ok');

@@ -24,56 +24,38 @@ beforeAll(async () => {
 
 afterAll(() => database[Symbol.asyncDispose]());
 
-/** What keeps a service busy, given a service of `LIMITS`; it is disposed of once the service has closed. */
-type Obstacle = (fixture: ShutdownFixture, disposables: AsyncDisposableStack) => Promise<unknown>;
-
-const sending =
-  (bytesFor: (fixture: ShutdownFixture) => string): Obstacle =>
-  async (fixture, disposables) =>
-    disposables.use(await fixture.send(bytesFor(fixture)));
-
 describe('the service closes despite', () => {
-  test.each<[string, Obstacle]>([
-    [
-      'a call over HTTP/1.1 that waits for Postgres',
-      async (fixture, disposables) => {
-        const lock = disposables.use(await fixture.lockEvent());
-        disposables.use(await fixture.send(fixture.deleteRequest()));
-        await lock.waitedForBy(1);
-      },
-    ],
-    [
-      'a call over HTTP/2 that waits for Postgres',
-      async ({ service, eventId, key, lockEvent }, disposables) => {
-        const lock = disposables.use(await lockEvent());
-        const client = disposables.use(openHttp2Session(service.url));
-        client.open({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...key }).end();
-        await lock.waitedForBy(1);
-      },
-    ],
-    [
-      'a stream of replies',
-      async ({ service }, disposables) => {
-        const client = disposables.use(openHttp2Session(service.url));
-        const path = '/grpc.health.v1.Health/Watch';
-        const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
-        stream.end(frame(''));
-        await once(stream, 'data');
-      },
-    ],
-    ['a connection without a byte', sending(() => '')],
-    ['half the headers of a request', sending(() => 'GET /healthz HTTP/1.1\r\nHost: loc')],
+  test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    await using lock = await fixture.lockEvent();
+    using client = openHttpClient(fixture.service.url, { httpVersion });
+    const call = client.send({ method: 'DELETE', path: `/api/events/${fixture.eventId}`, headers: fixture.key });
+    call.catch(() => {});
+    await lock.waitedForBy(1);
+    await expectClosed(fixture);
+  });
+
+  test('a stream of replies', async () => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    using client = openHttp2Session(fixture.service.url);
+    const path = '/grpc.health.v1.Health/Watch';
+    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+    stream.end(frame(''));
+    await once(stream, 'data');
+    await expectClosed(fixture);
+  });
+
+  test.each<[string, (fixture: ShutdownFixture) => string]>([
+    ['a connection without a byte', () => ''],
+    ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
     [
       'half the body of a request',
-      sending(
-        ({ apiKey }) =>
-          `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
-      ),
+      ({ apiKey }) =>
+        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
     ],
-  ])('%s', async (_, begin) => {
-    await using disposables = new AsyncDisposableStack();
+  ])('%s', async (_, bytes) => {
     const fixture = await openShutdownFixture(database, LIMITS);
-    await begin(fixture, disposables);
+    using _connection = await fixture.send(bytes(fixture));
     await expectClosed(fixture);
   });
 

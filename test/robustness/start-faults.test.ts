@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { writeCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
@@ -68,16 +67,6 @@ test('SIGTERM during the first start leaves no process, and the next start succe
 
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: interrupted } });
   expect(await callWebhook(main.url, interrupted)).toBe(200);
-});
-
-test.each([
-  ['an address that is no loopback address to applications', async () => ({ HOST: '127.0.0.2' })],
-  ['TLS', () => writeCertificate(directory)],
-])('the demo of a start without TLS does not hinder a start with %s', async (_, createEnv) => {
-  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir, ...(await createEnv()) } });
-  expect(main.commands.length).toBeGreaterThan(0);
-  expect(main.stdout).not.toContain('in a browser');
-  expect(await main.end('SIGTERM')).toBe(0);
 });
 
 test('an ordinary user can run npm start in a clone of their own', { timeout: 120_000 }, async () => {

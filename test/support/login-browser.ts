@@ -113,6 +113,18 @@ export async function beginLogin(
   return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
 }
 
+/** Asks for a code from a new browser, and returns the page for the code. */
+export async function requestCode(
+  service: { url: string },
+  tenant: Tenant,
+  email: string,
+  address?: string,
+): Promise<LoginPage> {
+  const browser = new LoginBrowser(service, address ? { address } : {});
+  const page = await browser.open((await beginLogin(service, tenant)).path);
+  return browser.submit(page, '/login/email', { email });
+}
+
 /** Returns an address of the range for benchmarks (RFC 2544). */
 export function randomAddress(): string {
   return `198.18.${randomInt(256)}.${randomInt(1, 255)}`;

@@ -31,11 +31,7 @@ export interface Arrived {
 }
 
 /** A browser that completes its login with `submit`, at another replica if that is given. */
-export interface Ready extends Arrived {
-  readonly user: TestUser;
-  submit(at?: TestService): Promise<LoginPage>;
-}
-
+export type Ready = Awaited<ReturnType<LoginFixture['readyByEmail'] | LoginFixture['readyByWallet']>>;
 export type AskedForCode = Awaited<ReturnType<LoginFixture['askForCode']>>;
 export type AskedForMessage = Awaited<ReturnType<LoginFixture['askForMessage']>>;
 
@@ -131,16 +127,16 @@ export class LoginFixture implements AsyncDisposable {
   }
 
   /** Enters so many wrong codes, of five allowed tries. */
-  async readyByEmail(by: Arrival = {}, misses = 0): Promise<Ready> {
+  async readyByEmail(by: Arrival = {}, misses = 0) {
     const asked = await this.askForCode(by);
     for (let miss = 1; miss <= misses; miss++) await asked.enter(wrongCode(asked.code, miss));
-    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
+    return { ...asked, submit: (at?: TestService) => asked.enter(asked.code, at) };
   }
 
-  async readyByWallet(): Promise<Ready> {
+  async readyByWallet() {
     const { wallet, user } = await this.createWalletUser();
     const asked = await this.askForMessage(wallet.address);
     const signature = wallet.sign(asked.message);
-    return { ...asked, user, submit: (at) => asked.send(signature, at) };
+    return { ...asked, user, submit: (at?: TestService) => asked.send(signature, at) };
   }
 }

@@ -35,8 +35,15 @@ export class OwnPostgres implements AsyncDisposable {
   async bringBack(): Promise<void> {
     await rename(`${this.#control}.away`, this.#control);
     const deadline = performance.now() + TIMEOUT_MS;
-    while (!(await this.#answers())) {
-      if (performance.now() > deadline) throw new Error('Postgres has not come back');
+    for (;;) {
+      const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
+      const failure = await client`select 1`.then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      await client.end({ timeout: 1 });
+      if (!failure) return;
+      if (performance.now() > deadline) throw new Error('Postgres has not come back', { cause: failure });
       await sleep(10);
     }
   }
@@ -48,17 +55,5 @@ export class OwnPostgres implements AsyncDisposable {
 
   get #control(): string {
     return join(this.#directory, 'postgres/global/pg_control');
-  }
-
-  async #answers(): Promise<boolean> {
-    const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
-    try {
-      await client`select 1`;
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await client.end({ timeout: 1 });
-    }
   }
 }

@@ -142,16 +142,9 @@ export class UsherProcess implements AsyncDisposable {
   /** Returns the processes below it, by ID. */
   async descendants(): Promise<Map<number, string>> {
     const all = await listProcesses();
-    const found = new Map<number, string>();
-    const add = (parent: number) => {
-      for (const { pid, ppid, command } of all) {
-        if (ppid !== parent || found.has(pid)) continue;
-        found.set(pid, command);
-        add(pid);
-      }
-    };
-    add(this.pid);
-    return found;
+    const below = (parent: number): typeof all =>
+      all.filter(({ ppid }) => ppid === parent).flatMap((child) => [child, ...below(child.pid)]);
+    return new Map(below(this.pid).map(({ pid, command }) => [pid, command]));
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -222,18 +215,13 @@ export async function runMain(
 }
 
 /** Runs a line in a shell as a developer would: in the repository, with its tools on the path. */
-export async function runShell(line: string): Promise<Run> {
-  try {
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], {
-      cwd: REPOSITORY,
-      env: { PATH, HOME: process.env.HOME },
-      timeout: TIMEOUT_MS,
-    });
-    return { exitCode: 0, stdout, stderr };
-  } catch (error) {
-    if (!(error instanceof Error && 'stdout' in error && 'stderr' in error && 'code' in error)) throw error;
-    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
-  }
+export function runShell(line: string): Promise<Run> {
+  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME }, timeout: TIMEOUT_MS };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
+      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
 }
 
 /** Returns the processes whose command line contains the text, by ID. */
