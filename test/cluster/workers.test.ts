@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
-import { type Main, survivorsOf } from '../support/process.ts';
+import { survivorsOf, type UsherProcess } from '../support/process.ts';
 import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let dataDir: string;
-let main: Main;
+let main: UsherProcess;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));

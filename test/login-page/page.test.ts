@@ -6,7 +6,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type BegunLogin, beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type Tenant, type TestService, testConfig } from '../support/service.ts';
+import { adminClient, createTestUser, type Tenant, type TestService } from '../support/service.ts';
 
 const HOSTILE_NAME = `<script>alert(1)</script> & "Söhne" 'GmbH'`;
 const FORM = 'application/x-www-form-urlencoded';
@@ -192,8 +192,6 @@ describe('the cookie', () => {
     const { page } = await fixture.arrive({ at: plain });
     expect(page.cookies).toEqual([expect.stringMatching(/^usher=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)]);
     expect(page.headers['strict-transport-security']).toBeUndefined();
-    const upperCase = () => testConfig(service.database.url, { PUBLIC_URL: 'HTTPS://usher.test' });
-    expect(upperCase).toThrow('PUBLIC_URL must have its scheme in lower case');
   });
 
   it('is set once, and again if the browser sends one that is not ours', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { request } from '../support/http.ts';
-import { type Main, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
 let directory: string;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the first start', () => {
-  let main: Main;
+  let main: UsherProcess;
 
   beforeAll(async () => {
     main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });

@@ -96,11 +96,6 @@ describe('an issuer that answers with', () => {
     ['HTML', (_, response) => void response.setHeader('content-type', 'text/html').end('<!doctype html>')],
     ['status 500', (_, response) => response.writeHead(500).end(JSON.stringify({ keys: [fixture.key.publicJwk] }))],
     [
-      'a key set of 300 KB',
-      (_, response) =>
-        void response.end(JSON.stringify({ keys: [fixture.key.publicJwk], padding: 'x'.repeat(300_000) })),
-    ],
-    [
       'half a reply',
       (_, response) => {
         response.setHeader('content-length', 1_000).write('{"keys":[');

@@ -29,11 +29,6 @@ beforeAll(async () => {
 
 afterAll(() => database[Symbol.asyncDispose]());
 
-interface Creator extends Disposable {
-  /** Resolves to `ok`, or to the error. */
-  createEvent(eventId: string): Promise<string>;
-}
-
 test.for([
   { protocol: 'HTTP/1.1', open: openHttp1 },
   { protocol: 'gRPC over HTTP/2', open: openGrpc },
@@ -76,7 +71,8 @@ test.for([
   },
 );
 
-function openHttp1(service: UsherProcess): Creator {
+/** Its `createEvent` resolves to `ok`, or to the error. */
+function openHttp1(service: UsherProcess) {
   const pool = new HttpPool(service, { 'x-api-key': apiKey }, { connections: CALLERS });
   const createEvent = (eventId: string) =>
     pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId }).then(
@@ -86,7 +82,7 @@ function openHttp1(service: UsherProcess): Creator {
   return { createEvent, [Symbol.dispose]: () => pool[Symbol.dispose]() };
 }
 
-function openGrpc(service: UsherProcess): Creator {
+function openGrpc(service: UsherProcess) {
   const client = new GrpcClient(service);
   const headers = { 'x-api-key': apiKey };
   const createEvent = async (eventId: string) => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
-import { type Main, survivorsOf } from '../support/process.ts';
+import { survivorsOf, type UsherProcess } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
 import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
 
@@ -15,12 +15,11 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
 const dataDir = join(directory, 'data');
-const ERROR = '"level":50';
 
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('of two workers', () => {
-  let main: Main;
+  let main: UsherProcess;
 
   beforeAll(async () => {
     main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
@@ -86,12 +85,11 @@ describe('of two workers', () => {
 
   test('none is left when each process gets the SIGINT of a Ctrl-C', async () => {
     const descendants = await main.descendants();
-    const errors = () => main.stdout.split(ERROR).length;
-    const before = errors();
+    const before = main.errors;
     for (const pid of await workerPids(main)) process.kill(pid, 'SIGINT');
     expect(await main.end('SIGINT')).toBe(0);
     expect(await survivorsOf(descendants)).toEqual([]);
-    expect(errors()).toBe(before);
+    expect(main.errors).toBe(before);
   });
 });
 

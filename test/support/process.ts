@@ -42,8 +42,6 @@ export interface MainOptions {
   readonly keepsLog?: boolean;
 }
 
-export type Main = UsherProcess;
-
 export class UsherProcess implements AsyncDisposable {
   readonly pid: number;
   /** Resolves when the process has exited and all its output has been read. */
