@@ -1,5 +1,7 @@
 /** Workers that crash, are stopped, or cannot start. */
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +24,13 @@ describe('of two workers', () => {
   let main: UsherProcess;
 
   beforeAll(async () => {
-    main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
+    // With port 0, workers that all crash at once would be replaced on another port.
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const address = free.address();
+    await new Promise((resolve) => free.close(resolve));
+    const env = { PORT: String(typeof address === 'object' ? address?.port : undefined) };
+    main = await startWorkers(dataDir, env, `ADMIN_KEY=${ADMIN_KEY}\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());
 
