@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
-import { type Main, survivorsOf } from '../support/process.ts';
-import { readDemo } from '../support/read-demo.ts';
-import { administer, answeringWorkers, beginCalls, logOf, startWorkers } from '../support/workers.ts';
+import { survivorsOf, type UsherProcess } from '../support/process.ts';
+import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let dataDir: string;
-let main: Main;
+let main: UsherProcess;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
@@ -25,14 +24,8 @@ afterAll(async () => {
 
 test('both listen on one port, and the start is printed once', async () => {
   const listening = () =>
-    logOf(main)
-      .filter(({ msg }) => msg === 'listening')
-      .map(({ worker = 0, url }) => ({ worker, url }))
-      .sort((a, b) => a.worker - b.worker);
-  await expect.poll(listening).toEqual([
-    { worker: 1, url: main.url },
-    { worker: 2, url: main.url },
-  ]);
+    logOf(main).flatMap(({ msg, worker, url }) => (msg === 'listening' ? [`${worker} ${url}`] : []));
+  await expect.poll(() => listening().sort()).toEqual([`1 ${main.url}`, `2 ${main.url}`]);
   expect(main.stdout.match(/Usher is at/g)).toHaveLength(1);
   expect(main.stderr).toBe('');
 });

@@ -5,14 +5,16 @@ import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
-import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
-import { holdLock, type Lock, waitForLockWaiters } from '../support/lock.ts';
-import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { holdLock, type Lock } from '../support/lock.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 /** How much later than its deadline a statement may end on a busy machine. */
 const SLACK_MS = 1_000;
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
+
+const TWO = [{ name: 'two' }];
 
 let testDatabase: TestDatabase;
 
@@ -27,17 +29,15 @@ beforeEach(async () => {
 
 afterEach(async () => {
   // The server may still run a statement whose caller has gone.
-  await killBackends(testDatabase);
+  await killBackends();
   await testDatabase.sql`truncate things`;
 });
 
-afterAll(async () => {
-  await testDatabase[Symbol.asyncDispose]();
-});
+afterAll(() => testDatabase[Symbol.asyncDispose]());
 
 describe('a statement', () => {
   test('is parsed once per connection, however often it runs', async () => {
-    await using database = openDatabase({ connections: 1 });
+    await using database = openDatabase();
     for (let id = 0; id < 20; id++) await database.run(selectName, { id }, soon());
     const prepared = await database.run(selectPrepared, {}, soon());
     const ofThings = prepared.filter(({ statement }) => statement.includes('things'));
@@ -45,7 +45,7 @@ describe('a statement', () => {
   });
 
   test('keeps its connection when this process was busy for longer than the statement timeout', async () => {
-    await using database = openDatabase({ connections: 1, statementTimeoutMs: 100 });
+    await using database = openDatabase({ statementTimeoutMs: 100 });
     const [before] = await database.run(selectPid, {}, soon());
     await sleep(100);
     const busyUntil = performance.now() + 1_000;
@@ -53,15 +53,8 @@ describe('a statement', () => {
     expect(await database.run(selectPid, {}, soon())).toEqual([before]);
   });
 
-  test('is prepared again on a new connection', async () => {
-    await using database = openDatabase({ connections: 1 });
-    await database.run(selectName, { id: 1 }, soon());
-    await killBackends(testDatabase);
-    await expect.poll(() => database.run(selectName, { id: 1 }, soon()).catch(() => [])).toEqual([{ name: 'one' }]);
-  });
-
   test('that Postgres refuses rejects with its error, and the connection stays', async () => {
-    await using database = openDatabase({ connections: 1 });
+    await using database = openDatabase();
     const before = await database.run(selectPid, {}, soon());
     const refusals = [
       [database.run(insertThing, { id: 1, name: 'twice' }, soon()), '23505'],
@@ -77,7 +70,7 @@ describe('a statement', () => {
   });
 
   test('that exceeds the statement timeout is unavailable, and the connection stays', async () => {
-    await using database = openDatabase({ connections: 1, statementTimeoutMs: 150 });
+    await using database = openDatabase({ statementTimeoutMs: 150 });
     const before = await database.run(selectPid, {}, soon());
     await expectUnavailable(database.run(pause, { seconds: 2 }, soon()), '57014');
     expect(await database.run(selectPid, {}, soon())).toEqual(before);
@@ -86,198 +79,94 @@ describe('a statement', () => {
 
 describe('a statement that waits for a lock', () => {
   test.each([100, 250])('is unavailable at its deadline of %d ms, and others go on', async (timeoutMs) => {
-    await using database = openDatabase({ connections: 1, statementTimeoutMs: timeoutMs });
+    await using database = openDatabase({ statementTimeoutMs: timeoutMs });
     await database.run(selectName, { id: 1 }, soon());
-    await using _lock = await lockThing(testDatabase, 1);
+    await using _lock = await lockThing();
     const startedAt = performance.now();
     await expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, startedAt + timeoutMs));
     const tookMs = performance.now() - startedAt;
     expect(tookMs).toBeGreaterThanOrEqual(timeoutMs - 2);
     expect(tookMs).toBeLessThan(timeoutMs + SLACK_MS);
-    await expect.poll(() => database.run(selectName, { id: 2 }, soon()).catch(() => [])).toEqual([{ name: 'two' }]);
-  });
-
-  test('leaves the server at its deadline, without effect', async () => {
-    await using database = openDatabase({ connections: 1, statementTimeoutMs: 300 });
-    await using _lock = await lockThing(testDatabase, 1);
-    await expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, performance.now() + 100));
-    const waiting = () => testDatabase.sql`
-      select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await expect.poll(waiting, { timeout: 2_000 }).toEqual([]);
-    expect(await testDatabase.sql`select name from things where id = 1`).toEqual([{ name: 'one' }]);
+    await expectRecovered(database);
   });
 
   test('does not make its connection look lost, however many wait', async () => {
-    await using database = openDatabase({ connections: 1, statementTimeoutMs: 150 });
+    await using database = openDatabase({ statementTimeoutMs: 150 });
     await database.run(selectName, { id: 2 }, soon());
-    await using _lock = await lockThing(testDatabase, 1);
+    await using _lock = await lockThing();
     const late = Array.from({ length: 6 }, () =>
       expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, performance.now() + 50)),
     );
     const last = database.run(selectName, { id: 2 }, soon()).catch((error: unknown) => error);
     await Promise.all(late);
-    expect(await last).toEqual([{ name: 'two' }]);
-  });
-
-  test('does not delay the other connections', async () => {
-    await using database = openDatabase({ connections: 2 });
-    await using _lock = await lockThing(testDatabase, 1);
-    const waiting = expectUnavailable(database.run(renameThing, { id: 1, name: 'uno' }, performance.now() + 400));
-    for (let call = 0; call < 50; call++) {
-      expect(await database.run(selectName, { id: 2 }, soon())).toEqual([{ name: 'two' }]);
-    }
-    await waiting;
-  });
-
-  test('ends when the lock is released', async () => {
-    await using database = openDatabase({ connections: 1 });
-    await using lock = await lockThing(testDatabase, 1);
-    const renamed = database.run(renameThing, { id: 1, name: 'uno' }, soon());
-    await waitForLockWaiters(testDatabase);
-    await lock.release();
-    expect(await renamed).toEqual([{ id: 1 }]);
+    expect(await last).toEqual(TWO);
   });
 });
 
-describe('a statement with a short deadline', () => {
-  test.each([
-    ['that has passed', -1],
-    ['of 0 ms', 0],
-    ['of 1 ms', 1],
-  ])('%s does not end other statements on its connection', async (_, timeoutMs) => {
-    await using database = openDatabase({ connections: 1 });
-    await database.run(selectName, { id: 1 }, soon());
-    const other = database.run(pause, { seconds: 0.2 }, soon()).catch((error: unknown) => error);
-    await database.run(pause, { seconds: 0.1 }, performance.now() + timeoutMs).catch(() => {});
-    expect(await other).toEqual([{ done: 1 }]);
-  });
+test.each([-1, 0, 1])('a deadline of %i ms does not end other statements on its connection', async (timeoutMs) => {
+  await using database = openDatabase();
+  await database.run(selectName, { id: 1 }, soon());
+  const other = database.run(pause, { seconds: 0.2 }, soon()).catch((error: unknown) => error);
+  await database.run(pause, { seconds: 0.1 }, performance.now() + timeoutMs).catch(() => {});
+  expect(await other).toEqual([{ done: 1 }]);
 });
 
 describe('a lost connection', () => {
   test('makes its statements unavailable, and is replaced', async () => {
-    await using database = openDatabase({ connections: 1 });
+    await using database = openDatabase();
     await database.run(selectName, { id: 1 }, soon());
     const inFlight = expectUnavailable(database.run(pause, { seconds: 5 }, soon()));
     await sleep(50);
-    await killBackends(testDatabase);
+    await killBackends();
     await inFlight;
-    await expect.poll(() => database.run(selectName, { id: 2 }, soon()).catch(() => [])).toEqual([{ name: 'two' }]);
+    await expectRecovered(database);
   });
 
   test('fails at most the next statement when it was idle', async () => {
-    await using database = openDatabase({ connections: 1 });
+    await using database = openDatabase();
     await database.run(selectName, { id: 1 }, soon());
-    await killBackends(testDatabase);
+    await killBackends();
     await sleep(50);
-    await expect.poll(() => database.run(selectName, { id: 2 }, soon()).catch(() => [])).toEqual([{ name: 'two' }]);
+    await expectRecovered(database);
     for (let call = 0; call < 20; call++) {
-      expect(await database.run(selectName, { id: 2 }, soon())).toEqual([{ name: 'two' }]);
+      expect(await database.run(selectName, { id: 2 }, soon())).toEqual(TWO);
     }
-  });
-
-  test.each<ProxyMode>(['refuse', 'reset'])('is unavailable for all who wait for it: %s', async (mode) => {
-    await using proxy = await TcpProxy.open(testDatabase.url);
-    const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { connections: 1, statementTimeoutMs: 2_000 }));
-    await proxy.setMode(mode);
-    const statements = Array.from({ length: 8 }, () => database.run(selectName, { id: 1 }, performance.now() + 300));
-    for (const statement of statements) statement.catch(() => {});
-    for (const statement of statements) await expectUnavailable(statement);
   });
 
   test('is unavailable for all who wait for it to open', async () => {
     await using proxy = await TcpProxy.open(testDatabase.url);
-    const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { connections: 1, statementTimeoutMs: 50 }));
+    await using database = openDatabase({ url: proxy.through(testDatabase.url), statementTimeoutMs: 50 });
     await proxy.setMode('freeze');
     const early = expectUnavailable(database.run(selectName, { id: 1 }, performance.now() + 2_000));
     const late = expectUnavailable(database.run(selectName, { id: 1 }, performance.now() + 50));
     await Promise.all([early, late]);
   });
+});
 
-  test('again and again under load fails statements only as unavailable', async () => {
-    await using database = openDatabase({ connections: 2 });
-    let isOver = false;
-    const outcomes = new Map<string, number>();
-    const callers = Array.from({ length: 8 }, async () => {
-      while (!isOver) {
-        const outcome = await database.run(selectName, { id: 1 }, performance.now() + 1_000).then(
-          ([row]) => row?.name ?? 'nothing',
-          (error: Error) => error.constructor.name,
-        );
-        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        await sleep(1);
-      }
-    });
-    for (let kill = 0; kill < 5; kill++) {
-      await sleep(150);
-      await killBackends(testDatabase);
+test('after an outage there are as many connections as before', async () => {
+  await using proxy = await TcpProxy.open(testDatabase.url);
+  await using database = openDatabase({
+    url: proxy.through(testDatabase.url),
+    connections: 2,
+    statementTimeoutMs: 500,
+  });
+  let isOver = false;
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      await database.run(selectName, { id: 1 }, performance.now() + 500).catch(() => {});
+      await sleep(2);
     }
-    isOver = true;
-    await Promise.all(callers);
-    expect(new Set(outcomes.keys())).toEqual(new Set(['one', 'DatabaseUnavailableError']));
-    await expect.poll(() => database.run(selectName, { id: 2 }, soon()).catch(() => [])).toEqual([{ name: 'two' }]);
   });
-});
-
-describe('after an outage', () => {
-  test('there are as many connections as before', async () => {
-    await using proxy = await TcpProxy.open(testDatabase.url);
-    const { url } = testDatabase;
-    await using database = disposable(new Database(proxy.through(url), { connections: 2, statementTimeoutMs: 500 }));
-    let isOver = false;
-    const callers = Array.from({ length: 8 }, async () => {
-      while (!isOver) {
-        await database.run(selectName, { id: 1 }, performance.now() + 500).catch(() => {});
-        await sleep(2);
-      }
-    });
-    await sleep(50);
-    await proxy.setMode('refuse');
-    await sleep(600);
-    await proxy.setMode('pass');
-    await sleep(1_000);
-    isOver = true;
-    await Promise.all(callers);
-    expect(proxy.connections).toBe(2);
-    await database.close();
-    await expect.poll(() => proxy.connections).toBe(0);
-  });
-});
-
-describe('a database', () => {
-  test('opens as many connections as configured, whatever the load', async () => {
-    await using database = openDatabase({ connections: 3 });
-    await Promise.all(Array.from({ length: 300 }, () => database.run(selectName, { id: 1 }, soon())));
-    expect(await countConnections(testDatabase)).toBe(3);
-  });
-
-  test('closes every connection', async () => {
-    const database = openDatabase({ connections: 2 });
-    await Promise.all(Array.from({ length: 4 }, () => database.run(selectName, { id: 1 }, soon())));
-    await database.close();
-    await expect.poll(() => countConnections(testDatabase)).toBe(0);
-  });
-
-  test('lets statements in flight finish when it is closed', async () => {
-    const database = openDatabase({ connections: 2 });
-    await database.run(selectName, { id: 1 }, soon());
-    const inFlight = database.run(pause, { seconds: 0.3 }, soon());
-    await sleep(50);
-    await database.close();
-    expect(await inFlight).toEqual([{ done: 1 }]);
-  });
-
-  test('answers a ping, or rejects it by the deadline when Postgres is gone', async () => {
-    await using database = openDatabase({ connections: 1 });
-    await database.ping(soon());
-    await using nowhere = disposable(
-      new Database('postgres://127.0.0.1:1/usher', { connections: 1, statementTimeoutMs: 500 }),
-    );
-    const startedAt = performance.now();
-    await expectUnavailable(nowhere.ping(startedAt + 300), 'ECONNREFUSED');
-    expect(performance.now() - startedAt).toBeLessThan(300 + SLACK_MS);
-  });
+  await sleep(50);
+  await proxy.setMode('refuse');
+  await sleep(600);
+  await proxy.setMode('pass');
+  await sleep(1_000);
+  isOver = true;
+  await Promise.all(callers);
+  expect(proxy.connections).toBe(2);
+  await database.close();
+  await expect.poll(() => proxy.connections).toBe(0);
 });
 
 const selectName: Statement<{ name: string }[]> = (db) =>
@@ -320,17 +209,8 @@ const pause: Statement<unknown[]> = (db) =>
     .from(sql`pg_sleep(${sql.placeholder('seconds')}::float8)`)
     .prepare('pause');
 
-function openDatabase({
-  connections,
-  statementTimeoutMs = 10_000,
-}: {
-  connections: number;
-  statementTimeoutMs?: number;
-}) {
-  return disposable(new Database(testDatabase.url, { connections, statementTimeoutMs }));
-}
-
-function disposable(database: Database): Database & AsyncDisposable {
+function openDatabase({ url = testDatabase.url, connections = 1, statementTimeoutMs = 10_000 } = {}) {
+  const database = new Database(url, { connections, statementTimeoutMs });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }
 
@@ -339,14 +219,19 @@ function soon(): number {
   return performance.now() + 10_000;
 }
 
-async function lockThing(database: TestDatabase, id: number): Promise<Lock> {
-  return holdLock(database, `select from things where id = ${id} for update`);
+/** Locks the first row. */
+function lockThing(): Promise<Lock> {
+  return holdLock(testDatabase, 'select from things where id = 1 for update');
+}
+
+async function expectRecovered(database: Database): Promise<void> {
+  await expect.poll(() => database.run(selectName, { id: 2 }, soon()).catch(() => [])).toEqual(TWO);
 }
 
 /** Ends the connections from the server's side, and waits until they are gone. */
-async function killBackends({ sql }: TestDatabase): Promise<void> {
+async function killBackends(): Promise<void> {
   for (;;) {
-    const killed = await sql`
+    const killed = await testDatabase.sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'usher %'`;
     if (killed.length === 0) return;

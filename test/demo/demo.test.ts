@@ -71,17 +71,9 @@ describe('the demo application', () => {
     const code = mailbox.codeFor(email);
     const back = await follow(browser, await browser.submit(codePage, '/login/code', { code }));
     expect(back).toMatchObject({ status: 200, heading: 'You are signed in' });
-    expect(resultOf(back)).toEqual({
-      status: true,
-      message: 'Token exchanged successfully',
-      data: {
-        user: expect.objectContaining({ email, name: 'Ada Lovelace' }),
-        session: {
-          id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-          createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        },
-      },
-    });
+    const { user, session } = resultOf(back).data;
+    expect(user).toMatchObject({ email, name: 'Ada Lovelace' });
+    expect(session.createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(back.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     expect(back.headers['content-security-policy']).toContain("frame-ancestors 'none'");
   });

@@ -1,7 +1,7 @@
 /** How many codes may be asked for. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../support/clock.ts';
-import { beginLogin, formOf, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
+import { formOf, randomAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createTestUser } from '../support/service.ts';
 
@@ -14,13 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Asks once, from a new browser and by default from an IP address of its own. */
-async function ask(email: string, address = randomAddress()): Promise<LoginPage> {
-  const { service, tenant } = fixture;
-  const browser = new LoginBrowser(service, { address });
-  const page = await browser.open((await beginLogin(service, tenant)).path);
-  return browser.submit(page, '/login/email', { email });
-}
+/** By default, each request has an IP address of its own. */
+const ask = (email: string, address?: string) => requestCode(fixture.service, fixture.tenant, email, address);
 
 it('five codes an hour go to an address in whatever case, and the sixth request shows why not', async () => {
   const { email } = await createTestUser(fixture.service, { email: 'five@Example.com' });

@@ -3,17 +3,15 @@ import { hash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/domain/login/login-code.ts';
 import { MINUTE, type TestClock } from '../support/clock.ts';
-import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
-import { type Mailbox, MailServer, wrongCode } from '../support/mail-server.ts';
+import { type Mailbox, wrongCode } from '../support/mail-server.ts';
 import {
   adminClient,
   clientsOf,
-  createTenant,
   createTestUser,
   PUBLIC_URL,
   REDIRECT_URI,
-  startTestService,
   type Tenant,
   type TestService,
   type TestUser,
@@ -61,7 +59,6 @@ describe('a person signs in', () => {
 
   it.each([
     ['spaces around and between', (code: string) => `  ${code.slice(0, 3)} ${code.slice(3)} `],
-    ['a tab and a line break', (code: string) => `\t${code}\r\n`],
     ['a no-break space', (code: string) => `${code.slice(0, 3)}\u00a0${code.slice(3)}`],
   ])('with %s in the code', async (_spelling, spell) => {
     const asked = await fixture.askForCode();
@@ -79,20 +76,15 @@ describe('a person signs in', () => {
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString()).sub).toBe(id);
   });
 
-  it('at the fifth try, with the address still on the page', async () => {
+  it('at the fifth try, just before the code is 10 minutes old, with the address still on the page', async () => {
     const asked = await fixture.askForCode();
+    clock.advance(10 * MINUTE - 1);
     for (let miss = 1; miss <= 4; miss++) {
       const again = await asked.enter(wrongCode(asked.code, miss));
       expect(again.alert).toBe(WRONG);
       expect(formOf(again, '/login/code').fields.email).toBe(asked.user.email);
       expect(formOf(again, '/login/email/again').fields.email).toBe(asked.user.email);
     }
-    expect((await asked.enter(asked.code)).status).toBe(303);
-  });
-
-  it('until just before the code is 10 minutes old', async () => {
-    const asked = await fixture.askForCode();
-    clock.advance(10 * MINUTE - 1);
     expect((await asked.enter(asked.code)).status).toBe(303);
   });
 
@@ -130,17 +122,6 @@ const replayed = (arrivalAfter: (first: AskedForCode) => Arrival & { user?: Test
 };
 
 const attempts: [name: string, attempt: () => Attempt, alert: string][] = [
-  [
-    'the right code after five wrong ones',
-    async () => {
-      const asked = await fixture.askForCode();
-      const alerts = [];
-      for (let miss = 1; miss <= 5; miss++) alerts.push((await asked.enter(wrongCode(asked.code, miss))).alert);
-      expect(alerts).toEqual([WRONG, WRONG, WRONG, WRONG, NO_LONGER_VALID]);
-      return enter(asked);
-    },
-    NO_LONGER_VALID,
-  ],
   [
     'a code that has been used',
     async () => {
@@ -198,14 +179,11 @@ const attempts: [name: string, attempt: () => Attempt, alert: string][] = [
     },
     'That did not work. Please try again.',
   ],
-  spelled('in full-width digits', (code) => respell(code, 0xff10)),
-  spelled('in Arabic-Indic digits', (code) => respell(code, 0x0660)),
+  spelled('in full-width digits', (code) =>
+    code.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+  ),
   spelled('with a zero before it', (code) => `0${code}`),
-  spelled('with a sign', (code) => `+${code}`),
-  spelled('without its last digit', (code) => code.slice(0, 5)),
-  spelled('with a zero-width joiner', (code) => `${code}\u200d`),
   spelled('with NUL', (code) => `${code}\0`, NO_CODE),
-  spelled('as an empty text', () => '', NO_CODE),
   spelled('200 times', (code) => code.repeat(200), NO_CODE),
 ];
 
@@ -215,10 +193,6 @@ function spelled(name: string, spell: (code: string) => string, alert = WRONG): 
     return enter(asked, spell(asked.code));
   };
   return [`the right code ${name}`, attempt, alert];
-}
-
-function respell(code: string, zero: number): string {
-  return [...code].map((digit) => String.fromCodePoint(zero + Number(digit))).join('');
 }
 
 describe('nobody signs in with', () => {
@@ -291,30 +265,3 @@ function visibleOf({ status, headers, body }: LoginPage, email: string): string 
     .replace(/name=\\"intent\\" value=\\"[\w-]+/g, 'INTENT')
     .replace(/intent=[\w-]+/g, 'intent=INTENT');
 }
-
-it('over SMTP, the code arrives in an e-mail from MAIL_FROM and signs in', async () => {
-  await using server = await MailServer.start({
-    authOptional: false,
-    onAuth({ username, password }, _session, done) {
-      if (password === 'let me in') done(null, { user: username });
-      else done(new Error('No'));
-    },
-  });
-  const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${server.port}`, from: 'Usher <login@usher.test>' };
-  const { database, config: like } = service;
-  await using mailing = await startTestService({ database, like, config: { smtp } });
-  const of = await createTenant(mailing, { name: 'The Shop' });
-  const { email } = await createTestUser(mailing);
-  const browser = new LoginBrowser(mailing);
-  const page = await browser.open((await beginLogin(mailing, of)).path);
-  await browser.submit(page, '/login/email', { email: 'nobody@example.com' });
-  const codePage = await browser.submit(page, '/login/email', { email: email.toUpperCase() });
-  await expect.poll(() => server.emails).toHaveLength(1);
-  const [sent] = server.emails;
-  expect(sent).toMatchObject({ from: 'login@usher.test', to: [email], user: 'usher' });
-  expect(sent?.raw).toMatch(/^From: Usher <login@usher\.test>\r$/m);
-  expect(sent?.raw).toMatch(new RegExp(`^To: ${email}\r$`, 'm'));
-  const code = /^Subject: (\d{6}) is your code for The Shop\r$/m.exec(sent?.raw ?? '')?.[1] ?? '';
-  expect(sent?.raw).toMatch(new RegExp(`Your code for The Shop is ${code}\\. It is \\w+ for 10 minutes\\.`));
-  expect((await browser.submit(codePage, '/login/code', { code })).status).toBe(303);
-});

@@ -6,7 +6,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type BegunLogin, beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type Tenant, type TestService, testConfig } from '../support/service.ts';
+import { adminClient, createTestUser, type Tenant, type TestService } from '../support/service.ts';
 
 const HOSTILE_NAME = `<script>alert(1)</script> & "Söhne" 'GmbH'`;
 const FORM = 'application/x-www-form-urlencoded';
@@ -30,10 +30,10 @@ async function submitNew(action: string, typed: Record<string, string>): Promise
   return browser.submit(page, action, typed);
 }
 
-async function expiredLogin(): Promise<BegunLogin> {
-  const login = await beginLogin(service, tenant);
+async function visitExpired(): Promise<LoginPage> {
+  const { path } = await beginLogin(service, tenant);
   clock.advance(30 * MINUTE);
-  return login;
+  return visit(path);
 }
 
 async function completedLogin(): Promise<BegunLogin> {
@@ -106,94 +106,76 @@ describe('the page', () => {
   }
 });
 
-type State = readonly [name: string, reach: () => Promise<LoginPage>, status: number];
-
-const closedLogins: readonly (readonly [...State, heading: string])[] = [
+/** Every kind of page, how to reach it, its status and its heading. */
+const states: readonly [name: string, reach: () => Promise<LoginPage>, status: number, heading: string][] = [
   ['an unknown login', () => visit(`/login?intent=${randomUUID()}`), 404, 'This sign-in is not known'],
-  ['an expired login', async () => visit((await expiredLogin()).path), 410, 'This sign-in has expired'],
+  ['an expired login', visitExpired, 410, 'This sign-in has expired'],
   ['a completed login', async () => visit((await completedLogin()).path), 409, 'This sign-in has been used'],
-];
-
-it.each(closedLogins)('%s has a page that says so and what to do', async (_name, reach, _status, heading) => {
-  const page = await reach();
-  expect(page).toMatchObject({ heading, forms: [] });
-  expect(textOf(page.body)).toContain('Go back to the application you came from and sign in again.');
-});
-
-/** Every kind of page, and how to reach it. */
-const states: readonly State[] = [
-  ...closedLogins.map(([name, reach, status]): State => [name, reach, status]),
-  ['the choice', async () => (await fixture.arrive()).page, 200],
-  ['the choice with an alert', async () => submitNew('/login/email', { email: 'nobody' }), 200],
-  ['the code', async () => submitNew('/login/email', { email: 'nobody@example.com' }), 200],
+  ['the choice', async () => (await fixture.arrive()).page, 200, `Sign in to ${HOSTILE_NAME}`],
+  ['the choice with an alert', () => submitNew('/login/email', { email: 'nobody' }), 200, `Sign in to ${HOSTILE_NAME}`],
+  ['the code', () => submitNew('/login/email', { email: 'nobody@example.com' }), 200, 'Check your e-mail'],
+  ['the code with an alert', async () => (await fixture.askForCode()).enter('x'), 200, 'Check your e-mail'],
   [
-    'the code with an alert',
-    async () => {
-      const asked = await fixture.askForCode();
-      return asked.enter('x');
-    },
-    200,
+    'a malformed login',
+    () => visit(`/login?intent=${encodeURIComponent('"><script>alert(1)</script>')}`),
+    404,
+    'This sign-in is not known',
   ],
-  ['a malformed login', () => visit(`/login?intent=${encodeURIComponent('"><script>alert(1)</script>')}`), 404],
-  ['no login', () => visit('/login'), 404],
-  ['a form without its token', async () => submitNew('/login/email', { email: 'a@example.com', token: '' }), 403],
-  ['a form above 8 KiB', async () => submitNew('/login/email', { email: 'x'.repeat(9_000) }), 413],
-  ['an unknown path', () => visit('/login/other'), 404],
+  ['a form without its token', () => submitNew('/login/email', { token: '' }), 403, 'That page was out of date'],
+  ['a form above 8 KiB', () => submitNew('/login/email', { email: 'x'.repeat(9_000) }), 413, 'We could not read that'],
+  ['an unknown path', () => visit('/login/other'), 404, 'There is no such page'],
 ];
 
-it.each(states)('%s is one HTML document that loads nothing and allows nothing', async (_name, reach, status) => {
-  const page = await reach();
-  const { headers, body } = page;
-  expect(page).toMatchObject({ status, location: undefined });
-  expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
-  const policy = headers['content-security-policy'] ?? '';
-  const nonce = /style-src 'nonce-([\w+/=]+)'/.exec(policy)?.[1] ?? '';
-  expect(Buffer.from(nonce, 'base64').length).toBeGreaterThanOrEqual(16);
-  const directives = ["default-src 'none'", `style-src 'nonce-${nonce}'`, `script-src 'nonce-${nonce}'`];
-  const allowed = policy.split(';').map((directive) => directive.trim());
-  expect(allowed).toEqual(expect.arrayContaining([...directives, "base-uri 'none'", "frame-ancestors 'none'"]));
-  expect(body.match(/<(?:style|script)[^>]*>/g)).toEqual([
-    `<style nonce="${nonce}">`,
-    `<script type="module" nonce="${nonce}">`,
-  ]);
-  expect(body).not.toMatch(/<[^>]*\s(?:style|on\w+)=|alert\(1\)<\/script>/);
-  const urls = [...body.matchAll(/\b(?:src|href|action|srcset|poster|data)="([^"]*)"/g)].map(([, url]) => url);
-  expect(urls.filter((url) => !/^(?:data:,|\/login(?:\/\w+){0,2})$/.test(url ?? ''))).toEqual([]);
-  expect(body).not.toMatch(/url\(|@import|https?:\/\/|\bfetch\(['"`]/);
-  expect(headers).toMatchObject({
-    'content-type': 'text/html; charset=utf-8',
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-    'strict-transport-security': expect.stringMatching(/^max-age=[1-9]\d{6,}/),
-    'x-content-type-options': 'nosniff',
-  });
-  expect((await reach()).headers['content-security-policy']).not.toContain(nonce);
-});
+it.each(states)(
+  '%s is one HTML document that loads nothing and allows nothing',
+  async (_name, reach, status, heading) => {
+    const page = await reach();
+    const { headers, body } = page;
+    expect(page).toMatchObject({ status, heading, location: undefined });
+    if (heading.startsWith('This sign-in')) {
+      expect(page.forms).toEqual([]);
+      expect(textOf(body)).toContain('Go back to the application you came from and sign in again.');
+    }
+    expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
+    const policy = headers['content-security-policy'] ?? '';
+    const nonce = /style-src 'nonce-([\w+/=]+)'/.exec(policy)?.[1] ?? '';
+    expect(Buffer.from(nonce, 'base64').length).toBeGreaterThanOrEqual(16);
+    const directives = ["default-src 'none'", `style-src 'nonce-${nonce}'`, `script-src 'nonce-${nonce}'`];
+    const allowed = policy.split(';').map((directive) => directive.trim());
+    expect(allowed).toEqual(expect.arrayContaining([...directives, "base-uri 'none'", "frame-ancestors 'none'"]));
+    expect(body.match(/<(?:style|script)[^>]*>/g)).toEqual([
+      `<style nonce="${nonce}">`,
+      `<script type="module" nonce="${nonce}">`,
+    ]);
+    expect(body).not.toMatch(/<[^>]*\s(?:style|on\w+)=|alert\(1\)<\/script>/);
+    const urls = [...body.matchAll(/\b(?:src|href|action|srcset|poster|data)="([^"]*)"/g)].map(([, url]) => url);
+    expect(urls.filter((url) => !/^(?:data:,|\/login(?:\/\w+){0,2})$/.test(url ?? ''))).toEqual([]);
+    expect(body).not.toMatch(/url\(|@import|https?:\/\/|\bfetch\(['"`]/);
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'strict-transport-security': expect.stringMatching(/^max-age=[1-9]\d{6,}/),
+      'x-content-type-options': 'nosniff',
+    });
+    expect((await reach()).headers['content-security-policy']).not.toContain(nonce);
+  },
+);
 
-describe('a login that is not open', () => {
-  it('expires after exactly 30 minutes', async () => {
-    const login = await beginLogin(service, tenant);
-    clock.advance(30 * MINUTE - 1);
-    expect((await visit(login.path)).status).toBe(200);
-    clock.advance(1);
-    expect((await visit(login.path)).status).toBe(410);
-  });
-
-  it.each(['/login/email', '/login/code', '/login/wallet', '/login/cancel'])(
-    'gets 404, 409 or 410 from %s like from the page, and never a redirect',
-    async (action) => {
-      const { login, browser, page } = await fixture.arrive();
-      const { token = '' } = formOf(page, '/login/cancel').fields;
-      const typed = { token, email: 'ada@example.com', code: '123456', signature: `0x${'1'.repeat(130)}` };
-      const expectReply = async (intent: string, status: number) =>
-        expect(await browser.post(action, { ...typed, intent })).toMatchObject({ status, location: undefined });
-      await expectReply(randomUUID(), 404);
-      await expectReply((await completedLogin()).loginIntentId, 409);
-      clock.advance(30 * MINUTE);
-      await expectReply(login.loginIntentId, 410);
-    },
-  );
-});
+it.each(['/login/email', '/login/code', '/login/wallet', '/login/cancel'])(
+  'a login that is not open gets 404, 409 or 410 from %s like from the page, and never a redirect',
+  async (action) => {
+    const { login, browser, page } = await fixture.arrive();
+    const { token = '' } = formOf(page, '/login/cancel').fields;
+    const typed = { token, email: 'ada@example.com', code: '123456', signature: `0x${'1'.repeat(130)}` };
+    const expectReply = async (intent: string, status: number) =>
+      expect(await browser.post(action, { ...typed, intent })).toMatchObject({ status, location: undefined });
+    await expectReply(randomUUID(), 404);
+    await expectReply((await completedLogin()).loginIntentId, 409);
+    clock.advance(30 * MINUTE);
+    await expectReply(login.loginIntentId, 410);
+  },
+);
 
 describe('the cookie', () => {
   it('is HttpOnly, SameSite=Lax, Secure and __Host- over https, for the address too', async () => {
@@ -210,8 +192,6 @@ describe('the cookie', () => {
     const { page } = await fixture.arrive({ at: plain });
     expect(page.cookies).toEqual([expect.stringMatching(/^usher=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)]);
     expect(page.headers['strict-transport-security']).toBeUndefined();
-    const upperCase = () => testConfig(service.database.url, { PUBLIC_URL: 'HTTPS://usher.test' });
-    expect(upperCase).toThrow('PUBLIC_URL must have its scheme in lower case');
   });
 
   it('is set once, and again if the browser sends one that is not ours', async () => {
@@ -240,38 +220,21 @@ describe('a forged form', () => {
       const foreign = formOf((await fixture.arrive()).page, '/login/cancel').fields.token;
       const { token = '' } = formOf(page, '/login/cancel').fields;
       expect(foreign).toHaveLength(token.length);
-      const upperCase = token.toUpperCase();
-      const tokens = [undefined, '', foreign, token.slice(1), `${token}=`, upperCase, 'é'.repeat(token.length)];
+      const tokens = [undefined, foreign, token.slice(1), token.toUpperCase(), 'é'.repeat(token.length)];
       for (const given of tokens) {
-        const fields = {
-          intent: login.loginIntentId,
-          email: 'ada@example.com',
-          ...(given !== undefined && { token: given }),
-        };
-        const { status, body, location } = await browser.post(action, fields);
+        const typed = { intent: login.loginIntentId, email: 'ada@example.com', ...(given && { token: given }) };
+        const { status, body, location } = await browser.post(action, typed);
         expect({ given, status, location }).toEqual({ given, status: 403, location: undefined });
         expect(body).toContain('That page was out of date');
       }
     },
   );
-
-  it('without the cookie is refused with 403 and sends no code', async () => {
-    const { browser, page } = await fixture.arrive();
-    const { email } = await createTestUser(service);
-    browser.cookie = undefined;
-    const { status, body } = await browser.submit(page, '/login/email', { email });
-    expect(status).toBe(403);
-    expect(body).toContain('Your browser did not send our cookie');
-    expect(fixture.mailbox.sentTo(email)).toEqual([]);
-  });
 });
 
 describe('a request', () => {
   it.each([
     ['PUT', '/login'],
-    ['POST', '/login'],
     ['GET', '/login/email'],
-    ['GET', '/login/wallet/challenge'],
     ['GET', '/login/'],
     ['GET', '/login/%2e%2e/healthz'],
   ])('of %s %s gets a page of status 404', async (method, path) => {
@@ -279,7 +242,7 @@ describe('a request', () => {
     expect(page).toMatchObject({ status: 404, heading: 'There is no such page', cookies: [] });
   });
 
-  it.each(['/logins', '/Login', '/login.html'])('for %s gets the 404 of the API', async (path) => {
+  it.each(['/logins', '/Login'])('for %s gets the 404 of the API', async (path) => {
     expect(await visit(path)).toMatchObject(JSON_404);
   });
 
@@ -300,7 +263,6 @@ describe('a request', () => {
   it.each([
     ['Application/X-WWW-Form-Urlencoded; charset=UTF-8', 303],
     ['application/x-www-form-urlencodedx', 415],
-    ['application/json', 415],
   ])('with a form of type %s gets %d', async (type, status) => {
     expect((await postNew('/login/cancel', { 'content-type': type })).status).toBe(status);
   });

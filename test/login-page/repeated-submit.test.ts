@@ -33,7 +33,7 @@ async function complete(ready: Ready): Promise<string> {
 
 const methods: [name: string, prepare: () => Promise<Ready>][] = [
   ['by e-mail', () => fixture.readyByEmail()],
-  ['by e-mail, at the last try', () => fixture.readyByLastTry()],
+  ['by e-mail, at the last try', () => fixture.readyByEmail({}, 4)],
   ['by wallet', () => fixture.readyByWallet()],
 ];
 
@@ -93,11 +93,7 @@ it.each(methods)(
     const thief = new LoginBrowser(service);
     const page = await thief.open(path);
     await complete(ready);
-    const refused = await thief.open(path);
-    expect({ ...answerOf(refused), heading: refused.heading }).toEqual({
-      ...USED,
-      heading: 'This sign-in has been used',
-    });
+    expect(await thief.open(path)).toMatchObject({ ...USED, heading: 'This sign-in has been used' });
     const { fields } = formOf(page, '/login/email');
     const typed = { ...fields, email: ready.user.email, code: '000000', signature: `0x${'1'.repeat(130)}` };
     for (const action of ['/login/email', '/login/code', '/login/wallet', '/login/cancel']) {

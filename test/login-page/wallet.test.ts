@@ -2,7 +2,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE, type TestClock } from '../support/clock.ts';
-import { holdLock } from '../support/lock.ts';
 import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
 import {
@@ -15,7 +14,7 @@ import {
   type Tenant,
   type TestService,
 } from '../support/service.ts';
-import { toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
+import { toHighS, Wallet, withV } from '../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';
@@ -40,7 +39,6 @@ async function askForMessage() {
 
 describe('a person signs in', () => {
   it.each<[string, (wallet: Wallet) => string]>([
-    ['in lower case', ({ address }) => address],
     ['with its checksum', ({ checksumAddress }) => checksumAddress],
     ['in upper case', ({ address }) => `0x${address.slice(2).toUpperCase()}`],
   ])('if the address is stored %s, however the wallet spells it', async (_case, spell) => {
@@ -63,9 +61,10 @@ describe('a person signs in', () => {
     expect((await send(`0x${wallet.sign(message).slice(2).toUpperCase()}`)).status).toBe(303);
   });
 
-  it('with a new message after a signature that did not match', async () => {
+  it('with a new message after a signature that did not match, and not with the old one', async () => {
     const { wallet, ...asked } = await askForMessage();
     expect((await asked.send(wallet.sign('something else'))).alert).toBe(INVALID);
+    expect((await asked.send(wallet.sign(asked.message))).alert).toBe(INVALID);
     const message = await fixture.challenge(asked, wallet.address);
     expect((await asked.send(wallet.sign(message))).status).toBe(303);
   });
@@ -78,13 +77,6 @@ describe('a person signs in', () => {
     const { location = '' } = await asked.send(wallet.sign(asked.message));
     const [, payload = ''] = (new URL(location).searchParams.get('authToken') ?? '').split('.');
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString()).sub).toBe(id);
-  });
-
-  it('even if the message cannot be deleted afterwards', async () => {
-    await using hasty = await fixture.startReplica({ requestTimeoutMs: 2_000 });
-    const { wallet, message, send } = await askForMessage();
-    await using _ = await holdLock(service.database, 'lock wallet_challenges in share mode');
-    expect((await send(wallet.sign(message), hasty)).status).toBe(303);
   });
 });
 
@@ -144,7 +136,6 @@ describe('the message to sign', () => {
 
   it.each([
     ['nothing', ''],
-    ['a name', 'vitalik.eth'],
     ['39 digits', `0x${'a'.repeat(39)}`],
     ['a line break', `0x${'a'.repeat(40)}\n`],
   ])('is refused with 400 for an address of %s', async (_name, address) => {
@@ -198,15 +189,6 @@ const messages: Row[] = [
   ['of an older message of the same login', replayed((first) => first)],
   ['that another browser has asked for at the same login', replayed(({ login }) => ({ login }))],
   [
-    'of a login to another application',
-    async () => {
-      const { wallet } = await fixture.createWalletUser();
-      const of = await createTenant(service, { name: 'Another application' });
-      const { browser, message } = await fixture.askForMessage(wallet.address, { of });
-      return send(await fixture.askForMessage(wallet.address, { browser }), wallet.sign(message));
-    },
-  ],
-  [
     'that a page of another host has asked for at the same login',
     async () => {
       await using phisher = await fixture.startReplica({ publicUrl: 'https://usher.evil' });
@@ -218,26 +200,11 @@ const messages: Row[] = [
     },
   ],
   [
-    'that is right, after one that was not',
-    async () => {
-      const { wallet, ...asked } = await askForMessage();
-      await asked.send(wallet.sign('something else'));
-      return send(asked, wallet.sign(asked.message));
-    },
-  ],
-  [
     'of a message that is 10 minutes old',
     async () => {
       const { wallet, ...asked } = await askForMessage();
       clock.advance(10 * MINUTE);
       return send(asked, wallet.sign(asked.message));
-    },
-  ],
-  [
-    'of another wallet',
-    async () => {
-      const asked = await askForMessage();
-      return send(asked, new Wallet().sign(asked.message));
     },
   ],
   [
@@ -278,30 +245,19 @@ const messages: Row[] = [
   ],
   ['of a message with another request ID', altered((text) => text.replace(/Request ID: .*/, 'Request ID: x'))],
   ['of a message for another host', altered((text) => text.replace('usher.test wants', 'usher.evil wants'))],
-  ['of a message for another application', altered((text) => text.replace('Test application', 'Shop'))],
-  ['of a message for another chain', altered((text) => text.replace('Chain ID: 1', 'Chain ID: 137'))],
-  ['of a message that expires later', altered((text) => text.replace(/Time: 2030/, 'Time: 2031'))],
-  ['of a message in lower case', altered((text) => text.replace(/0x\S{40}/, (address) => address.toLowerCase()))],
   ['of a message with other line breaks', altered((text) => text.replaceAll('\n', '\r\n'))],
-  ['of the message in hex', altered((text) => `0x${Buffer.from(text).toString('hex')}`)],
 ];
 
 const signatures: Row[] = [
   ['of the bare hash', malformed((_, message, wallet) => wallet.signDigest(keccak_256(Buffer.from(message))))],
   ['with s in the upper half of the order', malformed(toHighS)],
   ['with v 0 or 1', malformed((signature) => withV(signature, (v) => v - 27))],
-  ['with v 29 or 30', malformed((signature) => withV(signature, (v) => v + 2))],
-  ['with v of a transaction of chain 1', malformed((signature) => withV(signature, (v) => v + 10))],
   ['with the other v', malformed((signature) => withV(signature, (v) => 55 - v))],
-  ['with another digit', malformed((text) => `0x${text[2] === '0' ? '1' : '0'}${text.slice(3)}`)],
   ['with r beyond the order', malformed((signature) => `0x${'f'.repeat(64)}${signature.slice(66)}`)],
   ['with r and s swapped', malformed((text) => `0x${text.slice(66, 130)}${text.slice(2, 66)}${text.slice(130)}`)],
-  ['without its last digit', malformed((signature) => signature.slice(0, -1))],
-  ['with one more byte', malformed((signature) => `${signature}00`)],
   ['without 0x', malformed((signature) => signature.slice(2))],
   ['with a line break after it', malformed((signature) => `${signature}\n`)],
-  ['in the compact form of EIP-2098', malformed(toCompact)],
-  ['0x', malformed(() => '0x')],
+  ['with one more byte', malformed((signature) => `${signature}00`)],
   ['that is empty', malformed(() => ''), UNSIGNED],
   ['three times as long', malformed((signature) => signature.repeat(3)), UNSIGNED],
 ];

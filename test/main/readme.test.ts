@@ -81,11 +81,9 @@ async function findUrl(lines: AsyncIterable<string>): Promise<string> {
 function leadsSomewhere(page: string, link: string): boolean {
   const [path = '', heading] = link.split('#');
   const target = path === '' ? page : join(dirname(page), path);
-  if (!existsSync(join(REPOSITORY, target))) return false;
-  const headings = heading === undefined ? [] : [...readPage(target).matchAll(/^#+ (.*)$/gm)];
-  return (
-    heading === undefined || headings.some(([, title = '']) => title.toLowerCase().replaceAll(' ', '-') === heading)
-  );
+  if (heading === undefined || !existsSync(join(REPOSITORY, target))) return existsSync(join(REPOSITORY, target));
+  const headings = [...readPage(target).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title.toLowerCase());
+  return headings.some((title) => title.replaceAll(' ', '-') === heading);
 }
 
 function readPage(path: string): string {

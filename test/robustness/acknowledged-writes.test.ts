@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => database[Symbol.asyncDispose]());
 
 test('kill -9 of the service with hundreds of writes in flight', LONG, async (context) => {
-  const acknowledged = new Acknowledged();
+  const acknowledged = createAcknowledged();
   let inFlight = 0;
   for (let round = 0; round < KILLS; round++) {
     await using usher = await startUsher(database.url);
@@ -38,15 +38,15 @@ test('kill -9 of the service with hundreds of writes in flight', LONG, async (co
     const load = startLoad(writes, { callers: WRITES_IN_FLIGHT });
     // Each round kills at another moment.
     await sleep(200 + 30 * round);
-    await expect.poll(() => acknowledged.isOfEveryKind, { timeout: 20_000, interval: 5 }).toBe(true);
+    await waitForEveryKind(acknowledged);
     inFlight += load.waits().length;
     expect(await usher.end('SIGKILL')).toBeNull();
     await load.stop();
   }
-  const missing = await acknowledged.findMissing(database);
+  const { missing, lost } = await findMissing(acknowledged);
   report(context, {
     tried: `${KILLS} times kill -9 with ${Math.round(inFlight / KILLS)} writes in flight`,
-    lost: `${missing.length} of ${acknowledged.size} acknowledged writes`,
+    lost,
   });
   expect(missing).toEqual([]);
   await expectNoPartialWrites();
@@ -59,7 +59,7 @@ test('pg_terminate_backend at random moments under mixed load', LONG, async (con
   await using usher = await startUsher(database.url);
   const subjects = await createSubjects(usher);
   using calls = new MixedCalls(usher, subjects);
-  const acknowledged = new Acknowledged();
+  const acknowledged = createAcknowledged();
   const load = startLoad(
     { ...writesTo(usher, subjects, acknowledged), ...calls.over(...PROTOCOLS) },
     { callers: quickOrLong(12, 24), pauseMs: quickOrLong(10, 2) },
@@ -72,15 +72,15 @@ test('pg_terminate_backend at random moments under mixed load', LONG, async (con
       where datname = current_database() and application_name like 'usher %' order by random() limit 1`;
     terminated += rows.length;
   }
-  await expect.poll(() => acknowledged.isOfEveryKind, { timeout: 20_000 }).toBe(true);
+  await waitForEveryKind(acknowledged);
   const answers = await load.stop();
 
   const odd = answers.filter(({ outcome }) => !/^(ok|unavailable|failed: .*Service unavailable)$/.test(outcome));
   const failed = answers.filter(({ outcome }) => outcome !== 'ok');
-  const missing = await acknowledged.findMissing(database);
+  const { missing, lost } = await findMissing(acknowledged);
   report(context, {
     tried: `${terminated} times pg_terminate_backend, ${answers.length} calls`,
-    lost: `${odd.length} undocumented replies, ${missing.length} of ${acknowledged.size} acknowledged writes`,
+    lost: `${odd.length} undocumented replies, ${lost}`,
     figures: `${failed.length} calls unavailable`,
   });
   expect(usher.isRunning, usher.errors).toBe(true);
@@ -91,67 +91,66 @@ test('pg_terminate_backend at random moments under mixed load', LONG, async (con
   await expectNoPartialWrites();
 });
 
-/** What must be in the database: one list of IDs for each query that finds them. */
-class Acknowledged {
-  readonly ids = {
-    'select id from events': new Set<string>(),
-    'select id from events where deleted_at is not null': new Set<string>(),
-    'select attendee_id as id from check_ins': new Set<string>(),
-    'select id from webhooks': new Set<string>(),
-    'select id from sessions': new Set<string>(),
-    'select id from applications': new Set<string>(),
-  };
+/** What must be in the database: the IDs, by the query that finds them. */
+const createAcknowledged = () => ({
+  'select id from events': new Set<string>(),
+  'select id from events where deleted_at is not null': new Set<string>(),
+  'select attendee_id as id from check_ins': new Set<string>(),
+  'select id from webhooks': new Set<string>(),
+  'select id from sessions': new Set<string>(),
+  'select id from applications': new Set<string>(),
+});
+type Acknowledged = ReturnType<typeof createAcknowledged>;
 
-  get size(): number {
-    return Object.values(this.ids).reduce((sum, { size }) => sum + size, 0);
-  }
+const sizesOf = (ids: Acknowledged) => Object.values(ids).map(({ size }) => size);
 
-  get isOfEveryKind(): boolean {
-    return Object.values(this.ids).every(({ size }) => size > 0);
-  }
+async function waitForEveryKind(ids: Acknowledged): Promise<void> {
+  await expect.poll(() => sizesOf(ids).every((size) => size > 0), { timeout: 20_000, interval: 5 }).toBe(true);
+}
 
-  async findMissing({ sql }: TestDatabase): Promise<string[]> {
-    const missing: string[] = [];
-    for (const [query, ids] of Object.entries(this.ids)) {
-      const found = new Set((await sql.unsafe(query)).map(({ id }) => id));
-      missing.push(...[...ids].filter((id) => !found.has(id)).map((id) => `${query}: ${id}`));
-    }
-    return missing;
+/** Returns what is missing, and a line for the report. */
+async function findMissing(acknowledged: Acknowledged) {
+  const missing: string[] = [];
+  for (const [query, ids] of Object.entries(acknowledged)) {
+    const found = new Set((await database.sql.unsafe(query)).map(({ id }) => id));
+    missing.push(...[...ids].filter((id) => !found.has(id)).map((id) => `${query}: ${id}`));
   }
+  const count = sizesOf(acknowledged).reduce((sum, size) => sum + size, 0);
+  return { missing, lost: `${missing.length} of ${count} acknowledged writes` };
 }
 
 /** Returns calls that write and note what is acknowledged. */
-function writesTo(usher: { url: string }, { tenant, user, eventId, authToken }: Subjects, { ids }: Acknowledged) {
+function writesTo(usher: { url: string }, { tenant, user, eventId, authToken }: Subjects, ids: Acknowledged) {
   const transport = createGrpcTransport({ baseUrl: usher.url });
-  const headers = { 'x-api-key': tenant.apiKey };
-  const events = createClient(EventService, transport);
+  const asTenant = { headers: { 'x-api-key': tenant.apiKey } };
+  const asAdmin = { headers: { 'x-admin-key': ADMIN_KEY } };
+  const [events, webhooks] = [createClient(EventService, transport), createClient(WebhookService, transport)];
+  const [auth, admin] = [createClient(AuthService, transport), createClient(AdminService, transport)];
   const writes: Record<string, () => Promise<unknown>> = {
     'create and delete an event': async () => {
       const id = randomUUID();
-      await events.createEvent({ eventId: id }, { headers });
+      await events.createEvent({ eventId: id }, asTenant);
       ids['select id from events'].add(id);
-      await events.deleteEvent({ eventId: id }, { headers });
+      await events.deleteEvent({ eventId: id }, asTenant);
       ids['select id from events where deleted_at is not null'].add(id);
     },
     'check in': async () => {
       const attendeeId = randomUUID();
-      await events.checkIn({ eventId, attendeeId }, { headers });
+      await events.checkIn({ eventId, attendeeId }, asTenant);
       ids['select attendee_id as id from check_ins'].add(attendeeId);
     },
     'create a webhook': async () => {
-      const request = { url: 'https://example.com/hooks', ownerId: user.id };
-      const { webhook } = await createClient(WebhookService, transport).createWebhook(request, { headers });
+      const { webhook } = await webhooks.createWebhook({ url: 'https://hooks.test', ownerId: user.id }, asTenant);
       ids['select id from webhooks'].add(webhook?.webhookId ?? '');
     },
     // Finds the same session every time, since one that lives is not replaced.
     'exchange a token': async () => {
-      const { session } = await createClient(AuthService, transport).exchangeToken({ authToken }, { headers });
+      const { session } = await auth.exchangeToken({ authToken }, asTenant);
       ids['select id from sessions'].add(session?.id ?? '');
     },
     'create an application': async () => {
-      const request = { name: 'Shop', redirectUris: ['https://shop.test/callback'] };
-      const admin = createClient(AdminService, transport);
-      const { application } = await admin.createApplication(request, { headers: { 'x-admin-key': ADMIN_KEY } });
+      const fields = { name: 'Shop', redirectUris: ['https://shop.test/callback'] };
+      const { application } = await admin.createApplication(fields, asAdmin);
       ids['select id from applications'].add(application?.id ?? '');
     },
   };

@@ -47,18 +47,12 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-interface Fault {
-  readonly name: string;
-  begin(): Promise<void>;
-  end(): Promise<void>;
-}
-
-const link = (mode: ProxyMode, name: string): Fault => ({
+const link = (mode: ProxyMode, name: string) => ({
   name,
   begin: () => proxy.setMode(mode),
   end: () => proxy.setMode('pass'),
 });
-const faults: readonly Fault[] = [
+const faults = [
   { name: 'Postgres is killed with kill -9', begin: () => postgres.kill(), end: () => postgres.bringBack() },
   link('reset', 'the link resets connections'),
   link('close', 'the link closes connections'),

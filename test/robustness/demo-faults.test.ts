@@ -4,9 +4,6 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
-import { createDemoCallback } from '../../src/demo/callback.ts';
-import { openListener } from '../../src/http/listener.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
 
@@ -43,24 +40,4 @@ it.each<[string, (file: string) => Promise<void>]>([
   const callback = new URL(location);
   expect((await browser.open(callback.pathname + callback.search)).heading).toBe('You are signed in');
   expect(await main.end('SIGTERM')).toBe(0);
-});
-
-it('the demo application says so if it cannot reach Usher', async () => {
-  const trustedProxies = parseTrustedProxies([]);
-  const renderError = (message: string) => message;
-  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined, trustedProxies, renderError });
-  const callback = createDemoCallback({ apiKey: 'key', state: 'x' }, 'http://127.0.0.1:1');
-  listener.serve({
-    handle: async (context) => void (await callback(context)),
-    handleStream: () => false,
-    onError: () => {},
-  });
-  try {
-    const browser = new LoginBrowser({ url: `http://127.0.0.1:${listener.port}` });
-    const page = await browser.open('/demo/callback?state=x&authToken=token');
-    expect(page).toMatchObject({ status: 200, heading: 'The exchange failed' });
-    expect(page.body).toContain('cannot reach Usher');
-  } finally {
-    await listener.close(1_000);
-  }
 });

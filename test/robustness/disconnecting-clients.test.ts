@@ -11,8 +11,6 @@ import { RawConnection } from '../support/raw-connection.ts';
 import { createTestEvent, startTestService, type TestService } from '../support/service.ts';
 import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
 
-const CANCEL = 8;
-
 let fixture: WebhookFixture;
 let service: TestService;
 
@@ -23,18 +21,14 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-const head = (path: string, fields: string) =>
-  `POST ${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${fixture.tenant.apiKey}\r\n${fields}\r\n\r\n`;
+const headOf = (method: string, path: string) =>
+  `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${fixture.tenant.apiKey}\r\n`;
 
 describe('50 clients that reset their connections harm nobody', () => {
   test.each<[string, () => string]>([
     ['before the first byte', () => ''],
     ['within the preface of HTTP/2', () => 'PRI * HT'],
-    ['within a body', () => `${head('/api/oauth/exchange', 'Content-Length: 50')}{"a`],
-    [
-      'within an RPC',
-      () => `${head('/usher.v1.AuthService/ExchangeToken', 'Content-Type: application/json\r\nContent-Length: 50')}{"a`,
-    ],
+    ['within a body', () => `${headOf('POST', '/api/oauth/exchange')}Content-Length: 50\r\n\r\n{"a`],
   ])('%s', async (_, bytes) => {
     const connections = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(service.port)));
     for (const connection of connections) {
@@ -45,40 +39,28 @@ describe('50 clients that reset their connections harm nobody', () => {
   });
 });
 
-describe('while its call waits for Postgres, a client harms nobody', () => {
-  test('by disconnecting', async () => {
-    const eventId = await createTestEvent(service, fixture.tenant);
-    await using lock = await lockEvent(service.database, eventId);
-    const path = `/api/events/${eventId}`;
-    {
-      using client = openHttp2Session(service.url);
-      client.open({ ':method': 'DELETE', ':path': path, ...fixture.key }).end();
-      using connection = await RawConnection.open(service.port);
-      connection.send(`DELETE ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${fixture.tenant.apiKey}\r\n\r\n`);
-      await lock.waitedForBy(2);
-    }
-    await fixture.expectHealthy();
-    await lock.release();
-    await fixture.expectHealthy();
-  });
-
-  test('by resetting the stream, and keeps its connection', async () => {
-    const eventId = await createTestEvent(service, fixture.tenant);
-    await using lock = await lockEvent(service.database, eventId);
+test('a client that disconnects while its call waits for Postgres harms nobody', async () => {
+  const eventId = await createTestEvent(service, fixture.tenant);
+  await using lock = await lockEvent(service.database, eventId);
+  const path = `/api/events/${eventId}`;
+  {
     using client = openHttp2Session(service.url);
-    const stream = client.open({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...fixture.key });
-    stream.end();
-    await lock.waitedForBy(1);
-    stream.close(CANCEL);
-    expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
-    await lock.release();
-    fixture.expectWebhook(await client.exchange(fixture.http2));
-  });
+    client.open({ ':method': 'DELETE', ':path': path, ...fixture.key }).end();
+    using connection = await RawConnection.open(service.port);
+    connection.send(`${headOf('DELETE', path)}\r\n`);
+    await lock.waitedForBy(2);
+  }
+  await fixture.expectHealthy();
+  await lock.release();
+  await fixture.expectHealthy();
 });
 
 describe('the service closes the connection when the client has closed its side', () => {
   test('of HTTP/2', async () => {
-    await expectClosed(connectSocket(service.port, '127.0.0.1'), service.url);
+    const socket = connectSocket(service.port, '127.0.0.1');
+    using client = openHttp2Session(service.url, socket);
+    fixture.expectWebhook(await client.exchange(fixture.http2));
+    await endBothSides(socket);
   });
 
   test('of HTTP/2 during a server stream', async () => {
@@ -138,10 +120,6 @@ describe('over TLS', () => {
     fixture.expectWebhook(await client.exchange(fixture.http2));
   });
 
-  test('the service closes the connection when an HTTP/2 client has closed its side', async () => {
-    await expectClosed(await openTls(), secured.url);
-  });
-
   async function openTls(): Promise<Socket> {
     const { port } = secured;
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
@@ -149,12 +127,6 @@ describe('over TLS', () => {
     return socket;
   }
 });
-
-async function expectClosed(socket: Socket, url: string): Promise<void> {
-  using client = openHttp2Session(url, socket);
-  fixture.expectWebhook(await client.exchange(fixture.http2));
-  await endBothSides(socket);
-}
 
 /** Resolves when the service has ended its side too. Without that, only its limit for idle connections would. */
 async function endBothSides(socket: Socket): Promise<void> {

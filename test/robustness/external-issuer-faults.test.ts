@@ -43,13 +43,6 @@ const exchangeMany = async (count: number, token = () => fixture.token()) => [
 ];
 
 describe('the keys of the issuer', () => {
-  it('are requested once for 30 concurrent tokens, and not before', async () => {
-    await start();
-    expect(server.requests).toBe(0);
-    expect(await exchangeMany(30)).toEqual(['ok']);
-    expect(server.requests).toBe(1);
-  });
-
   it('are requested again at most every 30 s for unknown key IDs', async () => {
     await start();
     expect(await exchange()).toBe('ok');
@@ -78,21 +71,16 @@ describe('the keys of the issuer', () => {
     expect(server.requests).toBe(2);
   });
 
-  it('stay in use while the issuer is down', async () => {
+  it.each<[string, () => unknown, number]>([
+    ['is down', () => server.stop(), 1],
+    ['hangs, which is asked only once', () => Object.assign(server, { answer: () => {} }), 2],
+  ])('stay in use while the issuer %s', async (_, fail, requests) => {
     await start();
     expect(await exchange()).toBe('ok');
-    await server.stop();
-    advance(KEYS_LIVE_MS + SECOND);
-    expect(await exchangeMany(10)).toEqual(['ok']);
-  });
-
-  it('stay in use while the issuer hangs, which is asked only once', async () => {
-    await start();
-    expect(await exchange()).toBe('ok');
-    server.answer = () => {};
+    await fail();
     advance(KEYS_LIVE_MS + SECOND);
     for (let count = 0; count < 5; count++) expect(await exchange()).toBe('ok');
-    expect(server.requests).toBe(2);
+    expect(server.requests).toBe(requests);
   });
 
   it('are found once the issuer is back', async () => {
@@ -107,12 +95,6 @@ describe('an issuer that answers with', () => {
   it.each<[string, Answer]>([
     ['HTML', (_, response) => void response.setHeader('content-type', 'text/html').end('<!doctype html>')],
     ['status 500', (_, response) => response.writeHead(500).end(JSON.stringify({ keys: [fixture.key.publicJwk] }))],
-    ['JSON that is not a key set', (_, response) => void response.end('{"jwks":[]}')],
-    [
-      'a key set of 300 KB',
-      (_, response) =>
-        void response.end(JSON.stringify({ keys: [fixture.key.publicJwk], padding: 'x'.repeat(300_000) })),
-    ],
     [
       'half a reply',
       (_, response) => {
@@ -120,7 +102,6 @@ describe('an issuer that answers with', () => {
         setTimeout(() => response.destroy(), 50);
       },
     ],
-    ['a closed connection', (_, response) => void response.destroy()],
   ])('%s makes the exchange return 503, and is not asked for each token', async (_name, answer) => {
     await start(answer);
     const startedAt = performance.now();
@@ -155,7 +136,6 @@ describe('an issuer that answers with', () => {
 describe('while the issuer', () => {
   it.each<[string, Answer]>([
     ['hangs', () => {}],
-    ['hangs after its headers', (_, response) => response.flushHeaders()],
     [
       'sends a byte at a time',
       (_, response) => {

@@ -4,17 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Secrets } from '../../src/config/secrets.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { type Load, startLoad } from '../support/load.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
 import {
   clientsOf,
   createTenant,
   createTestUser,
+  createTestWebhook,
   logIn,
-  type Tenant,
   type TestService,
-  type TestUser,
   testConfig,
 } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -25,7 +24,7 @@ type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
 const ROUNDS = quickOrLong(1, 10);
 
 test('no call fails while both kinds of keys are rotated on two replicas', { timeout: 300_000 }, async (context) => {
-  await using replicas = await Replicas.start();
+  await using replicas = await startReplicas();
   let calls = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const old = replicas.keys;
@@ -46,121 +45,86 @@ test('no call fails while both kinds of keys are rotated on two replicas', { tim
   }
   report(context, {
     tried: `${ROUNDS} rotations of all keys on two replicas, ${calls} calls`,
-    figures: `${replicas.webhookCount} webhooks unchanged`,
+    figures: `${replicas.webhooks.length} webhooks unchanged`,
   });
-  await replicas.readAllWebhooks();
+  for (const at of replicas.webhooks.keys()) expect(await replicas.read(at)).toBe('ok');
 });
 
 /** Two replicas on one database; calls alternate between them. */
-class Replicas implements AsyncDisposable {
-  readonly clock = new TestClock();
-  readonly #webhooks: { id: string; signingKey: string }[] = [];
-  readonly #database: TestDatabase;
-  #logs: RecordedLog[] = [];
-  #running: TestService[] = [];
-  #callCount = 0;
-  #tenant: Tenant | undefined;
-  #user: TestUser | undefined;
-  keys = createKeys();
+async function startReplicas() {
+  const database = await cloneDatabase();
+  const clock = new TestClock();
+  const webhooks: { id: string; signingKey: string }[] = [];
+  let keys = createKeys();
+  let logs: RecordedLog[] = [];
+  let callCount = 0;
 
-  private constructor(database: TestDatabase) {
-    this.#database = database;
-  }
-
-  static async start(): Promise<Replicas> {
-    const replicas = new Replicas(await cloneDatabase());
-    replicas.#running = [await replicas.startOne(replicas.keys), await replicas.startOne(replicas.keys)];
-    replicas.#tenant = await createTenant(replicas.#next());
-    replicas.#user = await createTestUser(replicas.#next());
-    return replicas;
-  }
-
-  async startOne(keys: Keys): Promise<TestService> {
-    const config = testConfig(this.#database.url);
+  const startOne = async (secrets: Keys): Promise<TestService> => {
+    const config = testConfig(database.url);
     const log = new RecordedLog();
-    const started = await log.start({
-      database: this.#database,
-      clock: this.clock.read,
-      config: { ...config, secrets: { ...config.secrets, ...keys } },
-    });
-    this.#logs.push(log);
+    const options = { database, clock: clock.read, config: { ...config, secrets: { ...config.secrets, ...secrets } } };
+    const started = await log.start(options);
+    logs.push(log);
     return started;
-  }
-
-  /** Replaces each replica by a new one, and closes it when it has no calls left. */
-  async replaceAll(keys: Keys, load: Load): Promise<void> {
-    this.keys = keys;
-    this.#logs = [];
-    for (let at = 0; at < 2; at++) {
-      const [leaving] = this.#running;
-      const started = await this.startOne(keys);
-      this.#running = [...this.#running.slice(1), started];
-      const leftAt = performance.now();
-      while (load.waits().some((waitedMs) => waitedMs > performance.now() - leftAt)) await sleep(5);
-      await leaving?.close();
-    }
-  }
-
-  async waitUntilUnused(keys: Keys): Promise<void> {
-    const isLogged = () =>
-      this.#logs.map((log) =>
-        log.parsed.some(({ msg, keyId }) => msg === 'encryption key is not in use' && keyId === idOf(keys)),
-      );
-    await expect.poll(isLogged, { timeout: 20_000 }).toEqual([true, true]);
-    // A replica that has just been replaced may have written its last webhooks with the old key.
-    await expect
-      .poll(async () => Object.keys(await countByKey(this.#database)), { timeout: 20_000 })
-      .not.toContain(idOf(keys));
-  }
-
-  readonly calls = {
-    createWebhook: async () => {
-      const { webhooks } = clientsOf(this.#next(), this.#fixture.tenant);
-      const { webhook } = await webhooks.createWebhook({ url: 'https://hooks.test', ownerId: this.#fixture.user.id });
-      this.#webhooks.push({ id: webhook?.webhookId ?? '', signingKey: webhook?.signingKey ?? '' });
-      return 'ok';
-    },
-    getWebhook: async () => this.#read(Math.floor(Math.random() * this.#webhooks.length)),
-    /** One replica issues the token and the other verifies it. */
-    logIn: async () => {
-      const { tenant, user } = this.#fixture;
-      const authToken = await logIn(this.#next(), tenant, user);
-      const { user: found } = await clientsOf(this.#next(), tenant).auth.exchangeToken({ authToken });
-      return found?.email === user.email ? 'ok' : 'another user';
-    },
   };
+  const running: [TestService, TestService] = [await startOne(keys), await startOne(keys)];
+  const next = () => running[callCount++ % 2 === 0 ? 0 : 1];
+  const tenant = await createTenant(next());
+  const user = await createTestUser(next());
 
-  get webhookCount(): number {
-    return this.#webhooks.length;
-  }
-
-  async readAllWebhooks(): Promise<void> {
-    for (const at of this.#webhooks.keys()) expect(await this.#read(at)).toBe('ok');
-  }
-
-  readonly [Symbol.asyncDispose] = async () => {
-    await Promise.all(this.#running.map((service) => service.close()));
-    await this.#database[Symbol.asyncDispose]();
-  };
-
-  async #read(at: number): Promise<string> {
-    const webhook = this.#webhooks[at];
+  const read = async (at: number): Promise<string> => {
+    const webhook = webhooks[at];
     if (!webhook) return 'ok';
-    const { webhooks } = clientsOf(this.#next(), this.#fixture.tenant);
-    const answer = await webhooks.getWebhook({ webhookId: webhook.id });
+    const answer = await clientsOf(next(), tenant).webhooks.getWebhook({ webhookId: webhook.id });
     return answer.webhook?.signingKey === webhook.signingKey ? 'ok' : 'another signing key';
-  }
-
-  get #fixture(): { tenant: Tenant; user: TestUser } {
-    if (!this.#tenant || !this.#user) throw new Error('Not started');
-    return { tenant: this.#tenant, user: this.#user };
-  }
-
-  #next(): TestService {
-    const next = this.#running[this.#callCount++ % this.#running.length];
-    if (!next) throw new Error('Not started');
-    return next;
-  }
+  };
+  return {
+    clock,
+    webhooks,
+    startOne,
+    read,
+    get keys(): Keys {
+      return keys;
+    },
+    calls: {
+      createWebhook: async () => {
+        const { webhookId, signingKey } = await createTestWebhook(next(), tenant, { ownerId: user.id });
+        webhooks.push({ id: webhookId, signingKey });
+        return 'ok';
+      },
+      getWebhook: () => read(Math.floor(Math.random() * webhooks.length)),
+      /** One replica issues the token and the other verifies it. */
+      logIn: async () => {
+        const authToken = await logIn(next(), tenant, user);
+        const { user: found } = await clientsOf(next(), tenant).auth.exchangeToken({ authToken });
+        return found?.email === user.email ? 'ok' : 'another user';
+      },
+    },
+    /** Replaces each replica by a new one, and closes it when it has no calls left. */
+    async replaceAll(secrets: Keys, load: Load): Promise<void> {
+      keys = secrets;
+      logs = [];
+      for (const at of [0, 1] as const) {
+        const leaving = running[at];
+        running[at] = await startOne(keys);
+        const leftAt = performance.now();
+        while (load.waits().some((waitedMs) => waitedMs > performance.now() - leftAt)) await sleep(5);
+        await leaving.close();
+      }
+    },
+    async waitUntilUnused(secrets: Keys): Promise<void> {
+      const isUnused = ({ parsed }: RecordedLog) =>
+        parsed.some(({ msg, keyId }) => msg === 'encryption key is not in use' && keyId === idOf(secrets));
+      await expect.poll(() => logs.map(isUnused), { timeout: 20_000 }).toEqual([true, true]);
+      // A replica that has just been replaced may have written its last webhooks with the old key.
+      const usedKeys = async () => Object.keys(await countByKey(database));
+      await expect.poll(usedKeys, { timeout: 20_000 }).not.toContain(idOf(secrets));
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(running.map((service) => service.close()));
+      await database[Symbol.asyncDispose]();
+    },
+  };
 }
 
 function createKeys(): Keys {

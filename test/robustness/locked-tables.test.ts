@@ -118,7 +118,12 @@ async function lockDuringLoad({ table, needs, isOfKeys = false }: LockedTable) {
     }
   }
   const releasedAt = performance.now();
-  await expect.poll(() => isRecovered(loads, releasedAt)).toBe(true);
+  // Every kind of call has succeeded since, as its last answer.
+  const isRecovered = ({ answers }: Load) => {
+    const last = answers.at(-1);
+    return last?.outcome === 'ok' && last.startedAt > releasedAt;
+  };
+  await expect.poll(() => loads.every(isRecovered)).toBe(true);
   const answers = (await Promise.all(loads.map((load) => load.stop()))).flat();
 
   const countsUntil = isOfKeys ? Math.min(releasedAt, lockedAt + KEY_CACHE_MS) : releasedAt;
@@ -133,14 +138,6 @@ async function lockDuringLoad({ table, needs, isOfKeys = false }: LockedTable) {
     failed: during.filter(({ outcome }) => outcome !== 'ok'),
     late: answers.filter(({ tookMs }) => tookMs > REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs),
   };
-}
-
-/** Returns whether every kind of call has succeeded after that moment, as its last answer. */
-function isRecovered(loads: readonly Load[], since: number): boolean {
-  return loads.every(({ answers }) => {
-    const last = answers.at(-1);
-    return last !== undefined && last.outcome === 'ok' && last.startedAt > since;
-  });
 }
 
 function describeSpeed(answers: readonly Answer[]): string {

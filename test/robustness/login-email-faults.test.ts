@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
-import { beginLogin, LOGIN_CONFIG, LoginBrowser, type LoginPage, randomAddress } from '../support/login-browser.ts';
+import { LOGIN_CONFIG, randomAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { Mailbox, MailServer, SocketServer } from '../support/mail-server.ts';
-import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { flood, Mailbox, MailServer, startSocketServer } from '../support/mail-server.ts';
+import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
 
 const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
 
@@ -17,18 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Asks for a code from a new browser and returns it on the page for the code. */
-async function ask(service: TestService, tenant: Tenant, email: string, address = randomAddress()): Promise<LoginPage> {
-  const browser = new LoginBrowser(service, { address });
-  const page = await browser.open((await beginLogin(service, tenant)).path);
-  return browser.submit(page, '/login/email', { email });
-}
-
 it('of thirty concurrent requests from an IP address, twenty send a code', async () => {
   const { service, tenant, mailbox } = fixture;
   const address = randomAddress();
   const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
-  const replies = await Promise.all(users.map(({ email }) => ask(service, tenant, email, address)));
+  const replies = await Promise.all(users.map(({ email }) => requestCode(service, tenant, email, address)));
   const countAlerts = (expected: string) => replies.filter(({ alert }) => alert === expected).length;
   expect([countAlerts(''), countAlerts(TOO_MANY)]).toEqual([20, 10]);
   expect(users.flatMap(({ email }) => mailbox.sentTo(email))).toHaveLength(20);
@@ -48,7 +41,7 @@ it('letters that only lower() of Postgres folds do not raise the limit of an add
     const tenant = await createTenant(folding);
     await createTestUser(folding, { email: 'iii@example.com' });
     const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
-    for (const spelling of spellings) await ask(folding, tenant, `${spelling}@example.com`);
+    for (const spelling of spellings) await requestCode(folding, tenant, `${spelling}@example.com`);
   }
   await server.unsafe(`drop database ${name} with (force)`);
   await server.end();
@@ -72,14 +65,14 @@ describe('a mail server', () => {
   }
 
   it('that hangs delays no reply, and at the end the service gives up on it', async () => {
-    await using server = await SocketServer.start(() => {});
+    await using server = await startSocketServer(() => {});
     const { service, log } = await startMailing(server.port);
     const { email } = await createTestUser(service);
     for (const address of [email, 'nobody@example.com', email]) {
       // The server never answers: a reply that waited for it would not come.
-      expect((await ask(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
+      expect((await requestCode(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
     }
-    await expect.poll(() => server.connections).toBe(2);
+    await expect.poll(() => server.sockets.size).toBe(2);
     await service.close();
     expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
   });
@@ -89,24 +82,24 @@ describe('a mail server', () => {
     await using server = await MailServer.start({ onAuth: authenticate, onRcptTo });
     const { service, log } = await startMailing(server.port);
     const { email } = await createTestUser(service);
-    await ask(service, fixture.tenant, email);
+    await requestCode(service, fixture.tenant, email);
     await service.close();
     expect(server.emails.map(({ to }) => to)).toEqual([[email]]);
     expect(log()).not.toContain('login code not sent');
   });
 
-  it('that refuses connections or the address delays no reply, and the log has no secret', async () => {
-    const server = await SocketServer.start(() => {});
-    const closed = { port: server.port };
-    await server[Symbol.asyncDispose]();
+  it('that refuses connections or the address, or does not speak SMTP, delays no reply; the log has no secret', async () => {
     await using refusing = await MailServer.start({
       onAuth: authenticate,
       onRcptTo: ({ address }, _session, done) => done(new Error(`no mailbox ${address} here`)),
     });
-    for (const { port } of [closed, refusing]) {
+    await using html = await startSocketServer((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n<!doctype html>\r\n'));
+    await using flooding = await startSocketServer(flood);
+    // Nothing listens on port 2.
+    for (const port of [2, refusing.port, html.port, flooding.port]) {
       const { service, log } = await startMailing(port);
       const { email } = await createTestUser(service);
-      expect((await ask(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
+      expect((await requestCode(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
       await expect.poll(log).toContain('login code not sent');
       await service.close();
       expect(log()).toMatch(/"code":"E[A-Z]+"/);

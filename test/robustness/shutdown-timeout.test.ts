@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { openHttpClient } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
@@ -27,16 +28,11 @@ describe('the service closes despite', () => {
   test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
     const fixture = await openShutdownFixture(database, LIMITS);
     await using lock = await fixture.lockEvent();
-    using client = openHttp2Session(fixture.service.url);
-    if (httpVersion === '2') {
-      client.open({ ':method': 'DELETE', ':path': `/api/events/${fixture.eventId}`, ...fixture.key }).end();
-      await lock.waitedForBy(1);
-      await expectClosed(fixture);
-    } else {
-      using _connection = await fixture.send(fixture.deleteRequest());
-      await lock.waitedForBy(1);
-      await expectClosed(fixture);
-    }
+    using client = openHttpClient(fixture.service.url, { httpVersion });
+    const call = client.send({ method: 'DELETE', path: `/api/events/${fixture.eventId}`, headers: fixture.key });
+    call.catch(() => {});
+    await lock.waitedForBy(1);
+    await expectClosed(fixture);
   });
 
   test('a stream of replies', async () => {
@@ -73,18 +69,10 @@ describe('the service closes despite', () => {
 
   test.each(['1.1', '2'] as const)(
     'an idle connection of HTTP/%s, without waiting for the timeout',
-    async (version) => {
+    async (httpVersion) => {
       const fixture = await openShutdownFixture(database, { shutdownTimeoutMs: 25_000 });
-      using client = openHttp2Session(fixture.service.url);
-      using connection = await RawConnection.open(fixture.service.port);
-      if (version === '2') {
-        connection[Symbol.dispose]();
-        expect(await client.exchange({ ':path': '/healthz' })).toMatchObject({ status: 200 });
-      } else {
-        client[Symbol.dispose]();
-        connection.send('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-        expect(await connection.reply()).toMatchObject({ status: 200 });
-      }
+      using client = openHttpClient(fixture.service.url, { httpVersion });
+      expect(await client.send({ path: '/healthz' })).toMatchObject({ status: 200 });
       await expectClosed(fixture);
     },
   );

@@ -29,11 +29,6 @@ beforeAll(async () => {
 
 afterAll(() => database[Symbol.asyncDispose]());
 
-interface Creator extends Disposable {
-  /** Resolves to `ok`, or to the error. */
-  createEvent(eventId: string): Promise<string>;
-}
-
 test.for([
   { protocol: 'HTTP/1.1', open: openHttp1 },
   { protocol: 'gRPC over HTTP/2', open: openGrpc },
@@ -76,30 +71,24 @@ test.for([
   },
 );
 
-function openHttp1(service: UsherProcess): Creator {
+/** Its `createEvent` resolves to `ok`, or to the error. */
+function openHttp1(service: UsherProcess) {
   const pool = new HttpPool(service, { 'x-api-key': apiKey }, { connections: CALLERS });
-  return {
-    async createEvent(eventId) {
-      const call = pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId });
-      return call.then(
-        ({ status }) => (status === 200 ? 'ok' : String(status)),
-        (error) => String(error.code ?? error),
-      );
-    },
-    [Symbol.dispose]: () => pool[Symbol.dispose](),
-  };
+  const createEvent = (eventId: string) =>
+    pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId }).then(
+      ({ status }) => (status === 200 ? 'ok' : String(status)),
+      (error) => String(error.code ?? error),
+    );
+  return { createEvent, [Symbol.dispose]: () => pool[Symbol.dispose]() };
 }
 
-function openGrpc(service: UsherProcess): Creator {
+function openGrpc(service: UsherProcess) {
   const client = new GrpcClient(service);
-  return {
-    async createEvent(eventId) {
-      const message = create(CreateEventRequestSchema, { eventId });
-      const { code, details } = await client.unary(EventService.method.createEvent, message, {
-        headers: { 'x-api-key': apiKey },
-      });
-      return code === 'OK' ? 'ok' : `${code} ${details}`;
-    },
-    [Symbol.dispose]: () => client[Symbol.dispose](),
+  const headers = { 'x-api-key': apiKey };
+  const createEvent = async (eventId: string) => {
+    const message = create(CreateEventRequestSchema, { eventId });
+    const { code, details } = await client.unary(EventService.method.createEvent, message, { headers });
+    return code === 'OK' ? 'ok' : `${code} ${details}`;
   };
+  return { createEvent, [Symbol.dispose]: () => client[Symbol.dispose]() };
 }

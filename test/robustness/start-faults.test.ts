@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeCertificate } from '../support/certificate.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from '../support/http.ts';
-import { NOBODY, processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
-import { readDemo } from '../support/read-demo.ts';
+import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };
@@ -59,13 +58,10 @@ test('SIGTERM during the first start leaves no process, and the next start succe
   timeout: 120_000,
 }, async () => {
   const interrupted = join(directory, 'interrupted');
-  await runMain({
-    env: { PORT: '0', DATA_DIR: interrupted },
-    async whileRunning(kill) {
-      const commands = async () => [...(await processesWith(interrupted)).values()];
-      await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
-      kill('SIGTERM');
-    },
+  await runMain({ env: { PORT: '0', DATA_DIR: interrupted } }, async (kill) => {
+    const commands = async () => [...(await processesWith(interrupted)).values()];
+    await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
+    kill('SIGTERM');
   });
   expect(await survivorsOf(await processesWith(interrupted))).toEqual([]);
 
@@ -73,19 +69,9 @@ test('SIGTERM during the first start leaves no process, and the next start succe
   expect(await callWebhook(main.url, interrupted)).toBe(200);
 });
 
-test.each([
-  ['an address that is no loopback address to applications', async () => ({ HOST: '127.0.0.2' })],
-  ['TLS', () => writeCertificate(directory)],
-])('the demo of a start without TLS does not hinder a start with %s', async (_, createEnv) => {
-  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir, ...(await createEnv()) } });
-  expect(main.commands.length).toBeGreaterThan(0);
-  expect(main.stdout).not.toContain('in a browser');
-  expect(await main.end('SIGTERM')).toBe(0);
-});
-
 test('an ordinary user can run npm start in a clone of their own', { timeout: 120_000 }, async () => {
   // As root we act as nobody, in a copy: nobody may not enter the home of root.
-  const uid = process.getuid?.() === 0 ? NOBODY : process.getuid?.();
+  const uid = process.getuid?.() === 0 ? 65_534 : process.getuid?.();
   const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
   try {
     await copyProject(clone);
@@ -113,58 +99,17 @@ test('an ordinary user can run npm start in a clone of their own', { timeout: 12
   }
 });
 
-describe('a start that cannot succeed says why in one line and leaves no process behind', () => {
-  test('a port that is taken', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    try {
-      await once(other, 'listening');
-      // A TCP server has an AddressInfo.
-      const port = String((other.address() as AddressInfo).port);
-      await expectRefusal({ PORT: port, DATA_DIR: dataDir }, [port, 'EADDRINUSE'], dataDir);
-    } finally {
-      other.close();
-    }
-  });
-
-  test('a database that cannot be reached', async () => {
-    const env = { DATABASE_URL: 'postgres://usher:the-password@127.0.0.1:1/usher', ...nameSecrets() };
-    expect(await expectRefusal(env, ['127.0.0.1:1'])).not.toContain('the-password');
-  });
-
-  test('a data directory that is a file', async () => {
-    const file = join(directory, 'a-file');
-    await writeFile(file, '');
-    await expectRefusal({ PORT: '0', DATA_DIR: file }, [file], file);
-  });
-
-  test.each(['auth-signing-keys.json', 'encryption-key'])('a broken %s in the data directory', async (name) => {
-    const file = join(dataDir, name);
-    const good = await readFile(file);
-    try {
-      await writeFile(file, 'broken');
-      await expectRefusal({ PORT: '0', DATA_DIR: dataDir }, [name], dataDir);
-    } finally {
-      await writeFile(file, good);
-    }
-  });
-
-  async function expectRefusal(env: Record<string, string>, named: string[], usedDir?: string): Promise<string> {
-    const { exitCode, stderr, stdout } = await runMain({ env });
-    expect(stderr).toMatch(/^usher: [^\n]+\n$/);
-    for (const text of named) expect(stderr).toContain(text);
-    expect(exitCode).toBe(1);
-    expect(stdout).not.toContain('Usher is at');
-    if (usedDir) expect(await survivorsOf(await processesWith(usedDir))).toEqual([]);
-    return stderr;
-  }
-
-  function nameSecrets(): Record<string, string> {
-    return {
-      ADMIN_KEY: 'a'.repeat(32),
-      AUTH_SIGNING_KEYS_FILE: join(dataDir, 'auth-signing-keys.json'),
-      ENCRYPTION_KEY_FILE: join(dataDir, 'encryption-key'),
-    };
-  }
+test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  // A TCP server has an AddressInfo.
+  const port = String((other.address() as AddressInfo).port);
+  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: port, DATA_DIR: dataDir } });
+  other.close();
+  expect(stderr).toMatch(new RegExp(`^usher: [^\\n]*EADDRINUSE[^\\n]*${port}[^\\n]*\\n$`));
+  expect(exitCode).toBe(1);
+  expect(stdout).not.toContain('Usher is at');
+  expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
 });
 
 /** Copies what `npm start` needs, Node included. */

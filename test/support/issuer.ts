@@ -1,5 +1,5 @@
 /** An external issuer: serves a key set, counts its requests, and signs tokens. */
-import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,14 +8,9 @@ export const ISSUER = 'https://issuer.test';
 
 type JsonObject = Record<string, unknown>;
 
-export interface IssuerKey {
-  readonly kid: string;
-  readonly alg: 'EdDSA' | 'ES256' | 'RS256';
-  readonly privateKey: KeyObject;
-  readonly publicJwk: JsonObject;
-}
+export type IssuerKey = ReturnType<typeof generateIssuerKey>;
 
-export function generateIssuerKey(alg: IssuerKey['alg'], kid: string = randomUUID()): IssuerKey {
+export function generateIssuerKey(alg: 'EdDSA' | 'ES256' | 'RS256', kid: string = randomUUID()) {
   const { privateKey, publicKey } =
     alg === 'EdDSA'
       ? generateKeyPairSync('ed25519')

@@ -22,11 +22,9 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
   return { release, [Symbol.asyncDispose]: release };
 }
 
-const TIMEOUT_MS = 10_000;
-
 /** Resolves when at least `count` statements in the database wait for a lock. */
 export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Promise<void> {
-  const deadline = performance.now() + TIMEOUT_MS;
+  const deadline = performance.now() + 10_000;
   for (;;) {
     const waiting = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -36,13 +34,10 @@ export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Prom
   }
 }
 
-export interface EventLock extends Lock {
-  /** Resolves when at least `count` statements wait for the lock. */
-  waitedForBy(count: number): Promise<void>;
-}
+export type EventLock = Awaited<ReturnType<typeof lockEvent>>;
 
-/** Locks the row of the event, so that calls which change it wait. */
-export async function lockEvent(database: TestDatabase, eventId: string): Promise<EventLock> {
+/** Locks the row of the event. `waitedForBy` resolves when at least so many statements wait for the lock. */
+export async function lockEvent(database: TestDatabase, eventId: string) {
   const lock = await holdLock(database, `select from events where id = '${eventId}' for update`);
-  return { ...lock, waitedForBy: (count) => waitForLockWaiters(database, count) };
+  return { ...lock, waitedForBy: (count: number) => waitForLockWaiters(database, count) };
 }

@@ -5,7 +5,7 @@ import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type HttpReply, request } from './http.ts';
 import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 
-export interface LoginForm {
+interface LoginForm {
   readonly action: string;
   readonly method: string;
   /** The initial values of its fields, by name. */
@@ -99,22 +99,30 @@ export function formOf(page: LoginPage, action: string): LoginForm {
   return form;
 }
 
-export interface BegunLogin {
-  readonly loginIntentId: string;
-  /** The path of the login page, with its query. */
-  readonly path: string;
-  readonly state: string;
-}
+export type BegunLogin = Awaited<ReturnType<typeof beginLogin>>;
 
+/** Returns the login with the path of its page, which has a query. */
 export async function beginLogin(
   service: { url: string },
   tenant: Tenant,
   { redirectUri = REDIRECT_URI, state = 'a state of the application' } = {},
-): Promise<BegunLogin> {
+) {
   const { clientId } = tenant;
   const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state });
   const { pathname, search } = new URL(answer.authUrl);
   return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
+}
+
+/** Asks for a code from a new browser, and returns the page for the code. */
+export async function requestCode(
+  service: { url: string },
+  tenant: Tenant,
+  email: string,
+  address?: string,
+): Promise<LoginPage> {
+  const browser = new LoginBrowser(service, address ? { address } : {});
+  const page = await browser.open((await beginLogin(service, tenant)).path);
+  return browser.submit(page, '/login/email', { email });
 }
 
 /** Returns an address of the range for benchmarks (RFC 2544). */
@@ -124,27 +132,22 @@ export function randomAddress(): string {
 
 function readPage(reply: HttpReply): LoginPage {
   const { body, headers } = reply;
+  const attribute = (tag: string, name: string) => textOf(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]);
   return {
     ...reply,
     heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
     alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
-    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, tag = '', content = '']) => ({
-      action: attributeOf(tag, 'action') ?? '',
-      method: attributeOf(tag, 'method') ?? 'get',
-      fields: Object.fromEntries(
-        [...content.matchAll(/<input([^>]*)>/g)].map(([, input = '']) => [
-          attributeOf(input, 'name') ?? '',
-          attributeOf(input, 'value') ?? '',
-        ]),
-      ),
-    })),
+    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
+      const inputs = [...content.matchAll(/<input([^>]*)>/g)];
+      const fields = inputs.map(([, input = '']) => [attribute(input, 'name'), attribute(input, 'value')]);
+      return {
+        action: attribute(form, 'action'),
+        method: attribute(form, 'method') || 'get',
+        fields: Object.fromEntries(fields),
+      };
+    }),
     location: headers.location,
   };
-}
-
-function attributeOf(tag: string, name: string): string | undefined {
-  const value = new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
-  return value === undefined ? undefined : textOf(value);
 }
 
 /** Returns the text that HTML shows. */

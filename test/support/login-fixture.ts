@@ -30,27 +30,12 @@ export interface Arrived {
   readonly page: LoginPage;
 }
 
-/** A browser on the page for the code. `enter` submits one, to another replica if that is given. */
-export interface AskedForCode extends Arrived {
-  readonly user: TestUser;
-  readonly codePage: LoginPage;
-  readonly code: string;
-  enter(code: string, at?: TestService): Promise<LoginPage>;
-}
-
-/** A browser with a message for its wallet. `send` submits a signature, to another replica if that is given. */
-export interface AskedForMessage extends Arrived {
-  readonly message: string;
-  send(signature: string, at?: TestService): Promise<LoginPage>;
-}
-
 /** A browser that completes its login with `submit`, at another replica if that is given. */
-export interface Ready extends Arrived {
-  readonly user: TestUser;
-  submit(at?: TestService): Promise<LoginPage>;
-}
+export type Ready = Awaited<ReturnType<LoginFixture['readyByEmail'] | LoginFixture['readyByWallet']>>;
+export type AskedForCode = Awaited<ReturnType<LoginFixture['askForCode']>>;
+export type AskedForMessage = Awaited<ReturnType<LoginFixture['askForMessage']>>;
 
-export interface LoginFixtureOptions extends TestServiceOptions {
+interface LoginFixtureOptions extends TestServiceOptions {
   readonly start?: Date;
   readonly name?: string;
   readonly redirectUris?: string[];
@@ -62,27 +47,21 @@ export class LoginFixture implements AsyncDisposable {
   readonly service: TestService;
   readonly tenant: Tenant;
 
-  private constructor(parts: Pick<LoginFixture, 'clock' | 'mailbox' | 'service' | 'tenant'>) {
-    this.clock = parts.clock;
-    this.mailbox = parts.mailbox;
-    this.service = parts.service;
-    this.tenant = parts.tenant;
+  private constructor(clock: TestClock, mailbox: Mailbox, service: TestService, tenant: Tenant) {
+    this.clock = clock;
+    this.mailbox = mailbox;
+    this.service = service;
+    this.tenant = tenant;
   }
 
   /** `name` and `redirectUris` are the application's; the clock stands still at `start`. */
-  static async open({
-    start,
-    name,
-    redirectUris,
-    config,
-    ...options
-  }: LoginFixtureOptions = {}): Promise<LoginFixture> {
+  static async open({ start, name, redirectUris, config, ...options }: LoginFixtureOptions = {}) {
     const clock = new TestClock(start);
     const mailbox = new Mailbox();
     const overrides = { clock: clock.read, deliver: mailbox.deliver, config: { ...LOGIN_CONFIG, ...config } };
     const service = await startTestService({ ...options, ...overrides });
     const tenant = await createTenant(service, { ...(name && { name }), ...(redirectUris && { redirectUris }) });
-    return new LoginFixture({ clock, mailbox, service, tenant });
+    return new LoginFixture(clock, mailbox, service, tenant);
   }
 
   /** Starts another instance on the same database, with the same clock, mailbox and secrets. */
@@ -103,7 +82,8 @@ export class LoginFixture implements AsyncDisposable {
     return { browser, login, page: await browser.open(login.path) };
   }
 
-  async askForCode(by: Arrival & { user?: TestUser } = {}): Promise<AskedForCode> {
+  /** Returns a browser on the page for the code. `enter` submits one, to another replica if that is given. */
+  async askForCode(by: Arrival & { user?: TestUser } = {}) {
     const user = by.user ?? (await createTestUser(this.service));
     const arrived = await this.arrive(by);
     const { browser, page } = arrived;
@@ -113,7 +93,8 @@ export class LoginFixture implements AsyncDisposable {
     return { ...arrived, user, codePage, code: this.mailbox.codeFor(user.email), enter };
   }
 
-  async askForMessage(address: string, by: Arrival = {}): Promise<AskedForMessage> {
+  /** Returns a browser with a message for its wallet. `send` submits a signature. */
+  async askForMessage(address: string, by: Arrival = {}) {
     const arrived = await this.arrive(by);
     const { browser, page } = arrived;
     const send = (signature: string, at?: TestService) => browser.at(at).submit(page, '/login/wallet', { signature });
@@ -141,30 +122,21 @@ export class LoginFixture implements AsyncDisposable {
 
   /** Expects the form to be shown again with the alert, and the login to be open still. */
   async expectRefused({ login }: Pick<Arrived, 'login'>, reply: LoginPage, alert: string): Promise<void> {
-    expect({ status: reply.status, alert: reply.alert, location: reply.location }).toEqual({
-      status: 200,
-      alert,
-      location: undefined,
-    });
+    expect(reply).toMatchObject({ status: 200, alert, location: undefined });
     expect(await this.isCompleted(login.loginIntentId)).toBe(false);
   }
 
-  async readyByEmail(by: Arrival = {}): Promise<Ready> {
+  /** Enters so many wrong codes, of five allowed tries. */
+  async readyByEmail(by: Arrival = {}, misses = 0) {
     const asked = await this.askForCode(by);
-    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
+    for (let miss = 1; miss <= misses; miss++) await asked.enter(wrongCode(asked.code, miss));
+    return { ...asked, submit: (at?: TestService) => asked.enter(asked.code, at) };
   }
 
-  /** Four wrong codes have been entered, of five allowed tries. */
-  async readyByLastTry(): Promise<Ready> {
-    const asked = await this.askForCode();
-    for (let miss = 1; miss <= 4; miss++) await asked.enter(wrongCode(asked.code, miss));
-    return { ...asked, submit: (at) => asked.enter(asked.code, at) };
-  }
-
-  async readyByWallet(): Promise<Ready> {
+  async readyByWallet() {
     const { wallet, user } = await this.createWalletUser();
     const asked = await this.askForMessage(wallet.address);
     const signature = wallet.sign(asked.message);
-    return { ...asked, user, submit: (at) => asked.send(signature, at) };
+    return { ...asked, user, submit: (at?: TestService) => asked.send(signature, at) };
   }
 }

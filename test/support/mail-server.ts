@@ -43,33 +43,32 @@ export interface ReceivedEmail {
 
 /** Accepts every e-mail over SMTP and keeps it. */
 export class MailServer implements AsyncDisposable {
-  readonly emails: ReceivedEmail[] = [];
+  readonly emails: readonly ReceivedEmail[];
+  readonly port: number;
   readonly #server: SMTPServer;
 
-  private constructor(options: SMTPServerOptions) {
-    this.#server = new SMTPServer({
+  private constructor(server: SMTPServer, port: number, emails: ReceivedEmail[]) {
+    this.#server = server;
+    this.port = port;
+    this.emails = emails;
+  }
+
+  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
+    const emails: ReceivedEmail[] = [];
+    const server = new SMTPServer({
       authOptional: true,
       allowInsecureAuth: true,
       disabledCommands: ['STARTTLS'],
       onData: async (stream, { envelope, user }, done) => {
         const raw = await text(stream);
         const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-        this.emails.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
+        emails.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
         done();
       },
       ...options,
     });
-    this.#server.on('error', () => {});
-  }
-
-  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
-    const server = new MailServer(options);
-    await listen(server.#server.server);
-    return server;
-  }
-
-  get port(): number {
-    return portOf(this.#server.server);
+    server.on('error', () => {});
+    return new MailServer(server, await listen(server.server), emails);
   }
 
   get url(): string {
@@ -82,65 +81,38 @@ export class MailServer implements AsyncDisposable {
 }
 
 /** Accepts TCP connections and does with each what the test says. */
-export class SocketServer implements AsyncDisposable {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(handle: (socket: Socket) => void) {
-    this.#server = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => this.#sockets.delete(socket));
-      handle(socket);
-    });
-  }
-
-  static async start(handle: (socket: Socket) => void): Promise<SocketServer> {
-    const server = new SocketServer(handle);
-    await listen(server.#server);
-    return server;
-  }
-
-  get port(): number {
-    return portOf(this.#server);
-  }
-
-  /** The number of open connections. */
-  get connections(): number {
-    return this.#sockets.size;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#server.listening) return;
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
+export async function startSocketServer(handle: (socket: Socket) => void) {
+  /** The open connections. */
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    handle(socket);
+  });
+  return {
+    port: await listen(server),
+    sockets,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
 }
 
 /** Sends 100 MB in one line, as fast as the peer reads. */
-export function flood(socket: Socket): void {
+export async function flood(socket: Socket): Promise<void> {
   const chunk = Buffer.alloc(65_536, 'x');
-  let sent = 0;
-  const pour = () => {
-    while (!socket.destroyed && sent < 100_000_000) {
-      sent += chunk.length;
-      if (!socket.write(chunk)) {
-        socket.once('drain', pour);
-        return;
-      }
-    }
-    socket.end();
-  };
-  pour();
+  for (let sent = 0; sent < 100_000_000 && !socket.destroyed; sent += chunk.length) {
+    if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+  }
+  socket.end();
 }
 
-async function listen(server: Server): Promise<void> {
+/** Resolves to the port. */
+async function listen(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-}
-
-function portOf(server: Server): number {
   // A TCP server has an AddressInfo.
   return (server.address() as AddressInfo).port;
 }

@@ -9,10 +9,12 @@ const TIMEOUT_MS = 20_000;
 
 /** A Postgres that only one test uses: it can be killed and brought back at the same URL with the same data. */
 export class OwnPostgres implements AsyncDisposable {
+  readonly url: string;
   readonly #directory: string;
   readonly #server: EmbeddedPostgres;
 
   private constructor(directory: string, server: EmbeddedPostgres) {
+    this.url = server.url;
     this.#directory = directory;
     this.#server = server;
   }
@@ -20,10 +22,6 @@ export class OwnPostgres implements AsyncDisposable {
   static async start(): Promise<OwnPostgres> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-own-postgres-'));
     return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
-  }
-
-  get url(): string {
-    return this.#server.url;
   }
 
   /** Sends kill -9. Until `bringBack` every restart fails because a file is missing. */
@@ -37,8 +35,15 @@ export class OwnPostgres implements AsyncDisposable {
   async bringBack(): Promise<void> {
     await rename(`${this.#control}.away`, this.#control);
     const deadline = performance.now() + TIMEOUT_MS;
-    while (!(await this.#answers())) {
-      if (performance.now() > deadline) throw new Error('Postgres has not come back');
+    for (;;) {
+      const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
+      const failure = await client`select 1`.then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      await client.end({ timeout: 1 });
+      if (!failure) return;
+      if (performance.now() > deadline) throw new Error('Postgres has not come back', { cause: failure });
       await sleep(10);
     }
   }
@@ -50,17 +55,5 @@ export class OwnPostgres implements AsyncDisposable {
 
   get #control(): string {
     return join(this.#directory, 'postgres/global/pg_control');
-  }
-
-  async #answers(): Promise<boolean> {
-    const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
-    try {
-      await client`select 1`;
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await client.end({ timeout: 1 });
-    }
   }
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -15,9 +15,6 @@ import { ADMIN_KEY, PUBLIC_URL } from './service.ts';
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
-
-/** The user ID of nobody, for a process that must not run as root. */
-export const NOBODY = 65_534;
 
 /** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
 const TIMEOUT_MS = 20_000;
@@ -39,105 +36,82 @@ export interface MainOptions {
   readonly files?: Record<string, string>;
   /** The text of its `.env`. */
   readonly dotEnv?: string;
-  /** The user who runs it; the test's own by default. */
-  readonly uid?: number | undefined;
   /** The descriptor to write standard output to, instead of a pipe that the test reads. */
   readonly stdoutFd?: number;
   /** False keeps only errors of the log, for tests that make many calls. */
   readonly keepsLog?: boolean;
 }
 
-export type Main = UsherProcess;
-
 export class UsherProcess implements AsyncDisposable {
+  readonly pid: number;
   /** Resolves when the process has exited and all its output has been read. */
   readonly result: Promise<Run>;
+  /** What it has written so far. */
+  stdout = '';
+  stderr = '';
+  /** Empty until it listens. */
+  url = '';
   readonly #child: ChildProcess;
   readonly #directory: string;
   readonly #keepsLog: boolean;
   readonly #isEmbedded: boolean;
-  readonly #exited: Promise<unknown>;
-  readonly #started = Promise.withResolvers<string>();
-  #stdout = '';
-  #stderr = '';
-  #url = '';
+  readonly #started = Promise.withResolvers<void>();
 
-  private constructor(directory: string, { env, uid, stdoutFd, keepsLog = true }: MainOptions) {
+  private constructor(directory: string, { env, stdoutFd, keepsLog = true }: MainOptions) {
     this.#directory = directory;
     this.#keepsLog = keepsLog;
     this.#isEmbedded = env.DATABASE_URL === undefined;
-    this.#child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
+    const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
       cwd: directory,
       // As below npm, it ends with its parent.
       env: { PATH, npm_lifecycle_event: 'start', ...env },
       stdio: ['ignore', stdoutFd ?? 'pipe', 'pipe'],
-      ...(uid !== undefined && { uid, gid: uid }),
     });
-    this.#exited = once(this.#child, 'exit');
-    this.result = once(this.#child, 'close').then(() => ({
-      exitCode: this.#child.exitCode,
-      stdout: this.#stdout,
-      stderr: this.#stderr,
+    this.#child = child;
+    this.pid = child.pid ?? 0;
+    this.result = once(child, 'close').then(() => ({
+      exitCode: child.exitCode,
+      stdout: this.stdout,
+      stderr: this.stderr,
     }));
-    if (this.#child.stdout) createInterface({ input: this.#child.stdout }).on('line', (line) => this.#read(line));
-    this.#child.stderr?.setEncoding('utf8').on('data', (text) => {
-      this.#stderr += text;
+    if (child.stdout) createInterface({ input: child.stdout }).on('line', (line) => this.#read(line));
+    child.stderr?.setEncoding('utf8').on('data', (text) => {
+      this.stderr += text;
     });
   }
 
   /** Runs it in a directory of its own with a clean environment, so that no other `.env` counts. */
   static async spawn(options: MainOptions): Promise<UsherProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-main-'));
-    const { files = {}, dotEnv, uid } = options;
+    const { files = {}, dotEnv } = options;
     for (const [name, text] of Object.entries({ ...files, ...(dotEnv !== undefined && { '.env': dotEnv }) }))
       await writeFile(join(directory, name), text);
-    if (uid !== undefined) await chown(directory, uid, uid);
     return new UsherProcess(directory, options);
   }
 
   /** Resolves when it listens and has printed what to try. Rejects with its output if it exits before. */
   static async start(options: MainOptions): Promise<UsherProcess> {
     const usher = await UsherProcess.spawn(options);
-    const failed = Promise.race([usher.result, sleep(TIMEOUT_MS, undefined, { ref: false })]);
-    const url = await Promise.race([usher.#started.promise, failed.then(() => undefined)]);
-    if (url === undefined) {
+    await Promise.race([usher.#started.promise, usher.result, sleep(TIMEOUT_MS, undefined, { ref: false })]);
+    if (usher.url === '') {
       await usher[Symbol.asyncDispose]();
       throw new Error(`Usher has not started: ${JSON.stringify({ stdout: usher.stdout, stderr: usher.stderr })}`);
     }
-    usher.#url = url;
     return usher;
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0;
-  }
-
-  get url(): string {
-    return this.#url;
-  }
-
   get port(): number {
-    return Number(new URL(this.#url).port);
-  }
-
-  /** What it has written so far. */
-  get stdout(): string {
-    return this.#stdout;
-  }
-
-  get stderr(): string {
-    return this.#stderr;
+    return Number(new URL(this.url).port);
   }
 
   /** The errors it has logged so far, and its standard error. */
   get errors(): string {
-    const logged = this.#stdout.split('\n').filter(isError);
-    return [...logged, this.#stderr].join('\n').trim();
+    return [...this.stdout.split('\n').filter(isError), this.stderr].join('\n').trim();
   }
 
   /** The commands it has printed, one per line. */
   get commands(): readonly string[] {
-    return this.#stdout.split('\n').filter((line) => /^(?:curl|npx) /.test(line));
+    return this.stdout.split('\n').filter((line) => /^(?:curl|npx) /.test(line));
   }
 
   get isRunning(): boolean {
@@ -166,16 +140,9 @@ export class UsherProcess implements AsyncDisposable {
   /** Returns the processes below it, by ID. */
   async descendants(): Promise<Map<number, string>> {
     const all = await listProcesses();
-    const found = new Map<number, string>();
-    const add = (parent: number) => {
-      for (const { pid, ppid, command } of all) {
-        if (ppid !== parent || found.has(pid)) continue;
-        found.set(pid, command);
-        add(pid);
-      }
-    };
-    add(this.pid);
-    return found;
+    const below = (parent: number): typeof all =>
+      all.filter(({ ppid }) => ppid === parent).flatMap((child) => [child, ...below(child.pid)]);
+    return new Map(below(this.pid).map(({ pid, command }) => [pid, command]));
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -184,8 +151,9 @@ export class UsherProcess implements AsyncDisposable {
 
   /** Sends the signal and resolves to the exit code when the process is gone. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
+    const exited = once(this.#child, 'exit');
     this.#child.kill(signal);
-    await this.#exited;
+    if (this.isRunning) await exited;
     return this.#child.exitCode;
   }
 
@@ -195,20 +163,20 @@ export class UsherProcess implements AsyncDisposable {
   }
 
   #read(line: string): void {
-    if (this.#keepsLog || this.#url === '' || isError(line)) this.#stdout += `${line}\n`;
-    if (this.#url !== '') return;
+    if (this.#keepsLog || this.url === '' || isError(line)) this.stdout += `${line}\n`;
+    if (this.url !== '') return;
     const url = this.#isEmbedded
       ? // The log may go on below what it prints to try.
-        /Usher is at (\S+), [\s\S]*\n\n(?:\{.*\n)*$/.exec(this.#stdout)?.[1]
+        /Usher is at (\S+), [\s\S]*\n\n(?:\{.*\n)*$/.exec(this.stdout)?.[1]
       : /"url":"([^"]+)".*"msg":"listening"/.exec(line)?.[1]?.replace('localhost', '127.0.0.1');
-    if (url) this.#started.resolve(url);
+    if (!url) return;
+    this.url = url;
+    this.#started.resolve();
   }
 }
 
 /** Starts it on an embedded Postgres, or on the database of the environment. */
-export function startMain(options: MainOptions): Promise<UsherProcess> {
-  return UsherProcess.start(options);
-}
+export const startMain = UsherProcess.start;
 
 /** Starts it on a database of the test's, with secrets that all such processes share. */
 export function startUsher(databaseUrl: string, env: Record<string, string> = {}): Promise<UsherProcess> {
@@ -234,37 +202,24 @@ export function startUsher(databaseUrl: string, env: Record<string, string> = {}
 }
 
 /** Runs it until it exits, by itself or by a signal that `whileRunning` sends. */
-export async function runMain({
-  whileRunning,
-  patienceMs = TIMEOUT_MS,
-  ...options
-}: MainOptions & {
-  whileRunning?: (kill: (signal: NodeJS.Signals) => void) => Promise<void>;
-  patienceMs?: number;
-}): Promise<Run> {
+export async function runMain(
+  options: MainOptions,
+  whileRunning?: (kill: (signal: NodeJS.Signals) => void) => Promise<void>,
+): Promise<Run> {
   await using usher = await UsherProcess.spawn(options);
-  const timer = setTimeout(() => usher.kill('SIGKILL'), patienceMs);
-  try {
-    await whileRunning?.((signal) => usher.kill(signal));
-    return await usher.result;
-  } finally {
-    clearTimeout(timer);
-  }
+  await whileRunning?.((signal) => usher.kill(signal));
+  const timer = setTimeout(() => usher.kill('SIGKILL'), TIMEOUT_MS);
+  return await usher.result.finally(() => clearTimeout(timer));
 }
 
 /** Runs a line in a shell as a developer would: in the repository, with its tools on the path. */
-export async function runShell(line: string): Promise<Run> {
-  try {
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], {
-      cwd: REPOSITORY,
-      env: { PATH, HOME: process.env.HOME },
-      timeout: TIMEOUT_MS,
-    });
-    return { exitCode: 0, stdout, stderr };
-  } catch (error) {
-    if (!(error instanceof Error && 'stdout' in error && 'stderr' in error && 'code' in error)) throw error;
-    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
-  }
+export function runShell(line: string): Promise<Run> {
+  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME }, timeout: TIMEOUT_MS };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
+      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
 }
 
 /** Returns the processes whose command line contains the text, by ID. */

@@ -7,10 +7,6 @@ import { clientsOf, createTenant, createTestUser, logIn, startTestService, type 
 const CALLERS = 16;
 const CHECK_IN = '/usher.v1.EventService/CheckIn';
 
-interface ExchangeReply {
-  readonly data: { readonly session: { readonly id: string; readonly createdAt: string } };
-}
-
 /** Deletes an event in each round while 16 callers check in to it: after the delete has answered, none commits. */
 export async function raceCheckInsWithDeletes(rounds: number): Promise<void> {
   await using first = await startTestService({ config: { databaseConnections: 8 } });
@@ -105,12 +101,15 @@ export async function raceExchanges(rounds: number): Promise<void> {
   using atFirst = new HttpPool(first, headers);
   using atSecond = new HttpPool(second, headers);
   const { sql } = first.database;
-
   const winners: string[] = [];
   for (let round = 0; round < rounds; round++) {
     const replies = await Promise.all(
       Array.from({ length: CALLERS }, (_, caller) =>
-        (caller % 2 === 0 ? atFirst : atSecond).call<ExchangeReply>('POST', '/api/oauth/exchange', { authToken }),
+        (caller % 2 === 0 ? atFirst : atSecond).call<{ data: { session: { id: string } } }>(
+          'POST',
+          '/api/oauth/exchange',
+          { authToken },
+        ),
       ),
     );
     expect(replies.map(({ status }) => status)).toEqual(Array(CALLERS).fill(200));

@@ -15,13 +15,10 @@ export const ADMIN_KEY = 'an-admin-key-for-tests-of-sufficient-length';
 export const PUBLIC_URL = 'https://usher.test';
 export const REDIRECT_URI = 'https://app.test/callback';
 
-export interface TestService extends AsyncDisposable {
-  readonly url: string;
-  readonly port: number;
-  readonly config: Config;
-  readonly database: TestDatabase;
-  close(): Promise<void>;
-}
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
+/** An application with its key. */
+export type Tenant = Awaited<ReturnType<typeof createTenant>>;
+export type TestUser = Awaited<ReturnType<typeof createTestUser>>;
 
 export interface TestServiceOptions extends Overrides {
   /** Shares a database between two instances. */
@@ -33,7 +30,7 @@ export interface TestServiceOptions extends Overrides {
 
 const silent = createLogger('silent');
 
-export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+export async function startTestService(options: TestServiceOptions = {}) {
   const database = options.database ?? (await cloneDatabase());
   const config: Config = {
     ...(options.like ?? testConfig(database.url)),
@@ -77,15 +74,6 @@ export function testConfig(databaseUrl: string, env: Record<string, string> = {}
   );
 }
 
-/** An application with its key, and clients that use it. */
-export interface Tenant {
-  readonly id: string;
-  readonly name: string;
-  readonly clientId: string;
-  readonly apiKeyId: string;
-  readonly apiKey: string;
-}
-
 export function adminClient(service: { url: string }) {
   return createClient(AdminService, transportWith(service.url, { 'x-admin-key': ADMIN_KEY }));
 }
@@ -115,24 +103,16 @@ function transportWith(baseUrl: string, headers: Record<string, string>) {
 export async function createTenant(
   service: { url: string },
   { name = 'Test application', redirectUris = [REDIRECT_URI] } = {},
-): Promise<Tenant> {
+) {
   const { application, apiKeyId, apiKey } = await adminClient(service).createApplication({ name, redirectUris });
   if (!application) throw new Error('No application');
   return { id: application.id, name, clientId: application.clientId, apiKeyId, apiKey };
 }
 
-export interface TestUser {
-  readonly id: string;
-  readonly email: string;
-  readonly name?: string | undefined;
-  readonly profileImage?: string | undefined;
-  readonly walletAddress: string;
-}
-
 export async function createTestUser(
   service: { url: string },
   fields: { email?: string; name?: string; profileImage?: string; walletAddress?: string } = {},
-): Promise<TestUser> {
+) {
   const { user } = await adminClient(service).createUser({
     email: `${randomBytes(6).toString('hex')}@example.com`,
     walletAddress: `0x${randomBytes(20).toString('hex')}`,

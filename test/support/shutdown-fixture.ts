@@ -1,6 +1,4 @@
 /** A service that a test closes while requests are in progress. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../src/config/config.ts';
 import type { TestDatabase } from './database.ts';
@@ -39,7 +37,11 @@ export async function openShutdownFixture(database: TestDatabase, config: Partia
     /** Begins to close the service and resolves when it accepts no connections. */
     beginClose: async () => {
       const closed = service.close();
-      while (await accepts(service.port)) await sleep(10);
+      const isOpen = async () => {
+        using _ = await RawConnection.open(service.port);
+        return true;
+      };
+      while (await isOpen().catch(() => false)) await sleep(10);
       return { closed };
     },
     isDeleted: async () => {
@@ -47,14 +49,4 @@ export async function openShutdownFixture(database: TestDatabase, config: Partia
       return row?.deleted_at !== null;
     },
   };
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  const isAccepted = await once(socket, 'connect').then(
-    () => true,
-    () => false,
-  );
-  socket.destroy();
-  return isAccepted;
 }

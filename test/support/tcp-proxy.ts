@@ -12,36 +12,33 @@ import { readSocketDirectory } from '../../src/database/open-client.ts';
 export type ProxyMode = 'pass' | 'freeze' | 'reset' | 'close' | 'refuse' | 'trickle' | 'delay';
 
 /** The delay each way in the mode `delay`. */
-export const DELAY_MS = 50;
+const DELAY_MS = 50;
 
 export class TcpProxy implements AsyncDisposable {
+  /** How many connections there have been in total, including those that were reset at once. */
+  accepted = 0;
   readonly #target: NetConnectOpts;
-  readonly #port: number;
   readonly #sockets = new Set<Socket>();
-  #server: Server;
+  #server: Server | undefined;
+  #port = 0;
   #mode: ProxyMode = 'pass';
-  #accepted = 0;
 
-  private constructor(target: NetConnectOpts, server: Server, port: number) {
+  private constructor(target: NetConnectOpts) {
     this.#target = target;
-    this.#port = port;
-    this.#server = server;
-    server.on('connection', (client) => this.#accept(client));
   }
 
   static async open(databaseUrl: string): Promise<TcpProxy> {
     const { hostname: host, port } = new URL(databaseUrl);
     const directory = readSocketDirectory(databaseUrl);
     const target = directory ? { path: `${directory}/.s.PGSQL.${port}` } : { host, port: Number(port) };
-    const server = await listen(0);
-    return new TcpProxy(target, server, (server.address() as AddressInfo).port);
+    const proxy = new TcpProxy(target);
+    await proxy.setMode('pass');
+    return proxy;
   }
 
   /** Returns the URL of the database through the proxy. */
   through(databaseUrl: string): string {
-    const url = new URL(databaseUrl);
-    url.host = `127.0.0.1:${this.#port}`;
-    return url.href;
+    return Object.assign(new URL(databaseUrl), { host: `127.0.0.1:${this.#port}` }).href;
   }
 
   /** How many connections are open. */
@@ -49,22 +46,23 @@ export class TcpProxy implements AsyncDisposable {
     return this.#sockets.size / 2;
   }
 
-  /** How many connections there have been in total, including those that were reset at once. */
-  get accepted(): number {
-    return this.#accepted;
-  }
-
   async setMode(mode: ProxyMode): Promise<void> {
     this.#mode = mode;
-    if (mode === 'refuse' && this.#server.listening) this.#server.close();
-    if (mode === 'reset' || mode === 'refuse') for (const socket of this.#sockets) reset(socket);
-    if (mode === 'close') for (const socket of this.#sockets) socket.end();
-    if (mode === 'freeze') for (const socket of this.#sockets) socket.pause();
-    if (mode !== 'refuse' && !this.#server.listening) {
-      this.#server = await listen(this.#port);
-      this.#server.on('connection', (client) => this.#accept(client));
+    if (mode === 'refuse') {
+      this.#server?.close();
+      this.#server = undefined;
     }
-    if (mode !== 'freeze') for (const socket of this.#sockets) socket.resume();
+    for (const socket of this.#sockets) {
+      if (mode === 'reset' || mode === 'refuse') reset(socket);
+      else if (mode === 'close') socket.end();
+      if (mode === 'freeze') socket.pause();
+      else socket.resume();
+    }
+    if (mode === 'refuse' || this.#server) return;
+    this.#server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client));
+    await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening');
+    // A TCP server has an AddressInfo.
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,35 +70,29 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #accept(client: Socket): void {
-    this.#accepted++;
-    if (this.#mode === 'close') {
-      client.on('error', () => {}).end();
-      return;
-    }
-    if (this.#mode === 'reset' || this.#mode === 'refuse') {
-      client.resetAndDestroy();
-      return;
-    }
+    this.accepted++;
+    if (this.#mode === 'close') return void client.on('error', () => {}).end();
+    if (this.#mode === 'reset' || this.#mode === 'refuse') return void client.resetAndDestroy();
     const server = connect(this.#target);
-    for (const [from, to] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      this.#sockets.add(from);
-      from.setNoDelay(true);
-      let passed = Promise.resolve();
-      from.on('data', (chunk: Buffer) => {
-        const dueAt = performance.now() + (this.#mode === 'delay' ? DELAY_MS : 0);
-        passed = passed.then(() => this.#pass(chunk, to, dueAt));
-      });
-      from.on('end', () => passed.then(() => to.end()));
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-      if (this.#mode === 'freeze') from.pause();
-    }
+    this.#pipe(client, server);
+    this.#pipe(server, client);
+  }
+
+  #pipe(from: Socket, to: Socket): void {
+    this.#sockets.add(from);
+    from.setNoDelay(true);
+    let passed = Promise.resolve();
+    from.on('data', (chunk: Buffer) => {
+      const dueAt = performance.now() + (this.#mode === 'delay' ? DELAY_MS : 0);
+      passed = passed.then(() => this.#pass(chunk, to, dueAt));
+    });
+    from.on('end', () => passed.then(() => to.end()));
+    from.on('error', () => to.destroy());
+    from.on('close', () => {
+      this.#sockets.delete(from);
+      to.destroy();
+    });
+    if (this.#mode === 'freeze') from.pause();
   }
 
   async #pass(chunk: Buffer, to: Socket, dueAt: number): Promise<void> {
@@ -120,10 +112,4 @@ export class TcpProxy implements AsyncDisposable {
 function reset(socket: Socket): void {
   if (socket.remoteFamily) socket.resetAndDestroy();
   else socket.destroy();
-}
-
-async function listen(port: number): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true }).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
 }

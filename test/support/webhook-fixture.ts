@@ -1,7 +1,13 @@
 /** A service with an application that has a webhook, and the requests to get it. */
 import { expect } from 'vitest';
 import { type HttpReply, request } from './http.ts';
-import { clientsOf, createTenant, createTestUser, startTestService, type TestServiceOptions } from './service.ts';
+import {
+  createTenant,
+  createTestUser,
+  createTestWebhook,
+  startTestService,
+  type TestServiceOptions,
+} from './service.ts';
 
 export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
 
@@ -10,9 +16,10 @@ export async function openWebhookFixture({ config, ...options }: TestServiceOpti
   const service = await startTestService({ ...options, config: { requestTimeoutMs: 60_000, ...config } });
   const tenant = await createTenant(service);
   const owner = await createTestUser(service, { name: 'Ada' });
-  const fields = { url: 'https://example.com/hooks', ownerId: owner.id };
-  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook(fields);
-  const webhookId = webhook?.webhookId ?? '';
+  const { webhookId } = await createTestWebhook(service, tenant, {
+    ownerId: owner.id,
+    url: 'https://example.com/hooks',
+  });
   const path = `/api/webhooks/${webhookId}`;
   const key = { 'x-api-key': tenant.apiKey };
   const expectWebhook = ({ status, body }: Pick<HttpReply, 'status' | 'body'>) => {

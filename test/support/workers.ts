@@ -4,9 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { request } from './http.ts';
-import { type Main, startMain } from './process.ts';
+import { startMain, type UsherProcess } from './process.ts';
 import { RawConnection } from './raw-connection.ts';
-import type { Demo } from './read-demo.ts';
 
 export interface LogLine {
   readonly msg: string;
@@ -15,7 +14,11 @@ export interface LogLine {
   readonly url?: string;
 }
 
-export function startWorkers(dataDir: string, env: Record<string, string> = {}, dotEnv?: string): Promise<Main> {
+export function startWorkers(
+  dataDir: string,
+  env: Record<string, string> = {},
+  dotEnv?: string,
+): Promise<UsherProcess> {
   return startMain({
     env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env },
     ...(dotEnv !== undefined && { dotEnv }),
@@ -23,7 +26,7 @@ export function startWorkers(dataDir: string, env: Record<string, string> = {}, 
 }
 
 /** Returns the whole log lines that it has written so far. */
-export function logOf({ stdout }: Main): LogLine[] {
+export function logOf({ stdout }: UsherProcess): LogLine[] {
   return stdout
     .slice(0, stdout.lastIndexOf('\n'))
     .split('\n')
@@ -31,12 +34,12 @@ export function logOf({ stdout }: Main): LogLine[] {
     .map((line) => JSON.parse(line));
 }
 
-export async function workerPids(main: Main): Promise<number[]> {
+export async function workerPids(main: UsherProcess): Promise<number[]> {
   return [...(await main.descendants())].filter(([, command]) => /\/worker\.ts$/.test(command)).map(([pid]) => pid);
 }
 
 /** Makes calls over new connections, and resolves to the IDs of the workers that answer them. */
-export async function answeringWorkers(main: Main, calls: number): Promise<number[]> {
+export async function answeringWorkers(main: UsherProcess, calls: number): Promise<number[]> {
   const ids: string[] = Array.from({ length: calls }, () => randomUUID());
   for (const id of ids) {
     const { status } = await request(main.url, { path: '/api/webhooks/x', headers: { 'x-request-id': id } });
@@ -48,21 +51,39 @@ export async function answeringWorkers(main: Main, calls: number): Promise<numbe
 }
 
 /** Resolves when so many workers answer calls, none of them in `without`. */
-export async function waitForWorkers(main: Main, count: number, without: readonly number[] = []): Promise<void> {
-  const answering = async () => new Set(await answeringWorkers(main, 6).catch(() => []));
-  await expect
-    .poll(
-      async () => {
-        const workers = await answering();
-        return workers.size === count && without.every((worker) => !workers.has(worker));
-      },
-      { timeout: 25_000, interval: 100 },
-    )
-    .toBe(true);
+export async function waitForWorkers(
+  main: UsherProcess,
+  count: number,
+  without: readonly number[] = [],
+): Promise<void> {
+  const areReady = async () => {
+    const workers = new Set(await answeringWorkers(main, 6).catch(() => []));
+    return workers.size === count && without.every((worker) => !workers.has(worker));
+  };
+  await expect.poll(areReady, { timeout: 25_000, interval: 100 }).toBe(true);
+}
+
+export interface Demo {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly webhookId: string;
+  readonly redirectUris: readonly string[];
+}
+
+/** Reads the demo that the first start has created in the data directory. */
+export async function readDemo(dataDir: string): Promise<Demo> {
+  return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
 }
 
 /** Calls the AdminService. */
-export async function administer<Reply>(main: Main, dataDir: string, method: string, fields: object): Promise<Reply> {
+export async function administer<Reply>(
+  main: UsherProcess,
+  dataDir: string,
+  method: string,
+  fields: object,
+): Promise<Reply> {
   const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
   const { status, body } = await request(main.url, {
     method: 'POST',
@@ -74,14 +95,8 @@ export async function administer<Reply>(main: Main, dataDir: string, method: str
   return JSON.parse(body);
 }
 
-export interface BegunCall {
-  /** Sends the last byte of the body, and resolves to the status of the reply. */
-  finish(): Promise<number>;
-}
-
-/** Begins calls over new connections, and sends all but the last byte of their bodies. */
-export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: number): Promise<BegunCall[]> {
-  const port = Number(new URL(main.url).port);
+/** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */
+export async function beginCalls(main: UsherProcess, { apiKey, clientId }: Demo, count: number) {
   const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });
   const head = [
     `POST /api/oauth/generate-auth-url?clientId=${clientId} HTTP/1.1`,
@@ -90,7 +105,7 @@ export async function beginCalls(main: Main, { apiKey, clientId }: Demo, count: 
   ].join('\r\n');
   return Promise.all(
     Array.from({ length: count }, async () => {
-      const connection = await RawConnection.open(port);
+      const connection = await RawConnection.open(main.port);
       connection.send(`${head}\r\n\r\n${body.slice(0, -1)}`);
       // A worker has accepted the call.
       expect((await connection.reply()).status).toBe(100);
