@@ -81,12 +81,16 @@ export const HABITS: Readonly<Record<string, (victim: Victim) => Habit>> = {
     isBusy: true,
   }),
   'increase the window by nothing': (victim) => ({
-    first: Buffer.concat([encodePreface(), readRequest(victim, 1), encodeNumber(FRAME.windowUpdate, 1, 0)]),
+    first: Buffer.concat([
+      encodePreface(),
+      ...[1, 3, 5].flatMap((stream) => [readRequest(victim, stream), encodeNumber(FRAME.windowUpdate, stream, 0)]),
+    ]),
   }),
   'increase the window beyond its limit': (victim) => ({
     first: Buffer.concat([
-      ...[encodePreface(), readRequest(victim, 1)],
-      ...[1, 2].map(() => encodeNumber(FRAME.windowUpdate, 0, MAX_WINDOW)),
+      encodePreface(),
+      readRequest(victim, 1),
+      ...Array.from({ length: 3 }, () => encodeNumber(FRAME.windowUpdate, 0, MAX_WINDOW)),
     ]),
   }),
 };

@@ -22,6 +22,7 @@ export const KEY = 'X-API-Key: {key}\r\n';
 export const HOST = 'Host: localhost\r\n';
 export const WEBHOOK = '/api/webhooks/{webhook}';
 export const LOGIN = '/api/oauth/generate-auth-url?clientId={client}';
+export const UNFINISHED = `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`;
 export const HEALTHY = `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`;
 
 const badRequest: Answer = { status: 400, message: 'Bad request', kept: false };
@@ -88,6 +89,14 @@ const FRAMING = [
   ...rows('the chunks', badRequest, withChunks, [
     ...['zz\r\n{}\r\n0', 'fffffffffffffffff\r\n{}', '-2\r\n{}\r\n0', '0x2\r\n{}\r\n0', '2\n{}\r\n0', '2;a=b\n{}\r\n0'],
     ...['2\r\n{}\n0', '2\r\n{}{}\r\n0', '5\r\n{}\r\n0', '2\r\n{}\r\n0\r\nnothing'],
+  ]),
+];
+
+/** The service does not read on after these. */
+const ABANDONED = [
+  ...rows('the request that follows', badRequest, (next) => `GET / HTTP/9.9\r\n\r\n${next}`, [HEALTHY]),
+  ...rows('the oversize body without a key', { ...noKey, kept: false }, exactly, [
+    `POST ${LOGIN} HTTP/1.1\r\n${HOST}Content-Length: 10000000\r\n\r\n`,
   ]),
 ];
 
@@ -166,7 +175,7 @@ const BODIES = [
   ]),
 ];
 
-export const MALFORMED: readonly Row[] = [HOSTS, FRAMING, HEADS, METHODS, PATHS, KEYS, BODIES].flat();
+export const MALFORMED: readonly Row[] = [HOSTS, FRAMING, ABANDONED, HEADS, METHODS, PATHS, KEYS, BODIES].flat();
 
 /** Requests that are unusual and valid: each is answered with the webhook. */
 export const UNUSUAL: readonly string[] = [

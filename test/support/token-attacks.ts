@@ -73,7 +73,6 @@ const signedBy = (change: (signature: Buffer) => Uint8Array) =>
 const SIGNATURES: readonly Attack[] = [
   ['an empty signature', signedBy(() => Buffer.alloc(0))],
   ['a signature of zeros', signedBy(() => Buffer.alloc(64))],
-  ['a signature of ones', signedBy(() => Buffer.alloc(64, 0xff))],
   ['a signature cut short', signedBy((bytes) => bytes.subarray(0, 63))],
   ['a signature that goes on', signedBy((bytes) => Buffer.concat([bytes, Buffer.alloc(1)]))],
   ...[0, 31, 32, 63].map(
@@ -106,14 +105,12 @@ const HEADERS: readonly Attack[] = [
   ],
   ['a header __proto__', sealed(append('"__proto__":{"kid":"x"}'), asIs)],
   ['a critical header', header({ crit: ['exp'], exp: 1 })],
-  ['an empty list of critical headers', header({ crit: [] })],
   ['an unencoded payload', header({ b64: false, crit: ['b64'] })],
   ["the other key's ID", (forge) => forge.token({ header: { kid: forge.otherKey.kid } })],
   ...[undefined, null, 0, '', 'no-such-key', '../../dev/null', '__proto__', "' or 1=1 --"].map(
     (kid): Attack => [`key ID ${JSON.stringify(kid)}`, header({ kid })],
   ),
   ['a list of key IDs', (forge) => forge.token({ header: { kid: [forge.key.kid] } })],
-  ['a key ID in another case', (forge) => forge.token({ header: { kid: forge.key.kid.toUpperCase() } })],
   ...[undefined, 'JWT', 'at+jwt', 'LOGIN+JWT', 'application/login+jwt', 'login+jwt ', ['login+jwt']].map(
     (typ): Attack => [`type ${JSON.stringify(typ)}`, header({ typ })],
   ),
@@ -126,33 +123,21 @@ const CLAIMS: readonly Attack[] = [
     ),
   ),
   ['the issuer with a slash', (forge) => forge.token({ claims: { iss: `${forge.issuer}/` } })],
-  ['a list of issuers', (forge) => forge.token({ claims: { iss: [forge.issuer] } })],
   ['a list of one application', (forge) => forge.token({ claims: { aud: [forge.clientId] } })],
-  ['an empty list of applications', claims({ aud: [] })],
-  ['the application in another case', (forge) => forge.token({ claims: { aud: forge.clientId.toUpperCase() } })],
-  ['the application with a space', (forge) => forge.token({ claims: { aud: `${forge.clientId} ` } })],
   ['a subject that is a number', claims({ sub: 7 })],
   ['a list of subjects', (forge) => forge.token({ claims: { sub: [forge.userId] } })],
   ['a subject with a line feed', (forge) => forge.token({ claims: { sub: `${forge.userId}\n` } })],
-  ['a subject in braces', (forge) => forge.token({ claims: { sub: `{${forge.userId}}` } })],
   ['a subject with a lone surrogate', sealed(asIs, append('"sub":"\\ud800"'))],
-  ['a token ID that is a number', claims({ jti: 7 })],
-  ['a token ID with NUL', claims({ jti: `${randomUUID()}\0` })],
 ];
 
 const TIMES: readonly Attack[] = [
   ['a time of issue in the next second', life((second) => lifeFrom(second + 1))],
   ['a time of issue 900 seconds ago', life((second) => lifeFrom(second - 900))],
   ['a time of issue before 1970', claims(lifeFrom(-900))],
-  ['a time in milliseconds', life((second) => lifeFrom(second * 1000))],
   ['a fraction of a second', life((second) => lifeFrom(second - 0.5))],
   ['a time of issue that is text', life((second) => ({ iat: `${second}` }))],
-  ['a list of times of issue', life((second) => ({ iat: [second] }))],
   ['an expiry that is text', life((second) => ({ exp: `${second + 900}` }))],
-  ['a list of expiries', life((second) => ({ exp: [second + 900] }))],
   ['an expiry beyond the largest number', sealed(asIs, append('"exp":1e400'))],
-  ['both times 1e300', claims({ iat: 1e300, exp: 1e300 })],
-  ['a negative expiry', claims({ exp: -1 })],
   ['a lifetime of 899 seconds', life((second) => ({ exp: second + 899 }))],
   ['a lifetime of 901 seconds', life((second) => ({ exp: second + 901 }))],
   ['a lifetime of 1,900 seconds', life((second) => ({ iat: second - 1_000, exp: second + 900 }))],
@@ -161,9 +146,7 @@ const TIMES: readonly Attack[] = [
 
 const SHAPES: readonly Attack[] = [
   ['dots', () => '..'],
-  ['one part', rebuilt(({ header }) => header)],
   ['two parts', rebuilt(({ header, payload }) => `${header}.${payload}`)],
-  ['no header', rebuilt(({ payload, signature }) => `.${payload}.${signature}`)],
   ['no payload', rebuilt(({ header, signature }) => `${header}..${signature}`)],
   ['a dot after it', respelled((token) => `${token}.`)],
   ['five parts, as an encrypted one', respelled((token) => `${token}.AAAA.AAAA`)],
@@ -172,7 +155,6 @@ const SHAPES: readonly Attack[] = [
     [`${text.slice(0, 9)} for a header`, sealed(() => text, asIs)],
     [`${text.slice(0, 9)} for a payload`, sealed(asIs, () => text)],
   ]),
-  ['something after the JSON of its header', sealed((text) => `${text}{}`, asIs)],
   ['something after the JSON of its payload', sealed(asIs, (text) => `${text}{}`)],
   ['a byte order mark before its header', sealed((text) => `\ufeff${text}`, asIs)],
 ];
@@ -198,7 +180,6 @@ const SPELLINGS: readonly Attack[] = [
   ['the standard alphabet of base64', inStandardAlphabet],
   ['a space before it', respelled((token) => ` ${token}`)],
   ['a line break after it', respelled((token) => `${token}\r\n`)],
-  ['a scheme before it', respelled((token) => `Bearer ${token}`)],
   ['a comma and a copy of itself after it', respelled((token) => `${token},${token}`)],
   ...['alg', 'kid'].flatMap((name): Attack[] => [
     [`a second ${name}, before the right one`, sealed(prepend(`"${name}":"x"`), asIs)],
