@@ -1,5 +1,4 @@
 /** More calls than the service can answer: it answers those it admits in time, and refuses the others at once. */
-
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
@@ -7,10 +6,9 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
-import { type Answer, type Load, longestOf, startLoad } from '../support/load.ts';
-import { startOpenLoopLoad } from '../support/open-loop-load.ts';
+import { type Answer, type Load, longestOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
-import { PROTOCOLS, type Protocol, toRequest } from '../support/protocols.ts';
+import { type Protocol, protocolNamed, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
@@ -38,7 +36,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const wires = PROTOCOLS.filter(({ name }) => ['REST over HTTP/2', 'gRPC over HTTP/2'].includes(name));
+const wires = ['REST over HTTP/2', 'gRPC over HTTP/2'].map(protocolNamed);
 
 describe.each(wires)('over $name', (wire) => {
   test('refuses what exceeds the capacity of Postgres before it costs a statement', async (context) => {
@@ -66,15 +64,10 @@ describe.each(wires)('over $name', (wire) => {
   });
 });
 
-interface Caller extends Disposable {
-  /** Resolves to `served` or `refused`, or to any other status. */
-  call(): Promise<string>;
-  /** Returns how many calls have been served. */
-  served(): number;
-  readonly refusals: readonly HttpReply[];
-}
+type Caller = Awaited<ReturnType<typeof openCaller>>;
 
-async function openCaller(wire: Protocol, concurrency: number): Promise<Caller> {
+/** Calls resolve to `served` or `refused`, or to any other status. */
+async function openCaller(wire: Protocol, concurrency: number) {
   const { clientId, apiKey } = await createTenant(service);
   const fields = { clientId, redirectUri: REDIRECT_URI, state: 'state' };
   const call = { method: AuthService.method.generateAuthUrl, fields, headers: { 'x-api-key': apiKey } };
@@ -82,22 +75,22 @@ async function openCaller(wire: Protocol, concurrency: number): Promise<Caller> 
   const count = Math.ceil(concurrency / STREAMS_PER_SESSION);
   const sessions = Array.from({ length: count }, () => openHttp2Session(service.url));
   const refusals: HttpReply[] = [];
+  let calls = 0;
   let served = 0;
-  let next = 0;
   return {
     refusals,
     served: () => served,
     async call() {
-      const stream = sessions[next++ % count]?.open({ ':method': method, ':path': path, ...headers });
+      const stream = sessions[calls++ % count]?.open({ ':method': method, ':path': path, ...headers });
       if (!stream) throw new Error('No session');
       stream.end(body);
       const reply = await readReply(stream, { timeoutMs: 30_000 });
-      const grpcStatus = { ...reply.headers, ...reply.trailers }['grpc-status'] ?? '0';
-      if (reply.status === 200 && grpcStatus === '0') {
+      const { code, message } = wire.read(reply);
+      if (code === 'ok') {
         served++;
         return 'served';
       }
-      if (reply.status !== 503 && grpcStatus !== '14') return `${reply.status} ${grpcStatus}`;
+      if (code !== 'unavailable') return `${code} ${message}`;
       refusals.push(reply);
       return 'refused';
     },

@@ -12,42 +12,38 @@ const LOOPBACK = ['http://127.0.0.1:5000/callback?a=1', 'http://[::1]/callback',
 
 /** Not registered, though a matcher that normalizes, decodes or compares prefixes takes them for `PUBLIC` ones. */
 const SIMILAR_TO_PUBLIC = [
-  ...['https://app.test/callbac', 'https://app.test/', 'https://app.test/callback/more', 'https://app.test/callbacks'],
-  ...['https://app.test/callback/', 'https://app.test//callback', 'https://app.test/./callback', '//app.test/callback'],
-  ...['https:/app.test/callback', 'https://app.test/x/../callback', 'https://app.test/x/%2e%2e/callback', '*'],
-  ...['https://app.test/callback;a=1', 'https://app.test/%63allback', 'https://app.test/%2563allback'],
-  ...['https://%61pp.test/callback', 'HTTPS://app.test/callback', 'https://APP.test/callback', 'https://app.test/%'],
-  ...['https://app.test/Callback', 'http://app.test/callback', 'https://app.test:443/callback'],
-  ...['https://app.test:/callback', 'https://app.test./callback', 'https://app.test/callback?'],
+  ...['https://app.test/callbac', 'https://app.test/callbacks', 'https://app.test/callback/', '//app.test/callback'],
+  ...['https://app.test//callback', 'https://app.test/./callback', 'https://app.test/x/%2e%2e/callback', '*'],
+  ...['https:/app.test/callback', 'https://app.test/callback;a=1', 'https://app.test/%63allback', 'https://app.test/%'],
+  ...[
+    'HTTPS://app.test/callback',
+    'https://APP.test/callback',
+    'https://app.test/Callback',
+    'http://app.test/callback',
+  ],
+  ...['https://app.test:443/callback', 'https://app.test./callback', 'https://app.test/callback?'],
   ...['https://app.test/callback#', 'https://app.test/callback?authToken=x', 'https://app.test/other'],
-  ...['https://app.test/other?b=2&a=1', 'https://app.test/other?a=1&b=2&', 'https://app.test.evil.test/callback'],
-  ...['https://www.app.test/callback', 'https://evilapp.test/callback', 'https://user@app.test/callback'],
-  ...['https://@app.test/callback', 'https://app.test@evil.test/callback', 'https://app.test\\@evil.test/callback'],
-  ...['https://app.test%40evil.test/callback', 'https://app.test\\callback', 'xhttps://app.test/callback'],
+  ...['https://app.test/other?b=2&a=1', 'https://app.test.evil.test/callback', 'https://www.app.test/callback'],
+  ...['https://user@app.test/callback', 'https://@app.test/callback', 'https://app.test@evil.test/callback'],
+  ...['https://app.test\\@evil.test/callback', 'https://app.test%40evil.test/callback', 'xhttps://app.test/callback'],
   ...['https://evil.test/?next=https://app.test/callback', '["https://app.test/callback"]', 'java\tscript:alert(1)'],
-  ...['https://app.test/callback,https://app.test/callback', `https://app.test/callback${'a'.repeat(2_023)}`],
-  ...['https://аpp.test/callback', 'https://xn--pp-6kc.test/callback', 'https://ａpp.test/callback'],
-  ...['https://app。test/callback', 'https://app.test\u2044callback', 'https://app\u00ad.test/callback'],
-  ...['https://app.test/callback\u200b', 'https://app.test/callback\u0301', '\ufeffhttps://app.test/callback'],
-  ...['https://app.test/callback%00', 'https://app.test/callback%0d%0a', ' https://app.test/callback'],
-  ...['https://app.test/callback\r\nSet-Cookie: a=b', 'https://app.test/callback ', 'https://app.test/call\tback'],
-  ...['javascript://app.test/callback', 'urn:ietf:wg:oauth:2.0:oob', 'data:text/html,https://app.test/callback'],
-  ...['blob:https://app.test/callback', 'com.example.app2:/callback', 'com.example.app://callback'],
-  ...['COM.EXAMPLE.APP:/callback', 'https://usher.test/login'],
+  ...['https://app.test/callback,https://app.test/callback', 'https://аpp.test/callback', 'https://app。test/callback'],
+  ...['https://app\u00ad.test/callback', 'https://app.test/callback\u0301', '\ufeffhttps://app.test/callback'],
+  ...['https://app.test/callback%00', ' https://app.test/callback', 'https://app.test/callback\r\nSet-Cookie: a=b'],
+  ...['https://app.test/call\tback', 'javascript://app.test/callback', 'data:text/html,https://app.test/callback'],
+  ...['com.example.app2:/callback', 'com.example.app://callback', 'COM.EXAMPLE.APP:/callback'],
   // Registered by another application.
   ...['https://other.test/callback', 'https://app.test/other-callback'],
 ];
 
 /** Not registered, though similar to `LOOPBACK` ones, which allow any port on an IP address. */
 const SIMILAR_TO_LOOPBACK = [
-  ...[':65536', ':100000', ':', ':-1', ':+80', ':80:80', ':８０'].map((port) => `http://127.0.0.1${port}/callback?a=1`),
+  ...[':65536', ':', ':-1', ':80:80', ':８０'].map((port) => `http://127.0.0.1${port}/callback?a=1`),
   ...['http://127.0.0.1:5000@evil.test/callback?a=1', 'http://127.0.0.1:5000\\@evil.test/callback?a=1'],
-  ...['http://[::1]@evil.test/callback', 'http://user@127.0.0.1:5000/callback?a=1', 'http://[::1].evil.test/callback'],
-  ...['http://127.0.0.1.evil.test:5000/callback?a=1', 'http://127.0.0.2:5000/callback?a=1'],
+  ...['http://user@127.0.0.1:5000/callback?a=1', 'http://[::1].evil.test/callback', 'http://127.0.0.2/callback?a=1'],
   ...['http://127.1/callback?a=1', 'http://[0:0:0:0:0:0:0:1]/callback', 'http://[::ffff:127.0.0.1]/callback?a=1'],
-  ...['http://[::1]/callback?a=1', 'http://localhost:3001/callback', 'http://localhost/callback'],
-  ...['http://localhost:5000/callback?a=1', 'https://127.0.0.1:5000/callback?a=1', 'HTTP://127.0.0.1/callback?a=1'],
-  ...['http://127.0.0.1:5000/callback', 'http://127.0.0.1/callback/?a=1', 'http://127.0.0.1/callback?a=2'],
+  ...['http://[::1]/callback?a=1', 'http://localhost:3001/callback', 'https://127.0.0.1:5000/callback?a=1'],
+  ...['HTTP://127.0.0.1/callback?a=1', 'http://127.0.0.1:5000/callback', 'http://127.0.0.1/callback/?a=1'],
   ...['http://[::1]:5000/callback#part', 'http://127.0.0.1:5000\n/callback?a=1', 'http://127.0.0.1:5000/elsewhere'],
 ];
 
@@ -69,38 +65,29 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const { generateAuthUrl } = AuthService.method;
-const grpc = protocolNamed('gRPC over HTTP/2');
 
 const generate = ({ clientId, apiKey }: Tenant, fields: JsonObject, protocol = REST) =>
   call(protocol, service.url, generateAuthUrl, { clientId, state: 'state', ...fields }, { 'x-api-key': apiKey });
 
-it.each(PUBLIC)('accepts the registered %s', async (redirectUri) => {
-  expect(await generate(web, { redirectUri })).toMatchObject({ code: 'ok' });
+// RFC 8252, section 7.3: any port.
+const anyPort = [1, 65_535]
+  .map((port) => `http://127.0.0.1:${port}/callback?a=1`)
+  .concat('http://[::1]:49152/callback');
+
+it('accepts registered URIs, and loopback addresses with any port', async () => {
+  for (const redirectUri of PUBLIC) expect(await generate(web, { redirectUri })).toMatchObject({ code: 'ok' });
+  for (const redirectUri of [...LOOPBACK, ...anyPort]) {
+    expect(await generate(native, { redirectUri }), redirectUri).toMatchObject({ code: 'ok' });
+  }
 });
 
-it.each([
-  ...LOOPBACK,
-  // RFC 8252, section 7.3: any port.
-  'http://127.0.0.1:1/callback?a=1',
-  'http://127.0.0.1:65535/callback?a=1',
-  'http://127.0.0.1/callback?a=1',
-  'http://[::1]:49152/callback',
-])('accepts the loopback URI %s', async (redirectUri) => {
-  expect(await generate(native, { redirectUri })).toMatchObject({ code: 'ok' });
-});
-
-it.each(SIMILAR_TO_PUBLIC)('refuses the similar %j', async (redirectUri) => {
-  expect(await generate(web, { redirectUri })).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
-});
-
-it.each(SIMILAR_TO_LOOPBACK)('refuses the similar loopback URI %j', async (redirectUri) => {
-  expect(await generate(native, { redirectUri })).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
-});
-
-it('decides the same over gRPC', async () => {
-  expect(await generate(web, { redirectUri: PUBLIC[0] ?? '' }, grpc)).toMatchObject({ code: 'ok' });
-  for (const redirectUri of SIMILAR_TO_PUBLIC.slice(0, 10)) {
-    expect(await generate(web, { redirectUri }, grpc)).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
+it.each([REST, protocolNamed('gRPC over HTTP/2')])('refuses similar URIs over $name', async (protocol) => {
+  const refused = refusal('invalid_argument', 'Invalid redirect URI');
+  for (const redirectUri of SIMILAR_TO_PUBLIC) {
+    expect(await generate(web, { redirectUri }, protocol), redirectUri).toEqual(refused);
+  }
+  for (const redirectUri of SIMILAR_TO_LOOPBACK) {
+    expect(await generate(native, { redirectUri }, protocol), redirectUri).toEqual(refused);
   }
 });
 
@@ -108,12 +95,9 @@ describe('authUrl has one intent and nothing from', () => {
   it.each([
     '&intent=evil',
     '?intent=evil#intent=evil',
-    '%26intent%3Devil',
     '\r\nLocation: https://evil.test/?intent=evil',
-    '"><script>intent=1</script>',
     '#',
     '\u2028&intent=1',
-    '; intent=1',
   ])('the state %j', async (state) => {
     const { code, data } = await generate(web, { redirectUri: PUBLIC[0] ?? '', state });
     expect(code).toBe('ok');
@@ -123,8 +107,7 @@ describe('authUrl has one intent and nothing from', () => {
   const hosts = ['evil.test', 'evil.test:443', '127.0.0.1', '[::1]:8080', 'usher.test'];
   const headers = [
     ...['server', 'proto', 'port', 'prefix', 'uri', 'for', 'host'].map((name) => `x-forwarded-${name}`),
-    ...['x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host', 'x-http-host-override', 'forwarded', 'origin'],
-    ...['referer', 'via'],
+    ...['x-original-url', 'x-original-host', 'x-rewrite-url', 'x-host', 'forwarded', 'origin', 'referer', 'via'],
   ];
 
   const call = async ({ headers, ...options }: Omit<HttpRequest, 'path'>, query = '') => {
@@ -138,20 +121,24 @@ describe('authUrl has one intent and nothing from', () => {
     expectOwnUrl(JSON.parse(body).data);
   };
 
-  it.each(hosts)('the Host %s', (host) => call({ headers: { host } }));
-
-  it.each(hosts)('the :authority %s', (host) => call({ httpVersion: '2', headers: { ':authority': host } }));
+  it.each(hosts)('the host %s', async (host) => {
+    await call({ headers: { host } });
+    await call({ httpVersion: '2', headers: { ':authority': host } });
+  });
 
   it.each(headers)('the header %s', async (name) => {
-    for (const value of [...hosts, 'for=evil.test;host=evil.test;proto=http', 'https://evil.test/?intent=evil']) {
+    for (const value of [
+      'evil.test:443',
+      'for=evil.test;host=evil.test;proto=http',
+      'https://evil.test/?intent=evil',
+    ]) {
       await call({ headers: { [name]: value } });
     }
     await call({ httpVersion: '2', headers: { [name]: 'evil.test' } });
   });
 
-  it.each(['&intent=evil', '&intent=evil&intent=evil2', '&redirectUri=https://evil.test', '&authUrl=x'])(
-    'the query %s',
-    (query) => call({}, query),
+  it.each(['&intent=evil&intent=evil2', '&redirectUri=https://evil.test', '&authUrl=x'])('the query %s', (query) =>
+    call({}, query),
   );
 });
 

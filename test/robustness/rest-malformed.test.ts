@@ -14,12 +14,15 @@ import {
   MAX_BODY_BYTES,
   post,
   type Row,
+  UNFINISHED,
   UNUSUAL,
   WEBHOOK,
 } from '../support/malformed-requests.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
 import { RawConnection, type RawReply } from '../support/raw-connection.ts';
 import { REDIRECT_URI, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+const BODY = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
 
 let service: TestService;
 let tenant: Tenant;
@@ -52,14 +55,14 @@ describe('over HTTP/1.1', () => {
 
   test('returns 408 for a body that stops arriving', async () => {
     using connection = await RawConnection.open(service.port);
-    connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`));
+    connection.send(fill(UNFINISHED));
 
     expectFailure(await connection.reply(), 408, { message: 'Request timeout' });
     await expectNewConnectionHealthy();
   });
 
   test.each([
-    ['a body', `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`],
+    ['a body', UNFINISHED],
     ['the headers', `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}X-API-`],
   ])('returns 400 if the client ends its side in the middle of %s', async (_, bytes) => {
     using connection = await RawConnection.open(service.port);
@@ -92,30 +95,6 @@ describe('over HTTP/1.1', () => {
     await expectNewConnectionHealthy();
   });
 
-  test('returns 401 for a bad key without reading the oversize body', async () => {
-    using connection = await RawConnection.open(service.port);
-    connection.send(`POST ${LOGIN} HTTP/1.1\r\n${HOST}X-API-Key: wrong\r\nContent-Length: 10000000\r\n\r\n`);
-
-    expectFailure(await connection.reply(), 401, { message: 'Invalid API key' });
-    await connection.ended();
-  });
-
-  test('returns 405 for HEAD, with headers alone', async () => {
-    using connection = await RawConnection.open(service.port);
-    connection.send(fill(`HEAD ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`));
-
-    expect(await connection.reply({ to: 'HEAD' })).toMatchObject({ status: 405, headers: { allow: 'GET' }, body: '' });
-    await expectHealthy(connection);
-  });
-
-  test('does not answer a request that follows a malformed one in the same segment', async () => {
-    using connection = await RawConnection.open(service.port);
-    connection.send(fill(`GET ${WEBHOOK} HTTP/9.9\r\n${HOST}${KEY}\r\n${HEALTHY}`));
-
-    expectFailure(await connection.reply(), 400, { message: 'Bad request' });
-    await connection.ended();
-  });
-
   test('answers a valid request before a malformed one in the same segment', async () => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(`${HEALTHY}GET ${WEBHOOK} HTTP/9.9\r\n\r\n`));
@@ -124,7 +103,7 @@ describe('over HTTP/1.1', () => {
     await connection.ended();
   });
 
-  test.each(UNUSUAL)('returns 200 for %s', async (_, bytes) => {
+  test.each(UNUSUAL)('returns 200 for %j', async (bytes) => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(bytes));
 
@@ -132,33 +111,27 @@ describe('over HTTP/1.1', () => {
     await expectHealthy(connection);
   });
 
-  test.each([
-    ['HTTP/1.0 with a Host', ' HTTP/1.0'],
-    ['HTTP/0.9 with headers', ''],
-    ['HTTP/1.1 under the name HTTP/2.0', ' HTTP/2.0'],
-    ['Connection: close', ' HTTP/1.1\r\nConnection: close'],
-    ['Connection: close among others', ' HTTP/1.1\r\nConnection: x, CLOSE'],
-  ])('returns 200 for %s and closes the connection', async (_, version) => {
-    using connection = await RawConnection.open(service.port);
-    connection.send(fill(`GET ${WEBHOOK}${version}\r\n${HOST}${KEY}\r\n`));
+  test.each([' HTTP/1.0', '', ' HTTP/2.0', ' HTTP/1.1\r\nConnection: x, CLOSE'])(
+    'returns 200 for the version "%s" and closes the connection',
+    async (version) => {
+      using connection = await RawConnection.open(service.port);
+      connection.send(fill(`GET ${WEBHOOK}${version}\r\n${HOST}${KEY}\r\n`));
 
-    expectWebhook(await connection.reply());
-    await connection.ended();
-  });
+      expectWebhook(await connection.reply());
+      await connection.ended();
+    },
+  );
 
   const unusualBodies: [title: string, toBytes: (body: string) => string | Buffer][] = [
-    ['of exactly 64 KiB', (body) => post(body.padEnd(MAX_BODY_BYTES))],
     ['with a duplicate key whose last value is valid', (body) => post(body.replace('{', '{"state":7,'))],
     ['with deep unknown fields', (body) => post(body.replace('{', `{"x":${'['.repeat(9e3)}${']'.repeat(9e3)},`))],
     ['after a byte order mark', (body) => post(`\ufeff${body}`)],
-    ['without a Content-Type', (body) => post(body, { type: '' })],
-    ['with a charset in quotes', (body) => post(body, { type: 'application/json; charset="UTF-8"' })],
     ['in chunks', inChunks],
   ];
 
   test.each(unusualBodies)('returns 200 for a body %s', async (_, toBytes) => {
     using connection = await RawConnection.open(service.port);
-    connection.send(fill(toBytes(JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' }))));
+    connection.send(fill(toBytes(BODY)));
 
     const reply = await connection.reply();
     expect(reply.status).toBe(200);
@@ -167,12 +140,11 @@ describe('over HTTP/1.1', () => {
   });
 
   test('sends 100 Continue to a client that expects it, and then the answer', async () => {
-    const body = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
     using connection = await RawConnection.open(service.port);
-    connection.send(fill(post(body, { headers: 'Expect: 100-continue\r\n' }).subarray(0, -body.length)));
+    connection.send(fill(post(BODY, { headers: 'Expect: 100-continue\r\n' }).subarray(0, -BODY.length)));
 
     expect(await connection.reply()).toMatchObject({ status: 100 });
-    connection.send(body);
+    connection.send(BODY);
     expect(await connection.reply()).toMatchObject({ status: 200 });
     await expectHealthy(connection);
   });
@@ -189,23 +161,18 @@ describe('over HTTP/1.1', () => {
 
 describe('over HTTP/2', () => {
   const exchange = { ':method': 'POST', ':path': '/api/oauth/exchange' };
-  const oversize = Buffer.alloc(MAX_BODY_BYTES + 1, ' ');
   /** One of each kind: what is refused is the same as over HTTP/1.1. */
   const malformed: [title: string, headers: Record<string, string>, status: number, message: string, body?: Buffer][] =
     [
-      ...['[', 'x:99999', '1.2.3.256', 'a,b:c'].flatMap((host): typeof malformed => [
-        [`the :authority ${host}`, { ':authority': host }, 400, 'Invalid host'],
-        [`the host ${host}`, { host }, 400, 'Invalid host'],
-      ]),
+      ['an invalid :authority', { ':authority': '1.2.3.256' }, 400, 'Invalid host'],
+      ['an invalid host', { host: 'a,b:c' }, 400, 'Invalid host'],
       ['TRACE', { ':method': 'TRACE' }, 405, 'Method not allowed'],
       ['an unknown expectation', { expect: 'a miracle' }, 417, 'Expectation failed'],
-      ['an unknown path', { ':path': '/api/nothing' }, 404, 'Not found'],
       ['a percent-encoded NUL', { ':path': '/api/webhooks/%00' }, 400, 'Validation failed'],
       ['an ID of 10 KB', { ':path': `/api/webhooks/${'a'.repeat(10_000)}` }, 400, 'Invalid webhook ID format'],
       ['a body that is not JSON', exchange, 400, 'Validation failed', Buffer.from('{{{')],
       ['a body in gzip', { ...exchange, 'content-encoding': 'gzip' }, 415, 'Unsupported media type', gzipSync('{}')],
-      ['an oversize body', exchange, 413, 'Payload too large', oversize],
-      ['a declared oversize body', { ...exchange, 'content-length': '65537' }, 413, 'Payload too large', oversize],
+      ['an oversize body', exchange, 413, 'Payload too large', Buffer.alloc(MAX_BODY_BYTES + 1, ' ')],
     ];
 
   test.each(malformed)('refuses %s and keeps the connection', async (_, headers, status, message, body) => {

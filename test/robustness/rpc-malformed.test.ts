@@ -1,20 +1,26 @@
 /** Malformed RPCs, byte for byte: the caller learns what is wrong, and the connection stays of use. */
-
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, fromJsonString, toBinary, toJsonString } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
-import { GetWebhookRequestSchema, GetWebhookResponseSchema } from '../../gen/usher/v1/webhook_pb.ts';
-import { type HttpClient, openHttpClient } from '../support/http.ts';
+import { GetWebhookRequestSchema, GetWebhookResponseSchema, WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { type HttpClient, openHttpClient, request } from '../support/http.ts';
 import { ended, openHttp2Session, readReply } from '../support/http2-session.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
-import { frame, type Protocol, type RawReply, RPC_PROTOCOLS } from '../support/protocols.ts';
+import {
+  CONNECT,
+  call,
+  frame,
+  type Protocol,
+  protocolNamed,
+  type RawReply,
+  RPC_PROTOCOLS,
+} from '../support/protocols.ts';
 import { createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
 const PROCEDURE = '/usher.v1.WebhookService/GetWebhook';
 const MAX_MESSAGE_BYTES = 65_536;
-/** The protocols that the tests of unfinished bodies use. */
-const UNFINISHED = ['Connect JSON over HTTP/2', 'gRPC over HTTP/2'];
+const GRPC = protocolNamed('gRPC over HTTP/2');
 
 let service: TestService;
 let tenant: Tenant;
@@ -53,27 +59,18 @@ const badTimeout: Expected = { ...malformed, message: /timeout/, fields: [] };
 const tooLarge: Expected = { code: 'resource_exhausted', message: /65536/, fields: [], status: 413 };
 const tooLate: Expected = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], status: 504 };
 const wrongKey: Expected = { code: 'unauthenticated', message: 'Invalid API key', fields: [], status: 401 };
-const unknownCompression: Expected = {
-  ...tooLarge,
-  code: 'unimplemented',
-  message: /^unknown compression/,
-  status: 501,
-};
+const unknownCompression = { ...tooLarge, code: 'unimplemented', message: /^unknown compression/, status: 501 };
 const wrongCount: Expected = { code: 'unimplemented', message: /^protocol error/, fields: [], status: 200 };
 
 /** Wrong varints, lengths, wire types, field numbers, groups, and strings that are not UTF-8. */
-const MALFORMED_BINARY = [
-  ...['ffffffff', '0aff', '08ffffffffffffffffffff01', '0a7f61', '0affffffff0f61', '0f', '0000', '0c', '13'].map(hex),
-  ...['0a02c328', '0a03eda080'].map(hex),
-  Buffer.alloc(60_000, 0x13),
-];
-const MALFORMED_JSON = [
-  ...['{"webhookId":', '', '[]', '"wh_"', 'null', '{}{}', '['.repeat(60_000), '{"webhookId":"\xff"}'].map((json) =>
-    Buffer.from(json, 'latin1'),
-  ),
-];
+const MALFORMED_BINARY = ['ffffffff', '0aff', '08ffffffffffffffffffff01', '0a7f61', '0f', '0000', '0c', '0a02c328']
+  .map(hex)
+  .concat([Buffer.alloc(60_000, 0x13)]);
+const MALFORMED_JSON = ['{"webhookId":', '', '[]', 'null', '{}{}', '['.repeat(60_000), '{"webhookId":"\xff"}'].map(
+  (json) => Buffer.from(json, 'latin1'),
+);
 const NO_ID_BINARY = ['', '0a03610062'].map(hex);
-const NO_ID_JSON = ['7', 'null', '"\\ud800"', '"a\\u0000b"'].map((id) => Buffer.from(`{"webhookId":${id}}`));
+const NO_ID_JSON = ['7', '"\\ud800"', '"a\\u0000b"'].map((id) => Buffer.from(`{"webhookId":${id}}`));
 
 function messageCases(protocol: Protocol): Case[] {
   const { isJson, wrap } = protocol;
@@ -110,7 +107,6 @@ function compressionCases(protocol: Protocol): Case[] {
     ['a valid message in gzip', gzipped, notAnId],
     ['truncated gzip', gzipped.subarray(0, -12), malformed],
     ['a decompression bomb', gzipSync(Buffer.alloc(40_000_000)), tooLarge],
-    ['an oversize message in gzip', gzipSync(Buffer.alloc(MAX_MESSAGE_BYTES + 1)), tooLarge],
     ['gzip with a wrong checksum', flipped, malformed],
     ['bytes that are not gzip', Buffer.from('plain'), malformed],
     ['gzip announced as brotli', gzipped, malformed, 'br'],
@@ -125,23 +121,22 @@ function compressionCases(protocol: Protocol): Case[] {
   }));
 }
 
+/** Other timeouts: test/api/rpc/timeout.test.ts. */
 function timeoutCases(protocol: Protocol): Case[] {
-  const [valid, invalid, zero] =
-    protocol.timeoutHeader === 'connect-timeout-ms'
-      ? [['9999999999', '2147483648', '1000'], ['soon', '-1', '1.5', '99999999999', '1s', '0x10', ''], ['0']]
-      : [
-          ['99999999H', '99999999m', '00000001H'],
-          ['soon', '-1S', '1.5S', '999999999S', '1', 'S', ''],
-          ['0S', '0n'],
-        ];
-  const toCase = (expected: Expected) => (timeout: string, at: number) => ({
-    title: `the timeout ${JSON.stringify(timeout)}`,
+  const [longest, zero] = protocol.timeoutHeader === 'connect-timeout-ms' ? ['9999999999', '0'] : ['99999999H', '0S'];
+  const cases: [timeout: string, expected: Expected][] = [
+    [longest, notAnId],
+    [zero, tooLate],
+    ['soon', badTimeout],
+    ['', badTimeout],
+  ];
+  return cases.map(([timeout, expected]) => ({
+    title: `the timeout "${timeout}"`,
     body: protocol.wrap(messageOf(protocol, 'wh_')),
     headers: { [protocol.timeoutHeader]: timeout },
     expected,
-    isRepresentative: at === 0,
-  });
-  return [...valid.map(toCase(notAnId)), ...invalid.map(toCase(badTimeout)), ...zero.map(toCase(tooLate))];
+    isRepresentative: true,
+  }));
 }
 
 function frameCases({ isFramed }: Protocol): Case[] {
@@ -149,12 +144,10 @@ function frameCases({ isFramed }: Protocol): Case[] {
   const message = toBinary(GetWebhookRequestSchema, create(GetWebhookRequestSchema, { webhookId: 'wh_' }));
   const cases: [title: string, body: Uint8Array, expected: Expected, headers?: Record<string, string>][] = [
     ['a frame of 4 GiB', frame(message, { length: 0xffff_ffff }), tooLarge],
-    ['a frame of 1 MB that is not sent', frame(message, { length: 1_000_000 }), tooLarge],
     ['a truncated frame', frame(message, { length: 100 }), malformed],
     ['a truncated frame header', hex('000000'), malformed],
     ['unknown flags', frame(message, { flags: 0x7e }), notAnId],
     ['a compressed frame without an encoding', frame(message, { flags: 1 }), malformed],
-    ['a compressed frame in identity', frame(message, { flags: 1 }), malformed, { 'grpc-encoding': 'identity' }],
     ['two messages', Buffer.concat([frame(message), frame(message)]), wrongCount],
     ['no message', hex(''), wrongCount],
     ['a message and half a frame', Buffer.concat([frame(message), hex('0000')]), malformed],
@@ -166,7 +159,7 @@ function frameCases({ isFramed }: Protocol): Case[] {
 }
 
 describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
-  const isFull = ['Connect JSON over HTTP/1.1', 'gRPC over HTTP/2'].includes(protocol.name);
+  const isFull = [CONNECT, GRPC].includes(protocol);
   const cases = [messageCases, compressionCases, timeoutCases, frameCases].flatMap((toCases) => toCases(protocol));
   const tried = cases.filter(({ isRepresentative }) => isFull || isRepresentative);
 
@@ -186,125 +179,102 @@ describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
     await expectHealthy(client, protocol);
   });
 
-  test.each([
-    '/usher.v1.WebhookService/Nothing',
-    '/usher.v1.NothingService/GetWebhook',
-    '/usher.v1.WebhookService/getWebhook',
-  ])('answers Unimplemented at %s', async (path) => {
-    using client = openHttpClient(service.url, protocol);
-    const reply = await client.send({ path, headers: headersOf(protocol), body: validBody(protocol) });
+  test.each(['/usher.v1.WebhookService/getWebhook', '/usher.v1.NothingService/GetWebhook'])(
+    'answers Unimplemented at %s',
+    async (path) => {
+      using client = openHttpClient(service.url, protocol);
+      const reply = await client.send({ path, headers: headersOf(protocol), body: validBody(protocol) });
 
-    expect(reply.status).toBe(protocol.isFramed ? 200 : 404);
-    expectRequestId(reply);
-    expect(protocol.read(reply)).toMatchObject({ code: 'unimplemented', message: 'Unknown method' });
-    await expectHealthy(client, protocol);
-  });
+      expect(reply.status).toBe(protocol.isFramed ? 200 : 404);
+      expectRequestId(reply);
+      expect(protocol.read(reply)).toMatchObject({ code: 'unimplemented', message: 'Unknown method' });
+      await expectHealthy(client, protocol);
+    },
+  );
 
   const notAllowed = { code: 'unimplemented', message: 'Method not allowed' };
   const unsupported = { code: 'invalid_argument', message: 'Unsupported media type' };
   const invalidHost = { status: false, message: 'Invalid host' };
-  const types = [`${protocol.contentType}+xml`, 'text/plain', 'application/connect+json', ';', ''];
   const refused: [status: number, what: string, value: string, body: Record<string, unknown>][] = [
-    ...['GET', 'PUT', 'DELETE', 'OPTIONS'].map((method): (typeof refused)[number] => [
-      405,
-      'method',
-      method,
-      notAllowed,
-    ]),
-    ...types.map((type): (typeof refused)[number] => [415, 'content-type', type, unsupported]),
-    ...['[', 'x:99999', '1.2.3.256'].map((host): (typeof refused)[number] => [400, 'host', host, invalidHost]),
+    [405, 'method', 'GET', notAllowed],
+    [405, 'method', 'OPTIONS', notAllowed],
+    [415, 'content-type', `${protocol.contentType}+xml`, unsupported],
+    [415, 'content-type', 'application/connect+json', unsupported],
+    [415, 'content-type', '', unsupported],
+    [400, 'host', '[', invalidHost],
   ];
 
-  test.each(refused.filter(([, , value]) => isFull || ['GET', types[0], '['].includes(value)))(
-    'returns %s for the %s %j',
-    async (status, what, value, body) => {
-      using client = openHttpClient(service.url, protocol);
-      const reply = await client.send({
-        path: PROCEDURE,
-        headers: { ...headersOf(protocol), ...(what !== 'method' && { [what]: value }) },
-        ...(what === 'method' ? { method: value } : { body: validBody(protocol) }),
-      });
+  test.each(refused)('returns %s for the %s %j', async (status, what, value, body) => {
+    using client = openHttpClient(service.url, protocol);
+    const reply = await client.send({
+      path: PROCEDURE,
+      headers: { ...headersOf(protocol), ...(what !== 'method' && { [what]: value }) },
+      ...(what === 'method' ? { method: value } : { body: validBody(protocol) }),
+    });
 
-      expect(reply.status).toBe(status);
-      expect(reply.headers['content-type']).toBe('application/json');
-      expect(reply.headers.allow).toBe(status === 405 ? 'POST' : undefined);
-      expect(JSON.parse(reply.bytes.toString())).toEqual(body);
-      expectRequestId(reply);
-      await expectHealthy(client, protocol);
-    },
-  );
+    expect(reply).toMatchObject({ status, headers: { 'content-type': 'application/json' } });
+    expect(reply.headers.allow).toBe(status === 405 ? 'POST' : undefined);
+    expect(JSON.parse(reply.body)).toEqual(body);
+    expectRequestId(reply);
+    await expectHealthy(client, protocol);
+  });
 });
 
-describe.each(RPC_PROTOCOLS.filter(({ name }) => UNFINISHED.includes(name)))(
-  'an unfinished body over $name',
-  (protocol) => {
-    const request = () => ({ ':method': 'POST', ':path': PROCEDURE, ...headersOf(protocol) });
+describe.each([protocolNamed('Connect JSON over HTTP/2'), GRPC])('an unfinished body over $name', (protocol) => {
+  const head = () => ({ ':method': 'POST', ':path': PROCEDURE, ...headersOf(protocol) });
 
-    test('is refused as too large while it goes on, and only its stream ends', async () => {
-      using client = openHttp2Session(service.url);
-      const stream = client.open(request());
-      if (protocol.isFramed) stream.write(frame('', { length: 100_000_000 }));
-      const timer = setInterval(() => stream.writable && stream.write(Buffer.alloc(16_384, 'a')), 1);
-      try {
-        expect(protocol.read(await readReply(stream))).toMatchObject({ code: 'resource_exhausted' });
-        await ended(stream);
-      } finally {
-        clearInterval(timer);
-      }
-      expectWebhook(protocol, await client.exchange(request(), validBody(protocol)));
-    });
-
-    test('ends in DeadlineExceeded when it stops arriving', async () => {
-      using client = openHttp2Session(service.url);
-      const stream = client.open(request());
-      stream.write(validBody(protocol).subarray(0, 10));
-
-      expect(protocol.read(await readReply(stream))).toMatchObject({ code: tooLate.code, message: tooLate.message });
-      expectWebhook(protocol, await client.exchange(request(), validBody(protocol)));
-    });
-  },
-);
-
-test('an event ID that is not UTF-8 creates no event', async () => {
-  const protocol = protocolNamed('Connect JSON over HTTP/1.1');
-  using client = openHttpClient(service.url, protocol);
-  const reply = await client.send({
-    path: '/usher.v1.EventService/CreateEvent',
-    headers: headersOf(protocol),
-    body: Buffer.from('{"eventId":"\xff"}', 'latin1'),
+  test('is refused as too large while it goes on, and only its stream ends', async () => {
+    using client = openHttp2Session(service.url);
+    const stream = client.open(head());
+    if (protocol.isFramed) stream.write(frame('', { length: 100_000_000 }));
+    const timer = setInterval(() => stream.writable && stream.write(Buffer.alloc(16_384, 'a')), 1);
+    try {
+      expect(protocol.read(await readReply(stream))).toMatchObject({ code: 'resource_exhausted' });
+      await ended(stream);
+    } finally {
+      clearInterval(timer);
+    }
+    expectWebhook(protocol, await client.exchange(head(), validBody(protocol)));
   });
 
-  expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
+  test('ends in DeadlineExceeded when it stops arriving', async () => {
+    using client = openHttp2Session(service.url);
+    const stream = client.open(head());
+    stream.write(validBody(protocol).subarray(0, 10));
+
+    expect(protocol.read(await readReply(stream))).toMatchObject({ code: tooLate.code, message: tooLate.message });
+    expectWebhook(protocol, await client.exchange(head(), validBody(protocol)));
+  });
+});
+
+test('an event ID that is not UTF-8 creates no event', async () => {
+  const path = '/usher.v1.EventService/CreateEvent';
+  const body = Buffer.from('{"eventId":"\xff"}', 'latin1');
+  const reply = await request(service.url, { path, method: 'POST', headers: headersOf(CONNECT), body });
+  expect(CONNECT.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
   expect(await service.database.sql`select id from events where id <> ${eventId}`).toEqual([]);
 });
 
-test.each(['"\\ud800"', '{"\\udc00":1}', '[["\\ud800"]]'])(
-  'answers InvalidArgument to the gRPC JSON %s, which an error message cannot quote',
-  async (json) => {
-    const protocol = protocolNamed('gRPC over HTTP/2');
-    using client = openHttpClient(service.url, protocol);
-    const headers = { ...headersOf(protocol), 'content-type': 'application/grpc+json' };
-    const reply = await client.send({ path: PROCEDURE, headers, body: protocol.wrap(json) });
-
-    expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
-    await expectHealthy(client, protocol);
-  },
-);
+test('answers InvalidArgument to gRPC JSON that an error message cannot quote', async () => {
+  using client = openHttpClient(service.url, GRPC);
+  const headers = { ...headersOf(GRPC), 'content-type': 'application/grpc+json' };
+  const reply = await client.send({ path: PROCEDURE, headers, body: GRPC.wrap('{"\\udc00":1}') });
+  expect(GRPC.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
+  await expectHealthy(client, GRPC);
+});
 
 describe('streams over gRPC', () => {
-  const protocol = protocolNamed('gRPC over HTTP/2');
-
   test.each([
     ['bytes that are no message', frame(hex('ffffffff'))],
     ['a truncated frame', frame('abc', { length: 100 })],
     ['a compressed frame without an encoding', frame('', { flags: 1 })],
   ])('answer InvalidArgument to %s in a stream of requests', async (_, body) => {
-    using client = openHttpClient(service.url, protocol);
+    using client = openHttpClient(service.url, GRPC);
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-    const reply = await client.send({ path, headers: headersOf(protocol), body });
+    const reply = await client.send({ path, headers: headersOf(GRPC), body });
 
-    expect(protocol.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
-    await expectHealthy(client, protocol);
+    expect(GRPC.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
+    await expectHealthy(client, GRPC);
   });
 
   test("end at the caller's deadline", async () => {
@@ -312,7 +282,7 @@ describe('streams over gRPC', () => {
     const stream = client.open({
       ':method': 'POST',
       ':path': '/grpc.health.v1.Health/Watch',
-      ...headersOf(protocol),
+      ...headersOf(GRPC),
       'grpc-timeout': '100m',
     });
     stream.end(frame(''));
@@ -326,29 +296,16 @@ describe('streams over gRPC', () => {
 test('calls with a timeout of 1 ms do not make other calls fail', async () => {
   await using fresh = await startTestService();
   const { apiKey } = await createTenant(fresh);
-  const protocol = protocolNamed('Connect JSON over HTTP/1.1');
-  const callWith = async (headers: Record<string, string>) => {
-    using client = openHttpClient(fresh.url, protocol);
-    const reply = await client.send({
-      path: PROCEDURE,
-      headers: { 'content-type': protocol.contentType, 'x-api-key': apiKey, ...headers },
-      body: validBody(protocol),
-    });
-    return protocol.read(reply).message;
-  };
-
+  const fields = { webhookId };
+  const callWith = async (headers: Record<string, string>) =>
+    (await call(CONNECT, fresh.url, WebhookService.method.getWebhook, fields, { 'x-api-key': apiKey, ...headers }))
+      .message;
   const hasty = Array.from({ length: 20 }, () => callWith({ 'connect-timeout-ms': '1' }));
   const patient = Array.from({ length: 20 }, () => callWith({}));
   await Promise.all(hasty);
   patient.push(callWith({}));
   expect(new Set(await Promise.all(patient))).toEqual(new Set(['Webhook not found']));
 });
-
-function protocolNamed(name: string): Protocol {
-  const protocol = RPC_PROTOCOLS.find((candidate) => candidate.name === name);
-  if (!protocol) throw new Error(`No protocol ${name}`);
-  return protocol;
-}
 
 /** Expects the connection to serve; the client opens a new one if the server had to close it. */
 async function expectHealthy(client: HttpClient, protocol: Protocol): Promise<void> {

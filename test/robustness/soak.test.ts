@@ -7,12 +7,10 @@ import { holdLock } from '../support/lock.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, type Subjects, undocumented } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
-import { createRandom, pick } from '../support/random.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 const SOAK_MS = Number(process.env.SOAK_MINUTES ?? 10) * 60_000;
-const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 2 ** 32));
 const CALLERS = 34;
 const PAUSE_MS = 5;
 const WARM_UP_MS = 20_000;
@@ -40,15 +38,14 @@ test.runIf(quickOrLong(false, true))(
     await sleep(CALM_MS);
     const before = { memoryMb: usher.residentBytes() / 1e6, files: usher.openFiles() };
 
-    const random = createRandom(SEED);
-    const faults = faultsOf(server, proxy, random);
+    const faults = faultsOf(server, proxy);
     const happened: Record<string, number> = {};
     let calmAt = Number.POSITIVE_INFINITY;
     const answers = await applyLoad(usher, subjects, async () => {
       const endAt = performance.now() + SOAK_MS;
       while (performance.now() < endAt) {
-        const [name, fail] = pick(random, Object.entries(faults));
-        await fail(FAULT_MS[0] + random() * (FAULT_MS[1] - FAULT_MS[0]));
+        const [name, fail] = pick(Object.entries(faults));
+        await fail(FAULT_MS[0] + Math.random() * (FAULT_MS[1] - FAULT_MS[0]));
         happened[name] = (happened[name] ?? 0) + 1;
         await sleep(CALM_MS);
         expect(usher.isRunning, usher.errors).toBe(true);
@@ -63,7 +60,7 @@ test.runIf(quickOrLong(false, true))(
     const failed = answers.filter(({ outcome }) => outcome === 'unavailable');
     const faultCounts = Object.entries(happened).map(([name, times]) => `${times} ${name}`);
     report(context, {
-      tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls, seed ${SEED}: ${faultCounts.join(', ')}`,
+      tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes, ${answers.length} calls: ${faultCounts.join(', ')}`,
       lost: `${undocumented(answers).length} undocumented replies`,
       figures: `${failed.length} calls unavailable, the longest ${longestOf(answers).toFixed(0)} ms; memory ${before.memoryMb.toFixed(0)} and ${after.memoryMb.toFixed(0)} MB, open files ${before.files} and ${after.files}`,
     });
@@ -85,7 +82,7 @@ async function applyLoad(usher: UsherProcess, subjects: Subjects, during: () => 
 }
 
 /** Returns the faults by name; each takes about as long as its argument says. */
-function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
+function faultsOf(server: OwnPostgres, proxy: TcpProxy) {
   const withSql = async (act: (sql: postgres.Sql) => Promise<unknown>) => {
     const sql = openClient(server.url, { max: 1, onnotice: () => {} });
     await act(sql).finally(() => sql.end({ timeout: 1 }));
@@ -97,7 +94,7 @@ function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
       await server.bringBack();
     },
     'broken links': async (durationMs: number) => {
-      await proxy.setMode(pick(random, MODES));
+      await proxy.setMode(pick(MODES));
       await sleep(durationMs);
       await proxy.setMode('pass');
     },
@@ -107,13 +104,19 @@ function faultsOf(server: OwnPostgres, proxy: TcpProxy, random: () => number) {
         while (performance.now() < until) {
           await sql`select pg_terminate_backend(pid) from pg_stat_activity
             where application_name like 'usher %' order by random() limit 1`;
-          await sleep(random() * 300);
+          await sleep(Math.random() * 300);
         }
       }),
     'locked tables': (durationMs: number) =>
       withSql(async (sql) => {
-        await using _lock = await holdLock({ sql }, `lock table ${pick(random, TABLES)} in access exclusive mode`);
+        await using _lock = await holdLock({ sql }, `lock table ${pick(TABLES)} in access exclusive mode`);
         await sleep(durationMs);
       }),
   };
+}
+
+function pick<T>(items: readonly T[]): T {
+  const item = items[Math.floor(Math.random() * items.length)];
+  if (item === undefined) throw new Error('Nothing to pick from');
+  return item;
 }

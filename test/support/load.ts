@@ -1,4 +1,4 @@
-/** A closed-loop load: each caller waits for its reply before it calls again. */
+/** Closed-loop and open-loop load: callers wait for their replies before they call again, or they do not. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Answer {
@@ -52,6 +52,29 @@ export function startLoad(
     async stop() {
       isOver = true;
       await ended;
+      return answers;
+    },
+  };
+}
+
+/** Makes calls at a fixed rate, in calls per second, whether or not earlier ones have been answered. */
+export function startOpenLoopLoad(call: () => Promise<string>, rate: number): Pick<Load, 'stop'> {
+  const answers: Answer[] = [];
+  const pending: Promise<number>[] = [];
+  const beganAt = performance.now();
+  const makeCall = async () => {
+    const startedAt = performance.now();
+    const outcome = await call().catch((error) => `failed: ${error}`);
+    return answers.push({ call: '', outcome, startedAt, tookMs: performance.now() - startedAt });
+  };
+  const timer = setInterval(() => {
+    const due = ((performance.now() - beganAt) / 1_000) * rate;
+    while (pending.length < due) pending.push(makeCall());
+  }, 5);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(pending);
       return answers;
     },
   };

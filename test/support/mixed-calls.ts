@@ -7,7 +7,16 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { HttpPool } from './http.ts';
 import type { Answer } from './load.ts';
-import { clientsOf, createTenant, createTestUser, logIn, REDIRECT_URI, type Tenant, type TestUser } from './service.ts';
+import {
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  createTestWebhook,
+  logIn,
+  REDIRECT_URI,
+  type Tenant,
+  type TestUser,
+} from './service.ts';
 
 /** What the calls refer to. */
 export interface Subjects {
@@ -22,12 +31,9 @@ export interface Subjects {
 export async function createSubjects(service: { url: string }): Promise<Subjects> {
   const tenant = await createTenant(service);
   const user = await createTestUser(service);
-  const { webhooks, events } = clientsOf(service, tenant);
-  const { webhook } = await webhooks.createWebhook({ url: 'https://example.com', ownerId: user.id });
-  const eventId = randomUUID();
-  await events.createEvent({ eventId });
-  const authToken = await logIn(service, tenant, user);
-  return { tenant, user, webhookId: webhook?.webhookId ?? '', authToken, eventId };
+  const { webhookId } = await createTestWebhook(service, tenant, { ownerId: user.id });
+  const eventId = await createTestEvent(service, tenant);
+  return { tenant, user, webhookId, authToken: await logIn(service, tenant, user), eventId };
 }
 
 export const PROTOCOLS = ['REST', 'Connect', 'gRPC'] as const;

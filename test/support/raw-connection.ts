@@ -1,15 +1,10 @@
 /** An HTTP/1.1 connection on which a test writes the bytes itself and reads one reply after the other. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import type { HttpReply } from './http2-session.ts';
 
-export interface RawReply {
-  readonly status: number;
-  /** Names are in lower case; commas join the values of a repeated header. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly bytes: Buffer;
-  readonly trailers: Readonly<Record<string, string>>;
-}
+/** The values of a repeated header are joined with commas. */
+export type RawReply = Omit<HttpReply, 'cookies'>;
 
 /** The limit for a reply and for the end of the connection. */
 const TIMEOUT_MS = 10_000;
@@ -117,30 +112,25 @@ function parseReply(bytes: Buffer, { hasBody }: { hasBody: boolean }): { reply: 
   if (!code) throw new Error(`Not a status line: ${statusLine}`);
   const headers = parseFields(lines);
   const status = Number(code);
-  const start = end + 4;
-  if (status < 200 || status === 204 || !hasBody) {
-    return { reply: { status, headers, body: '', bytes: Buffer.alloc(0), trailers: {} }, length: start };
-  }
-  const content = headers['transfer-encoding']
-    ? readChunks(bytes.subarray(start))
-    : takeBytes(bytes.subarray(start), Number(headers['content-length']));
-  if (!content) return undefined;
-  return {
-    reply: { status, headers, body: content.bytes.toString(), bytes: content.bytes, trailers: content.trailers ?? {} },
-    length: start + content.length,
-  };
+  const content = bytes.subarray(end + 4);
+  const isEmpty = status < 200 || status === 204 || !hasBody;
+  const length = isEmpty ? 0 : Number(headers['content-length']);
+  const taken = !isEmpty && headers['transfer-encoding'] ? takeChunks(content) : takeBytes(content, length);
+  if (!taken) return undefined;
+  const { content: body, trailers, length: taking } = taken;
+  return { reply: { status, headers, body: body.toString(), bytes: body, trailers }, length: end + 4 + taking };
 }
 
-interface Content {
-  readonly bytes: Buffer;
+interface Taken {
+  readonly content: Buffer;
+  readonly trailers: Record<string, string>;
   /** The length on the wire. */
   readonly length: number;
-  readonly trailers?: Record<string, string>;
 }
 
 function parseFields(lines: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
-  for (const line of lines) {
+  for (const line of lines.filter((each) => each !== '')) {
     const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? [];
     const key = name.toLowerCase();
     fields[key] = key in fields ? `${fields[key]}, ${value}` : value;
@@ -148,33 +138,25 @@ function parseFields(lines: readonly string[]): Record<string, string> {
   return fields;
 }
 
-function takeBytes(bytes: Buffer, length: number): Content | undefined {
+function takeBytes(bytes: Buffer, length: number): Taken | undefined {
   if (!Number.isInteger(length)) throw new Error('The reply has no length');
-  return bytes.length < length ? undefined : { bytes: bytes.subarray(0, length), length };
+  return bytes.length < length ? undefined : { content: bytes.subarray(0, length), trailers: {}, length };
 }
 
-function readChunks(bytes: Buffer): Content | undefined {
+function takeChunks(bytes: Buffer): Taken | undefined {
   const chunks: Buffer[] = [];
-  let at = 0;
-  for (;;) {
+  for (let at = 0; ; ) {
     const end = bytes.indexOf('\r\n', at);
     if (end < 0) return undefined;
     const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16);
-    if (size === 0) return takeTrailers(bytes, end, Buffer.concat(chunks));
-    const next = end + 2 + size + 2;
-    if (bytes.length < next) return undefined;
+    const last = bytes.indexOf('\r\n\r\n', end);
+    if (size === 0 && last < 0) return undefined;
+    if (size === 0) {
+      const trailers = parseFields(bytes.subarray(end, last).toString('latin1').split('\r\n'));
+      return { content: Buffer.concat(chunks), trailers, length: last + 4 };
+    }
+    at = end + 2 + size + 2;
+    if (bytes.length < at) return undefined;
     chunks.push(bytes.subarray(end + 2, end + 2 + size));
-    at = next;
   }
-}
-
-/** `lastLine` is the offset at which the line of the last chunk ends. */
-function takeTrailers(bytes: Buffer, lastLine: number, content: Buffer): Content | undefined {
-  const end = bytes.indexOf('\r\n\r\n', lastLine);
-  if (end < 0) return undefined;
-  const lines = bytes
-    .subarray(lastLine + 2, Math.max(lastLine + 2, end))
-    .toString('latin1')
-    .split('\r\n');
-  return { bytes: content, length: end + 4, trailers: parseFields(lines.filter((line) => line !== '')) };
 }

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 import { MailServer } from './mail-server.ts';
-import { startMain, type UsherProcess } from './process.ts';
+import { UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
@@ -12,14 +12,12 @@ export interface Surroundings extends AsyncDisposable {
   readonly url: string;
   readonly database: TestDatabase;
   readonly proxy: TcpProxy;
-  readonly mail: Mail;
-}
-
-export interface Mail {
-  /** The code in the latest e-mail. */
-  readonly code: string | undefined;
-  /** Makes the server refuse every later e-mail with a message that quotes the address. */
-  refuse(): void;
+  readonly mail: {
+    /** The code in the latest e-mail. */
+    readonly code: string | undefined;
+    /** Makes the server refuse every later e-mail with a message that quotes the address. */
+    refuse(): void;
+  };
 }
 
 /** Starts Usher with all it needs, and tells the scanner its secrets. */
@@ -42,7 +40,7 @@ export async function createSurroundings(scanner: SecretScanner): Promise<Surrou
       onRcptTo: ({ address }, _session, done) => done(isRefusing ? new Error(`no mailbox ${address} here`) : null),
     }),
   );
-  const mail: Mail = {
+  const mail: Surroundings['mail'] = {
     get code() {
       return /^Subject: (\d{6}) /m.exec(server.emails.at(-1)?.raw ?? '')?.[1];
     },
@@ -58,7 +56,7 @@ export async function createSurroundings(scanner: SecretScanner): Promise<Surrou
   scanner.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
   scanner.keep('admin key', ADMIN_KEY);
   const usher = stack.use(
-    await startMain({
+    await UsherProcess.start({
       files: { jwks: JSON.stringify({ keys: [jwk] }), key: encryptionKey.toString('base64') },
       env: {
         PORT: '0',

@@ -51,10 +51,10 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
     const state = scanner.keep('state', `planted-state ü?&="${randomBytes(8).toString('hex')}`);
     const fields = { clientId: application.clientId, redirectUri, state };
     const { loginIntentId } = await call(CONNECT, 'GenerateAuthUrl', { method: generateAuthUrl, fields, headers });
-    return { loginIntentId, fields };
+    return loginIntentId;
   };
   const logIn = async () => {
-    const { loginIntentId } = await beginLogin();
+    const loginIntentId = await beginLogin();
     const { authToken } = await admin(ADMIN.completeLogin, { loginIntentId, userId: user.id }, ['token', 'state']);
     scanner.keep('token', authToken);
     for (const part of authToken.split('.').slice(1)) scanner.keep('token', part);
@@ -96,23 +96,20 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
       await call(protocol, 'a broken body', { method: exchangeToken, body: unreadable, headers });
     }
   };
-  const newWebhook = async () => {
-    const fields = { url: 'https://hooks.test', ownerId: user.id };
-    // What it is, is known only once it has been told.
-    const allowed = ['signing key', 'e-mail', 'name'];
-    const { webhook } = await call(CONNECT, 'CreateWebhook', { method: createWebhook, fields, headers }, allowed);
-    scanner.keep('signing key', webhook.signingKey, { bytes: Buffer.from(webhook.signingKey.slice(6), 'base64') });
-    scanner.keep('signing key', webhook.signingKey.slice(6));
-    return webhook.webhookId;
-  };
-  webhookId = await newWebhook();
+  const fields = { url: 'https://hooks.test', ownerId: user.id };
+  const newWebhook = { method: createWebhook, fields, headers };
+  // What the signing key is, is known only once it has been told.
+  const { webhook } = await call(CONNECT, 'CreateWebhook', newWebhook, ['signing key', 'e-mail', 'name']);
+  scanner.keep('signing key', webhook.signingKey, { bytes: Buffer.from(webhook.signingKey.slice(6), 'base64') });
+  scanner.keep('signing key', webhook.signingKey.slice(6));
+  webhookId = webhook.webhookId;
   authToken = await logIn();
   await everyRpc({ canWrite: true });
-  await logInOnPage(around, scanner, { person, wallet, beginLogin });
+  await logInOnPage(around, scanner, { email: person.email, wallet, beginLogin });
 
   mail.refuse();
   const browser = new LoginBrowser({ url });
-  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
+  const page = await browser.open(`/login?intent=${await beginLogin()}`);
   lookAtPage(scanner, 'a page without mail', await browser.submit(page, '/login/email', { email: person.email }), [
     'e-mail',
   ]);
@@ -130,22 +127,20 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   await proxy.setMode('pass');
 }
 
-interface LoginScenario {
-  readonly person: { readonly email: string };
-  readonly wallet: Wallet;
-  beginLogin(): Promise<{ loginIntentId: string }>;
-}
-
 async function logInOnPage(
   { url, mail }: Surroundings,
   scanner: SecretScanner,
-  { person, wallet, beginLogin }: LoginScenario,
+  { email, wallet, beginLogin }: { email: string; wallet: Wallet; beginLogin(): Promise<string> },
 ) {
-  const browser = new LoginBrowser({ url });
-  const page = await browser.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
-  scanner.keep('browser cookie', browser.cookie?.split('=')[1] ?? '');
-  lookAtPage(scanner, 'the login page', page, ['browser cookie']);
-  const codePage = await browser.submit(page, '/login/email', { email: person.email });
+  const arrive = async () => {
+    const browser = new LoginBrowser({ url });
+    const page = await browser.open(`/login?intent=${await beginLogin()}`);
+    scanner.keep('browser cookie', browser.cookie?.split('=')[1] ?? '');
+    lookAtPage(scanner, 'the login page', page, ['browser cookie']);
+    return { browser, page };
+  };
+  const { browser, page } = await arrive();
+  const codePage = await browser.submit(page, '/login/email', { email });
   lookAtPage(scanner, 'the page for the code', codePage, ['e-mail']);
   await expect.poll(() => mail.code).toBeDefined();
   const code = mail.code ?? '';
@@ -159,10 +154,8 @@ async function logInOnPage(
   scanner.keep('token', new URL(done.location ?? '').searchParams.get('authToken') ?? '');
   lookAtPage(scanner, 'the end of a login', done, ['token', 'state']);
 
-  const other = new LoginBrowser({ url });
-  const walletPage = await other.open(`/login?intent=${(await beginLogin()).loginIntentId}`);
-  scanner.keep('browser cookie', other.cookie?.split('=')[1] ?? '');
-  const challenge = await other.submit(walletPage, '/login/wallet', { address: wallet.address });
+  const other = await arrive();
+  const challenge = await other.browser.submit(other.page, '/login/wallet', { address: wallet.address });
   lookAtPage(scanner, 'a challenge', challenge, ['wallet']);
 }
 

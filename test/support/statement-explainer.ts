@@ -6,7 +6,7 @@ import { Database, type PlaceholderValues, type Statement } from '../../src/data
 import type { TestDatabase } from './database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
-export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
+type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
 export interface ExplainedStatement {
   /** As `.prepare('name')` has it. */
@@ -16,7 +16,7 @@ export interface ExplainedStatement {
 }
 
 /** A node of a plan as `explain (analyze, format json)` shows it. */
-export interface PlanNode {
+interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Actual Rows': number;

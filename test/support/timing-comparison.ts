@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Prepares a call, and returns it. */
 export type Kind = () => Promise<() => Promise<unknown>>;
 
-export interface TimingOptions {
+interface TimingOptions {
   /** How many calls of each kind to time. */
   readonly count: number;
   /** How many calls of each kind to make before. */
@@ -48,11 +48,7 @@ export async function measureArea(
       if (pair >= 0) times[kind].push(performance.now() - startedAt);
     }
   }
-  return areaUnderCurve(...times);
-}
-
-function areaUnderCurve(first: readonly number[], second: readonly number[]): number {
   let longer = 0;
-  for (const one of first) for (const other of second) longer += (Math.sign(other - one) + 1) / 2;
-  return longer / (first.length * second.length);
+  for (const one of times[0]) for (const other of times[1]) longer += (Math.sign(other - one) + 1) / 2;
+  return longer / count ** 2;
 }

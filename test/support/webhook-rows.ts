@@ -13,7 +13,7 @@ export interface PlantedWebhook {
   readonly signingKey: string;
 }
 
-export async function plantWebhooks(
+async function plantWebhooks(
   sql: TestDatabase['sql'],
   cipher: SigningKeyCipher,
   { applicationId, ownerId, count }: { applicationId: string; ownerId: string; count: number },

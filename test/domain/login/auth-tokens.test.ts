@@ -1,7 +1,8 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWK, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
+import { generateIssuerKey } from '../../support/issuer.ts';
 import { refusalOf } from '../../support/refusals.ts';
 
 const ISSUER = 'https://usher.test';
@@ -12,16 +13,10 @@ const LIFETIME_SECONDS = 900;
 
 const REFUSAL = { code: 'unauthenticated', message: 'Invalid or expired token', violations: [], reason: undefined };
 
-interface Key {
-  readonly kid: string;
-  readonly alg: 'EdDSA' | 'ES256';
-  readonly jwk: JWK;
-}
+const edwards = createJwk('EdDSA', 'edwards-key');
+const curve = createJwk('ES256', 'curve-key');
 
-const edwards = createKey('EdDSA', 'edwards-key');
-const curve = createKey('ES256', 'curve-key');
-
-const tokens = await AuthTokens.create(ISSUER, [edwards.jwk, curve.jwk]);
+const tokens = await AuthTokens.create(ISSUER, [edwards, curve]);
 const login = { userId: randomUUID(), loginIntentId: randomUUID(), clientId: CLIENT_ID };
 const valid = await tokens.mint(login, NOW);
 
@@ -39,7 +34,7 @@ describe('a minted token', () => {
   });
 
   test.each([edwards, curve])('verifies when $alg signs it', async (key) => {
-    const issuer = await AuthTokens.create(ISSUER, [key.jwk]);
+    const issuer = await AuthTokens.create(ISSUER, [key]);
     expect(await issuer.verify(await issuer.mint(login, NOW), CLIENT_ID, NOW)).toEqual(login);
   });
 
@@ -59,22 +54,9 @@ describe('a minted token', () => {
   });
 });
 
-describe('a token is refused', () => {
-  test('when another application presents it', async () => {
-    for (const clientId of ['client_other', '', CLIENT_ID.toUpperCase()]) {
-      expect(await refusalOf(tokens.verify(valid, clientId, NOW)), clientId).toEqual(REFUSAL);
-    }
-  });
-
-  test('when another issuer signed it with the same key', async () => {
-    const elsewhere = await AuthTokens.create('https://elsewhere.test', [edwards.jwk]);
-    expect(await refusalOf(elsewhere.verify(valid, CLIENT_ID, NOW))).toEqual(REFUSAL);
-  });
-});
-
 describe('when keys are rotated', () => {
   test('the first key signs and the second still verifies', async () => {
-    const rotated = await AuthTokens.create(ISSUER, [curve.jwk, edwards.jwk]);
+    const rotated = await AuthTokens.create(ISSUER, [curve, edwards]);
     expect(decodeProtectedHeader(await rotated.mint(login, NOW))).toEqual({
       alg: 'ES256',
       typ: 'login+jwt',
@@ -84,50 +66,32 @@ describe('when keys are rotated', () => {
   });
 
   test('a token of a removed key is refused', async () => {
-    const rotated = await AuthTokens.create(ISSUER, [curve.jwk]);
+    const rotated = await AuthTokens.create(ISSUER, [curve]);
     expect(await refusalOf(rotated.verify(valid, CLIENT_ID, NOW))).toEqual(REFUSAL);
   });
 });
 
-describe('the published keys', () => {
-  test('are the public halves of all keys, in order', () => {
-    const { x, crv, kty } = edwards.jwk;
-    expect(tokens.publicJwks).toEqual({
-      keys: [
-        { kty, crv, x, kid: 'edwards-key', alg: 'EdDSA', use: 'sig' },
-        { kty: 'EC', crv: 'P-256', x: curve.jwk.x, y: curve.jwk.y, kid: 'curve-key', alg: 'ES256', use: 'sig' },
-      ],
-    });
-  });
-
-  test('have no private members', () => {
-    const published = JSON.stringify(tokens.publicJwks);
-    for (const { jwk } of [edwards, curve]) expect(published).not.toContain(jwk.d);
-    for (const key of tokens.publicJwks.keys) {
-      for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth']) expect(key).not.toHaveProperty(name);
-    }
+test('the published keys are the public halves of all keys, in order', () => {
+  const { x, crv, kty } = edwards;
+  expect(tokens.publicJwks).toStrictEqual({
+    keys: [
+      { kty, crv, x, kid: 'edwards-key', alg: 'EdDSA', use: 'sig' },
+      { kty: 'EC', crv: 'P-256', x: curve.x, y: curve.y, kid: 'curve-key', alg: 'ES256', use: 'sig' },
+    ],
   });
 });
 
-describe('signing keys are rejected', () => {
-  test.each<[string, JWK[]]>([
-    ['when there are none', []],
-    ['without an ID', [withoutMember(edwards.jwk, 'kid')]],
-    ['without an algorithm', [withoutMember(edwards.jwk, 'alg')]],
-    ['of another algorithm', [{ ...edwards.jwk, alg: 'RS256' }]],
-    ['that are symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }]],
-    ['that share an ID', [edwards.jwk, { ...curve.jwk, kid: edwards.kid }]],
-  ])('%s', async (_title, jwks) => {
-    await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
-  });
+test.each<[string, JWK[]]>([
+  ['there are none', []],
+  ['one has no ID', [{ ...edwards, kid: '' }]],
+  ['one has no algorithm', [{ ...edwards, alg: '' }]],
+  ['one has another algorithm', [{ ...edwards, alg: 'RS256' }]],
+  ['one is symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }]],
+  ['two share an ID', [edwards, { ...curve, kid: 'edwards-key' }]],
+])('signing keys are rejected if %s', async (_title, jwks) => {
+  await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
 });
 
-function createKey(alg: Key['alg'], kid: string): Key {
-  const { privateKey } =
-    alg === 'EdDSA' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return { kid, alg, jwk: { ...privateKey.export({ format: 'jwk' }), kid, alg } };
-}
-
-function withoutMember(jwk: JWK, name: 'kid' | 'alg'): JWK {
-  return Object.fromEntries(Object.entries(jwk).filter(([member]) => member !== name));
+function createJwk(alg: 'EdDSA' | 'ES256', kid: string): JWK {
+  return { ...generateIssuerKey(alg, kid).privateKey.export({ format: 'jwk' }), kid, alg };
 }
