@@ -17,7 +17,7 @@ export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
 
 /** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 /** All processes share it, so that each can read what another has encrypted. */
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
