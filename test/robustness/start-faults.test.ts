@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from '../support/http.ts';
+import { startSocketServer } from '../support/mail-server.ts';
 import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
@@ -100,12 +100,9 @@ test('an ordinary user can run npm start in a clone of their own', { timeout: 12
 });
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  // A TCP server has an AddressInfo.
-  const port = String((other.address() as AddressInfo).port);
+  await using other = await startSocketServer(() => {});
+  const port = String(other.port);
   const { exitCode, stderr, stdout } = await runMain({ env: { PORT: port, DATA_DIR: dataDir } });
-  other.close();
   expect(stderr).toMatch(new RegExp(`^usher: [^\\n]*EADDRINUSE[^\\n]*${port}[^\\n]*\\n$`));
   expect(exitCode).toBe(1);
   expect(stdout).not.toContain('Usher is at');

@@ -1,13 +1,12 @@
 /** Workers that crash, are stopped, or cannot start. */
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
+import { startSocketServer } from '../support/mail-server.ts';
 import { survivorsOf, type UsherProcess } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
 import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
@@ -25,12 +24,9 @@ describe('of two workers', () => {
 
   beforeAll(async () => {
     // With port 0, workers that all crash at once would be replaced on another port.
-    const free = createServer().listen(0, '127.0.0.1');
-    await once(free, 'listening');
-    const address = free.address();
-    await new Promise((resolve) => free.close(resolve));
-    const env = { PORT: String(typeof address === 'object' ? address?.port : undefined) };
-    main = await startWorkers(dataDir, env, `ADMIN_KEY=${ADMIN_KEY}\n`);
+    const free = await startSocketServer(() => {});
+    await free[Symbol.asyncDispose]();
+    main = await startWorkers(dataDir, { PORT: String(free.port) }, `ADMIN_KEY=${ADMIN_KEY}\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());
 
