@@ -26,23 +26,19 @@ export async function startWorkers(config: Config, logger: Logger): Promise<Ushe
     await Promise.all(workers.map(({ exited }) => exited));
   });
 
-  // With port 0 `node:cluster` gives all workers the same port.
-  const init = { config: packConfig(config), bootstrap: base };
   // The first worker opens the demo for all of them.
-  const { url, demo } = await first.serve({ ...init, demo: undefined });
-  const laterInit: WorkerInit = { ...init, demo };
-  await Promise.all(workers.slice(1).map((worker) => worker.serve(laterInit)));
+  const { url, demo } = await first.serve({ config: packConfig(config), bootstrap: base, demo: undefined });
+  let init: WorkerInit = { config: packConfig(config), bootstrap: base, demo };
+  await Promise.all(workers.slice(1).map((worker) => worker.serve(init)));
+  const running = new Set(workers);
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
       const worker = new WorkerProcess();
-      worker.serve(laterInit).then(
-        (started) => {
-          // Port 0, and no worker was left to keep the port.
-          if (started.url !== url) logger.warn({ url: started.url }, 'listening on another port');
-        },
-        (error) => logger.error({ err: error }, 'worker cannot serve'),
-      );
+      // With port 0 all workers share one port, but only as long as one of them runs.
+      if (running.size === 0) init = { ...init, config: packConfig({ ...config, port: config.port || portOf(url) }) };
+      running.add(worker);
+      worker.serve(init).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;
     } catch (error) {
       // There is no memory or no file descriptor for it now.
@@ -55,6 +51,7 @@ export async function startWorkers(config: Config, logger: Logger): Promise<Ushe
       if (current) {
         workers[index] = current;
         const exitReason = await current.exited;
+        running.delete(current);
         if (!closing.signal.aborted) logger.error({ exitReason }, 'worker exited');
       }
       await sleep(RESTART_DELAY_MS, undefined, { signal: closing.signal }).catch(() => {});
@@ -66,4 +63,8 @@ export async function startWorkers(config: Config, logger: Logger): Promise<Ushe
 
   const disposables = stack.move();
   return { url, demo, close: () => disposables.disposeAsync() };
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
 }

@@ -16,10 +16,11 @@ import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** The longest that the service may keep a connection that is of no use, with what a busy machine may add. */
-const LIMIT_MS = quickOrLong(60_000, 10_000);
+const LIMIT_MS = quickOrLong(30_000, 10_000);
 const MAX_GROWTH_BYTES = 30 * 1024 * 1024;
 const SOCKETS = quickOrLong(30, 500);
-const TLS_SOCKETS = quickOrLong(5, 50);
+// More than 256 connections in all, or idle ones are kept for a minute.
+const TLS_SOCKETS = quickOrLong(30, 50);
 const RESETS = quickOrLong(5_000, 100_000);
 const RESETS_PER_CONNECTION = 2_500;
 const RECONNECT_MS = quickOrLong(0, 250);

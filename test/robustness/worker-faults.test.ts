@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
-import { startSocketServer } from '../support/mail-server.ts';
 import { survivorsOf, type UsherProcess } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
 import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
@@ -23,10 +22,7 @@ describe('of two workers', () => {
   let main: UsherProcess;
 
   beforeAll(async () => {
-    // With port 0, workers that all crash at once would be replaced on another port.
-    const free = await startSocketServer(() => {});
-    await free[Symbol.asyncDispose]();
-    main = await startWorkers(dataDir, { PORT: String(free.port) }, `ADMIN_KEY=${ADMIN_KEY}\n`);
+    main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());
 
