@@ -5,14 +5,7 @@ import { grpc } from './protocols/grpc.ts';
 import type { Protocol } from './protocols/protocol.ts';
 import { rest } from './protocols/rest.ts';
 
-export type ServerName =
-  | 'node-http'
-  | 'fastify-drizzle'
-  | 'fastify-pg'
-  | 'node-http2'
-  | 'grpc-js'
-  | 'connect-node'
-  | 'usher';
+export type ServerName = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'usher';
 
 export interface ServerSpec {
   readonly name: ServerName;
@@ -38,7 +31,6 @@ export const USHER: ServerSpec = {
 
 const SERVERS: readonly (ServerSpec & { readonly protocols: readonly Protocol[] })[] = [
   baseline('node-http', 'node:http by hand', [rest]),
-  baseline('fastify-drizzle', 'Fastify, Drizzle', [rest]),
   baseline('fastify-pg', 'Fastify, pg', [rest]),
   baseline('node-http2', 'node:http2 by hand', [grpc]),
   baseline('grpc-js', '@grpc/grpc-js', [grpc]),

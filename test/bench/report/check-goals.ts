@@ -42,7 +42,6 @@ function webhookGoals(): Goal[] {
   return [
     { limit: 1.15, call, usher: 'REST', other: ['node-http', 'REST'] },
     { limit: 1, call, usher: 'REST', other: ['fastify-pg', 'REST'] },
-    { limit: 1 / 3, call, usher: 'REST', other: ['fastify-drizzle', 'REST'] },
     { limit: 1.1, call, usher: 'gRPC', other: ['grpc-js', 'gRPC'] },
     { limit: 0.4, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
   ];

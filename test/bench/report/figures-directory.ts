@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The directory of the figures and the plot, which is not under version control. */
+/** The directory of the figures, which is not under version control. */
 export const figuresDirectory = fileURLToPath(new URL('../../../.bench', import.meta.url));

@@ -6,12 +6,11 @@ import type { Cell } from '../measure.ts';
 import type { Options } from '../options.ts';
 import type { Row } from '../servers.ts';
 import { checkGoals, type GoalResult } from './check-goals.ts';
-import { drawPlot } from './draw-plot.ts';
 import { type Figure, findFigure, toFigures } from './figures.ts';
 import { figuresDirectory } from './figures-directory.ts';
 import { layOutTable } from './lay-out-table.ts';
 
-/** Prints the tables and the goals, and writes the figures and the plot. Returns whether every cell has a figure. */
+/** Prints the tables and the goals, and writes the figures. Returns whether every cell has a figure. */
 export async function reportFigures(
   cells: readonly Cell[],
   rows: readonly Row[],
@@ -46,7 +45,6 @@ export async function reportFigures(
   const at = new Date().toISOString();
   const report = { at, machine, memoryBytes: totalmem(), rounds, figures, failures, goals };
   await writeFile(join(figuresDirectory, 'figures.json'), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(join(figuresDirectory, 'plot.svg'), drawPlot(figures, calls, machine));
   return failures.length === 0;
 }
 
