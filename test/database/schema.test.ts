@@ -1,13 +1,5 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import config from '../../drizzle.config.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
 
 /** Unique across all applications, each for a reason. */
 const GLOBAL_KEYS = {
@@ -108,42 +100,3 @@ describe('the tables', () => {
     expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
   });
 });
-
-describe('the migrations', () => {
-  test('create the schema in the code: drizzle-kit has nothing to add', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-drizzle-'));
-    try {
-      const copy = join(directory, 'drizzle');
-      await cp(join(ROOT, 'drizzle'), copy, { recursive: true });
-      const before = await readAll(copy);
-      const schema = [config.schema ?? []].flat().map((file) => join(ROOT, file));
-      const configFile = join(directory, 'drizzle.config.json');
-      await writeFile(configFile, JSON.stringify({ ...config, schema, out: relative(ROOT, copy) }));
-      const drizzleKit = join(ROOT, 'node_modules/drizzle-kit/bin.cjs');
-      const { stdout } = await promisify(execFile)(
-        process.execPath,
-        [drizzleKit, 'generate', `--config=${relative(ROOT, configFile)}`],
-        { cwd: ROOT },
-      );
-      expect(stdout).toContain('No schema changes, nothing to migrate');
-      expect(await readAll(copy)).toEqual(before);
-    } finally {
-      await rm(directory, { recursive: true });
-    }
-  });
-
-  test('are all in the journal, in order', async () => {
-    const { entries } = JSON.parse(await readFile(join(ROOT, 'drizzle/meta/_journal.json'), 'utf8'));
-    const files = (await readdir(join(ROOT, 'drizzle'))).filter((name) => name.endsWith('.sql')).sort();
-    expect(files).toEqual(entries.map(({ tag }: { tag: string }) => `${tag}.sql`));
-  });
-});
-
-async function readAll(directory: string): Promise<Record<string, string>> {
-  const names = await readdir(directory, { recursive: true, withFileTypes: true });
-  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const contents = await Promise.all(
-    files.map(async (file) => [relative(directory, file), await readFile(file, 'utf8')]),
-  );
-  return Object.fromEntries(contents);
-}
