@@ -3,20 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
-import { survivorsOf, type UsherProcess } from '../support/process.ts';
+import { survivorsOf } from '../support/process.ts';
 import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-let dataDir: string;
-let main: UsherProcess;
-
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
-  main = await startWorkers(dataDir);
-});
+const dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
+const main = await startWorkers(dataDir);
 afterAll(async () => {
   await main?.[Symbol.asyncDispose]();
   await rm(dataDir, { recursive: true, force: true });

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eq, sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { holdLock, type Lock } from '../support/lock.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -16,12 +16,8 @@ const things = pgTable('things', { id: integer('id').primaryKey(), name: text('n
 
 const TWO = [{ name: 'two' }];
 
-let testDatabase: TestDatabase;
-
-beforeAll(async () => {
-  testDatabase = await cloneDatabase();
-  await testDatabase.sql`create table things (id int primary key, name text not null)`;
-});
+const testDatabase = await cloneDatabase();
+await testDatabase.sql`create table things (id int primary key, name text not null)`;
 
 beforeEach(async () => {
   await testDatabase.sql`insert into things values (1, 'one'), (2, 'two')`;

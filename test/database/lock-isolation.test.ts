@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
-import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, countConnections } from '../support/database.ts';
 import { holdLock, type Lock, lockEvent, waitForLockWaiters } from '../support/lock.ts';
 import { clientsOf, createTenant, createTestEvent, createTestWebhook, startTestService } from '../support/service.ts';
 
@@ -16,13 +16,9 @@ const ISOLATED = 6;
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 
-let testDatabase: TestDatabase;
-
-beforeAll(async () => {
-  testDatabase = await cloneDatabase();
-  await testDatabase.sql`create table things (id int primary key, name text not null)`;
-  await testDatabase.sql`create table others (id int primary key)`;
-});
+const testDatabase = await cloneDatabase();
+await testDatabase.sql`create table things (id int primary key, name text not null)`;
+await testDatabase.sql`create table others (id int primary key)`;
 
 beforeEach(async () => {
   await testDatabase.sql`truncate things`;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
@@ -19,14 +19,7 @@ import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
-import {
-  beginLogin,
-  createTenant,
-  createTestUser,
-  PUBLIC_URL,
-  startTestService,
-  type TestService,
-} from '../support/service.ts';
+import { beginLogin, createTenant, createTestUser, PUBLIC_URL, startTestService } from '../support/service.ts';
 import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { Wallet } from '../support/wallet.ts';
 
@@ -37,14 +30,9 @@ const SOURCES = join(import.meta.dirname, '../../src');
 const CALL_ROWS = 5;
 const BATCH_ROWS = 100;
 
-let service: TestService;
-let statements: readonly ExplainedStatement[];
-
-beforeAll(async () => {
-  service = await startTestService();
-  await fill(service.database);
-  statements = await explainAllStatements();
-});
+const service = await startTestService();
+await fill(service.database);
+const statements = await explainAllStatements();
 
 afterAll(() => service.close());
 

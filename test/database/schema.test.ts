@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
 const GLOBAL_KEYS = {
@@ -15,11 +15,7 @@ const GLOBAL_KEYS = {
 
 const TABLES_WITHOUT_APPLICATION = ['applications', 'rate_limits', 'users'];
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
+const database = await cloneDatabase();
 
 afterAll(async () => {
   await database[Symbol.asyncDispose]();

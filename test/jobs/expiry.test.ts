@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
@@ -9,11 +9,7 @@ import { RecordingDatabase } from '../support/recording-database.ts';
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const MINUTE_MS = 60_000;
 
-let testDatabase: TestDatabase;
-
-beforeAll(async () => {
-  testDatabase = await cloneDatabase();
-});
+const testDatabase = await cloneDatabase();
 
 afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]();

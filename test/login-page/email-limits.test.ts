@@ -1,5 +1,5 @@
 /** How many codes may be asked for. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { formOf, randomAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -7,11 +7,7 @@ import { createTestUser } from '../support/service.ts';
 
 const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
 
-let fixture: LoginFixture;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-});
+const fixture = await LoginFixture.open();
 afterAll(() => fixture.close());
 
 /** By default, each request has an IP address of its own. */

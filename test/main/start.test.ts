@@ -8,13 +8,8 @@ import { request } from '../support/http.ts';
 import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
-let directory: string;
-let dataDir: string;
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'usher-start-'));
-  dataDir = join(directory, 'deeper', 'data');
-});
+const directory = await mkdtemp(join(tmpdir(), 'usher-start-'));
+const dataDir = join(directory, 'deeper', 'data');
 
 afterAll(() => rm(directory, { recursive: true, force: true }));
 

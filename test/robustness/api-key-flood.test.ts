@@ -1,7 +1,7 @@
 /** A flood of invalid API keys costs few queries and bounded memory, and other keys keep working. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
@@ -9,7 +9,7 @@ import { countStatements } from '../support/count-statements.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
 import { refusalOf } from '../support/refusals.ts';
-import { adminClient, createTenant, startTestService, type TestService } from '../support/service.ts';
+import { adminClient, createTenant, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const KEYS = quickOrLong(20_000, 1_000_000);
@@ -21,13 +21,8 @@ const BATCH_MS = 5;
 const MAX_GROWTH_BYTES = 40 * 2 ** 20;
 const REVOCATION_MS = 5_000;
 
-let service: TestService;
-let database: Database;
-
-beforeAll(async () => {
-  service = await startTestService();
-  database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
-});
+const service = await startTestService();
+const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
 
 afterAll(async () => {
   await database.close();

@@ -1,11 +1,11 @@
 /** While Postgres is down or the link to it is broken, every call gets a documented reply by its deadline. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, longestOf, startLoad } from '../support/load.ts';
 import { createSubjects, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
-import { startUsher, type UsherProcess } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -23,22 +23,14 @@ const GROWTH_MB = 64;
 /** How many times the speed afterwards is measured: other work on the machine may slow calls. */
 const WINDOWS = 5;
 
-let postgres: OwnPostgres;
-let proxy: TcpProxy;
-let usher: UsherProcess;
-let calls: MixedCalls;
-let memoryMb: number;
-
-beforeAll(async () => {
-  postgres = await OwnPostgres.start();
-  proxy = await TcpProxy.open(postgres.url);
-  usher = await startUsher(proxy.through(postgres.url), { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
-  calls = new MixedCalls(usher, await createSubjects(usher));
-  const load = startLoad(calls.over(...PROTOCOLS), LOAD);
-  await sleep(WARM_UP_MS);
-  await load.stop();
-  memoryMb = usher.residentBytes() / 1e6;
-});
+const postgres = await OwnPostgres.start();
+const proxy = await TcpProxy.open(postgres.url);
+const usher = await startUsher(proxy.through(postgres.url), { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
+const calls = new MixedCalls(usher, await createSubjects(usher));
+const load = startLoad(calls.over(...PROTOCOLS), LOAD);
+await sleep(WARM_UP_MS);
+await load.stop();
+const memoryMb = usher.residentBytes() / 1e6;
 
 afterAll(async () => {
   calls[Symbol.dispose]();

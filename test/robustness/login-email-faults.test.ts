@@ -1,6 +1,6 @@
 /** Concurrent requests for codes, and mail servers that fail. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
 import { LOGIN_CONFIG, randomAddress, requestCode } from '../support/login-browser.ts';
@@ -10,11 +10,7 @@ import { createTenant, createTestUser, startTestService, type TestService } from
 
 const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
 
-let fixture: LoginFixture;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-});
+const fixture = await LoginFixture.open();
 afterAll(() => fixture.close());
 
 it('of thirty concurrent requests from an IP address, twenty send a code', async () => {

@@ -1,19 +1,14 @@
 /** E-mails with login codes have our headers only and go to the user only, whatever the names and addresses. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { beginLogin, LOGIN_CONFIG, LoginBrowser } from '../support/login-browser.ts';
 import { MailServer, type ReceivedEmail } from '../support/mail-server.ts';
-import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
+import { createTenant, createTestUser, startTestService } from '../support/service.ts';
 
 const HEADERS = 'content-transfer-encoding content-type date from message-id mime-version subject to'.split(' ');
 
-let mail: MailServer;
-let service: TestService;
-
-beforeAll(async () => {
-  mail = await MailServer.start();
-  const smtp = { url: mail.url, from: 'Usher <login@usher.test>' };
-  service = await startTestService({ config: { ...LOGIN_CONFIG, smtp } });
-});
+const mail = await MailServer.start();
+const smtp = { url: mail.url, from: 'Usher <login@usher.test>' };
+const service = await startTestService({ config: { ...LOGIN_CONFIG, smtp } });
 afterAll(async () => {
   await service.close();
   await mail[Symbol.asyncDispose]();

@@ -1,22 +1,16 @@
 /** The limits on guessing codes hold for many browsers at two replicas at once. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
-import type { TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ATTEMPTS_PER_CODE = 5;
 const CHALLENGES_PER_LOGIN = 20;
 
-let fixture: LoginFixture;
-let replica: TestService;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-  replica = await fixture.startReplica();
-});
+const fixture = await LoginFixture.open();
+const replica = await fixture.startReplica();
 afterAll(async () => {
   await replica.close();
   await fixture.close();

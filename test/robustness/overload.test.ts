@@ -1,13 +1,13 @@
 /** More calls than the service can answer: it answers those it admits in time, and refuses the others at once. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
+import { afterAll, describe, expect, type TestContext, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
 import { type Answer, type Load, longestOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
-import { startUsher, type UsherProcess } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { type Protocol, protocolNamed, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -23,13 +23,8 @@ const CAPACITY = 2 / STATEMENT_SECONDS;
 const CALLERS = 2_000;
 const STREAMS_PER_SESSION = 200;
 
-let database: TestDatabase;
-let service: UsherProcess;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await startUsher(database.url, { DATABASE_CONNECTIONS: '2' });
-});
+const database = await cloneDatabase();
+const service = await startUsher(database.url, { DATABASE_CONNECTIONS: '2' });
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

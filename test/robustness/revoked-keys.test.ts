@@ -1,16 +1,12 @@
 /** A revoked key on replicas that did not revoke it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { HttpPool } from '../support/http.ts';
-import { adminClient, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { adminClient, createTenant, startTestService, type Tenant } from '../support/service.ts';
 
 const LIMIT_MS = 5_000;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-});
+const service = await startTestService();
 
 afterAll(() => service.close());
 

@@ -1,9 +1,9 @@
 /** Nothing that a client or the database does keeps a service open beyond its shutdown timeout. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { openHttpClient } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
@@ -16,11 +16,7 @@ import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-f
 const LIMITS = { shutdownTimeoutMs: 300, requestTimeoutMs: 60_000 };
 const GIVE_UP_MS = 5_000;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
+const database = await cloneDatabase();
 
 afterAll(() => database[Symbol.asyncDispose]());
 

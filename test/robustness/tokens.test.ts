@@ -1,22 +1,13 @@
 /** Attacks on auth tokens, sent to a running service over REST and gRPC. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal } from '../support/answers.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { generateIssuerKey, ISSUER, type IssuerKey, JwksServer } from '../support/issuer.ts';
 import { answerOf, comparable, type Protocol, protocolNamed, REST, send } from '../support/protocols.ts';
-import {
-  createTenant,
-  createTestUser,
-  PUBLIC_URL,
-  startTestService,
-  type Tenant,
-  type TestService,
-  type TestUser,
-  testConfig,
-} from '../support/service.ts';
+import { createTenant, createTestUser, PUBLIC_URL, startTestService, testConfig } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { attacksOn } from '../support/token-attacks.ts';
 import { createTokenForge } from '../support/token-forge.ts';
@@ -38,21 +29,13 @@ const changes: fc.Arbitrary<(token: string) => string> = fc
 const ours = { EdDSA: generateIssuerKey('EdDSA', 'edwards-key'), ES256: generateIssuerKey('ES256', 'curve-key') };
 const theirs = { EdDSA: generateIssuerKey('EdDSA', 'their-edwards'), ES256: generateIssuerKey('ES256', 'their-curve') };
 
-let database: TestDatabase;
-let jwks: JwksServer;
-let service: TestService;
-let tenant: Tenant;
-let user: TestUser;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  jwks = await JwksServer.start(...Object.values(theirs));
-  const config = testConfig(database.url, { AUTH_ISSUER: ISSUER, AUTH_JWKS_URL: jwks.url });
-  const secrets = { ...config.secrets, authSigningKeys: Object.values(ours).map(toPrivateJwk) };
-  service = await startTestService({ database, like: { ...config, secrets }, clock: () => NOW });
-  tenant = await createTenant(service);
-  user = await createTestUser(service);
-});
+const database = await cloneDatabase();
+const jwks = await JwksServer.start(...Object.values(theirs));
+const config = testConfig(database.url, { AUTH_ISSUER: ISSUER, AUTH_JWKS_URL: jwks.url });
+const secrets = { ...config.secrets, authSigningKeys: Object.values(ours).map(toPrivateJwk) };
+const service = await startTestService({ database, like: { ...config, secrets }, clock: () => NOW });
+const tenant = await createTenant(service);
+const user = await createTestUser(service);
 
 afterAll(async () => {
   await service.close();

@@ -1,7 +1,6 @@
-/** HTTP clients: one request, one connection that is kept, a pool of them, and bytes over a raw socket. */
+/** HTTP clients: one request, one connection that is kept and a pool of them. */
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { type HttpReply, openHttp2Session, readReply } from './http2-session.ts';
 
@@ -110,19 +109,4 @@ export class HttpPool implements Disposable {
   [Symbol.dispose](): void {
     this.#client[Symbol.dispose]();
   }
-}
-
-/** Sends bytes as they are and returns all that comes back until the server closes, or for ten seconds. */
-export async function sendRaw(port: number, bytes: string | Uint8Array): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => {});
-  let received = '';
-  socket.on('data', (chunk) => {
-    received += chunk.toString('latin1');
-  });
-  socket.write(bytes);
-  const timer = setTimeout(() => socket.destroy(), 10_000);
-  await once(socket, 'close');
-  clearTimeout(timer);
-  return received;
 }

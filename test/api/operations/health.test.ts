@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import {
   Health,
@@ -13,18 +13,13 @@ import {
 import { SERVICES } from '../../../src/api/catalogue.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 
 const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
 const NAMES = ['', ...services.map(({ typeName }) => typeName)];
 
-let service: TestService;
-let client: GrpcClient;
-
-beforeAll(async () => {
-  service = await startTestService();
-  client = new GrpcClient(service);
-});
+const service = await startTestService();
+const client = new GrpcClient(service);
 
 afterAll(async () => {
   client[Symbol.dispose]();

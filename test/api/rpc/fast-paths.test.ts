@@ -3,30 +3,25 @@
  * with its content type in capitals, only Connect handles it.
  */
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type HttpRequest, openHttpClient } from '../../support/http.ts';
 import { frame, protocolNamed, toRequest } from '../../support/protocols.ts';
 import { clientsOf, createTestEvent, createTestWebhook } from '../../support/service.ts';
-import { openWebhookFixture, type WebhookFixture } from '../../support/webhook-fixture.ts';
+import { openWebhookFixture } from '../../support/webhook-fixture.ts';
 
 const { getWebhook } = WebhookService.method;
 const { createEvent, checkIn } = EventService.method;
 const { exchangeToken, generateAuthUrl } = AuthService.method;
 
-let fixture: WebhookFixture;
-let longWebhookId: string;
-
-beforeAll(async () => {
-  fixture = await openWebhookFixture();
-  const { service, tenant } = fixture;
-  const url = `https://example.com/${'long'.repeat(400)}`;
-  longWebhookId = (await createTestWebhook(service, tenant, { url })).webhookId;
-  const eventId = await createTestEvent(service, tenant, 'known');
-  await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId: 'early' });
-});
+const fixture = await openWebhookFixture();
+const { service, tenant } = fixture;
+const url = `https://example.com/${'long'.repeat(400)}`;
+const longWebhookId = (await createTestWebhook(service, tenant, { url })).webhookId;
+const eventId = await createTestEvent(service, tenant, 'known');
+await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId: 'early' });
 
 afterAll(() => fixture.close());
 

@@ -1,21 +1,16 @@
 /** gRPC as clients built on `@grpc/grpc-js` see it. */
 import { create } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { lockEvent } from '../../support/lock.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { createTestEvent } from '../../support/service.ts';
-import { openWebhookFixture, type WebhookFixture } from '../../support/webhook-fixture.ts';
+import { openWebhookFixture } from '../../support/webhook-fixture.ts';
 
-let fixture: WebhookFixture;
-let client: GrpcClient;
-
-beforeAll(async () => {
-  fixture = await openWebhookFixture();
-  client = new GrpcClient(fixture.service);
-});
+const fixture = await openWebhookFixture();
+const client = new GrpcClient(fixture.service);
 
 afterAll(async () => {
   client[Symbol.dispose]();

@@ -1,7 +1,7 @@
 /** Server reflection: clients such as `buf curl` need no schema. */
 import { create, createFileRegistry, fromBinary, type Registry } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import {
   ExtensionRequestSchema,
   ServerReflection,
@@ -13,19 +13,14 @@ import { Health } from '../../../gen/health/v1/health_pb.ts';
 import { SERVICES } from '../../../src/api/catalogue.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 
 const NAMES = [...SERVICES.map(({ service }) => service), Health, ServerReflection].map(({ typeName }) => typeName);
 
 type Question = ServerReflectionRequest['messageRequest'];
 
-let service: TestService;
-let client: GrpcClient;
-
-beforeAll(async () => {
-  service = await startTestService();
-  client = new GrpcClient(service);
-});
+const service = await startTestService();
+const client = new GrpcClient(service);
 
 afterAll(async () => {
   client[Symbol.dispose]();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
 import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
@@ -7,17 +7,12 @@ import { countStatements } from '../../support/count-statements.ts';
 import { HttpPool } from '../../support/http.ts';
 import { holdLock } from '../../support/lock.ts';
 import { refusalOf } from '../../support/refusals.ts';
-import { adminClient, createTenant, startTestService, type TestService } from '../../support/service.ts';
+import { adminClient, createTenant, startTestService } from '../../support/service.ts';
 
 const INVALID_API_KEY = { code: 'unauthenticated', message: 'Invalid API key', violations: [], reason: undefined };
 
-let service: TestService;
-let database: Database;
-
-beforeAll(async () => {
-  service = await startTestService();
-  database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
-});
+const service = await startTestService();
+const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
 
 afterAll(async () => {
   await database.close();

@@ -1,17 +1,13 @@
 /** Auth tokens of the issuer that AUTH_ISSUER and AUTH_JWKS_URL name. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { generateIssuerKey, ISSUER, JwksServer } from '../../support/issuer.ts';
-import { type IssuerFixture, openIssuerFixture } from '../../support/issuer-fixture.ts';
+import { openIssuerFixture } from '../../support/issuer-fixture.ts';
 import { call, REST } from '../../support/protocols.ts';
 import { logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
 
-let fixture: IssuerFixture;
-
-beforeAll(async () => {
-  fixture = await openIssuerFixture();
-});
+const fixture = await openIssuerFixture();
 afterAll(() => fixture.close());
 
 describe('the exchange of a token', () => {
