@@ -74,7 +74,7 @@ test('during a flood new keys work at once, known keys keep working, and a revok
 
 /** Authenticates with many unknown keys, and throws if one is accepted. */
 async function flood() {
-  const { run, count } = countStatements(database, { patienceMs: 30_000 });
+  const { run, count } = countStatements(database, { timeoutMs: 30_000 });
   const apiKeys = new ApiKeys(run);
   const before = usedBytes();
   const startedAt = performance.now();

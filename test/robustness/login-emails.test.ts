@@ -30,7 +30,7 @@ async function emailsFor(email: string, name = 'Shop', expected = 1): Promise<Re
   await requestCode(marker.email, 'Marker');
   const isMarker = ({ to }: ReceivedEmail) => to.includes(marker.email);
   await expect.poll(() => mail.emails.some(isMarker)).toBe(true);
-  const others = () => mail.emails.slice(before).filter((letter) => !isMarker(letter));
+  const others = () => mail.emails.slice(before).filter((email) => !isMarker(email));
   await expect.poll(() => others().length).toBeGreaterThanOrEqual(expected);
   return others();
 }
