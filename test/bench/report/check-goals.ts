@@ -43,7 +43,7 @@ function webhookGoals(): Goal[] {
     { limit: 1.15, call, usher: 'REST', other: ['node-http', 'REST'] },
     { limit: 1, call, usher: 'REST', other: ['fastify-pg', 'REST'] },
     { limit: 1.1, call, usher: 'gRPC', other: ['grpc-js', 'gRPC'] },
-    { limit: 0.4, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
+    { limit: 0.5, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
   ];
 }
 
