@@ -8,7 +8,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from '../support/http.ts';
 import { startSocketServer } from '../support/mail-server.ts';
-import { processesWith, REPOSITORY, runMain, runShell, startMain, survivorsOf } from '../support/process.ts';
+import {
+  descendantsOf,
+  processesWith,
+  REPOSITORY,
+  runMain,
+  runShell,
+  startMain,
+  survivorsOf,
+} from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
@@ -91,9 +99,12 @@ test('an ordinary user can run npm start in a clone of their own', { timeout: 12
     await expect.poll(findUrl, POLL).not.toBe('');
 
     expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
+    // Usher exits after npm, and writes its compile cache when it does.
+    const started = await descendantsOf(npm.pid ?? 0);
+    expect(started.size).toBeGreaterThan(1);
     npm.kill('SIGTERM');
     await exited;
-    expect(await survivorsOf(await processesWith(clone))).toEqual([]);
+    expect(await survivorsOf(started)).toEqual([]);
   } finally {
     await rm(clone, { recursive: true, force: true });
   }

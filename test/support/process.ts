@@ -138,11 +138,8 @@ export class UsherProcess implements AsyncDisposable {
   }
 
   /** Returns the processes below it, by ID. */
-  async descendants(): Promise<Map<number, string>> {
-    const all = await listProcesses();
-    const below = (parent: number): typeof all =>
-      all.filter(({ ppid }) => ppid === parent).flatMap((child) => [child, ...below(child.pid)]);
-    return new Map(below(this.pid).map(({ pid, command }) => [pid, command]));
+  descendants(): Promise<Map<number, string>> {
+    return descendantsOf(this.pid);
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -220,6 +217,14 @@ export function runShell(line: string): Promise<Run> {
       resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
     );
   });
+}
+
+/** Returns the processes below another, by ID. */
+export async function descendantsOf(ancestor: number): Promise<Map<number, string>> {
+  const all = await listProcesses();
+  const below = (parent: number): typeof all =>
+    all.filter(({ ppid }) => ppid === parent).flatMap((child) => [child, ...below(child.pid)]);
+  return new Map(below(ancestor).map(({ pid, command }) => [pid, command]));
 }
 
 /** Returns the processes whose command line contains the text, by ID. */
