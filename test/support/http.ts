@@ -39,8 +39,10 @@ function openHttp2Client(url: string): HttpClient {
   const session = openHttp2Session(url);
   return {
     async send({ path, headers, body, method = body === undefined ? 'GET' : 'POST', isBodyPending = false }) {
-      const stream = session.open({ ':method': method, ':path': path, ...headers });
-      if (!isBodyPending) stream.end(body ?? '');
+      // A request without a body ends with its headers, as most clients send it.
+      const isEmpty = !isBodyPending && !body?.length;
+      const stream = session.open({ ':method': method, ':path': path, ...headers }, { endStream: isEmpty });
+      if (!isBodyPending && !isEmpty) stream.end(body);
       return readReply(stream);
     },
     [Symbol.dispose]: () => session[Symbol.dispose](),

@@ -23,7 +23,7 @@ export interface Http2Session extends Disposable {
   /** Sends a request and ends it. */
   exchange(headers: Record<string, string>, body?: string | Uint8Array): Promise<HttpReply>;
   /** Begins a request; the test writes and ends it. */
-  open(headers: Record<string, string>): ClientHttp2Stream;
+  open(headers: Record<string, string>, options?: { readonly endStream?: boolean }): ClientHttp2Stream;
 }
 
 /** Over the given connection, or over a new one in cleartext. */
@@ -42,8 +42,8 @@ export function openHttp2Session(url: string, given?: Duplex): Http2Session {
     session,
     open,
     async exchange(headers, body) {
-      const stream = open(headers, { endStream: body === undefined });
-      if (body !== undefined) stream.end(body);
+      const stream = open(headers, { endStream: !body?.length });
+      if (body?.length) stream.end(body);
       return readReply(stream);
     },
     [Symbol.dispose]: () => socket.destroy(),
