@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/exchange-token.ts';
+import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { type Call, createCall, type Protocol } from './call.ts';
@@ -14,7 +15,6 @@ import { codeOf, deadlineExceeded, toCallError, unavailable } from './call-error
 import { logCall, type Outcome } from './call-log.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
-import { withDeadline } from './with-deadline.ts';
 
 export interface PipelineParts {
   readonly admission: Admission;

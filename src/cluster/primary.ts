@@ -26,9 +26,10 @@ export async function startWorkers(config: Config, logger: Logger): Promise<Ushe
     await Promise.all(workers.map(({ exited }) => exited));
   });
 
+  let init: WorkerInit = { config: packConfig(config), bootstrap: base, demo: undefined };
   // The first worker opens the demo for all of them.
-  const { url, demo } = await first.serve({ config: packConfig(config), bootstrap: base, demo: undefined });
-  let init: WorkerInit = { config: packConfig(config), bootstrap: base, demo };
+  const { url, demo } = await first.serve(init);
+  init = { ...init, demo };
   await Promise.all(workers.slice(1).map((worker) => worker.serve(init)));
   const running = new Set(workers);
 

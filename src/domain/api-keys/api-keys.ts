@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
 import type { Application } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
 import { ApiKeyLoader, type KeyOwner } from './api-key-loader.ts';
 
@@ -57,17 +58,15 @@ export class ApiKeys {
     if (this.#unknown.has(digest)) return undefined;
     const entry = this.#known.get(digest);
     const age = entry ? performance.now() - entry.readAt : Number.POSITIVE_INFINITY;
-    if (!entry || age > MAX_AGE_MS) return settleBefore(deadline, this.#lookUp(digest));
+    if (!entry || age > MAX_AGE_MS) return withDeadline(deadline, () => this.#lookUp(digest), createTimeoutError);
     if (age > REFRESH_AGE_MS && !entry.isRefreshing) {
       entry.isRefreshing = true;
       this.#refresh(digest, entry);
     }
-    if (!(entry.owner instanceof Promise)) return entry.owner;
+    const { owner } = entry;
+    if (!(owner instanceof Promise)) return owner;
     // The pending look-up of another caller may fail before our deadline.
-    return settleBefore(
-      deadline,
-      entry.owner.catch(() => this.#lookUp(digest)),
-    );
+    return withDeadline(deadline, () => owner.catch(() => this.#lookUp(digest)), createTimeoutError);
   }
 
   /** Callers that come while the look-up is pending share it. A failed one is not cached. */
@@ -109,13 +108,6 @@ export class ApiKeys {
   }
 }
 
-/** @throws DatabaseUnavailableError if the look-up takes longer */
-function settleBefore<T>(deadline: Deadline, lookUp: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(
-    () => reject(new DatabaseUnavailableError(new DeadlinePassedError('No answer before the deadline'))),
-    Math.max(0, deadline - performance.now()),
-  );
-  lookUp.then(resolve, reject).finally(() => clearTimeout(timer));
-  return promise;
+function createTimeoutError(): Error {
+  return new DatabaseUnavailableError(new DeadlinePassedError());
 }
