@@ -11,6 +11,7 @@ import { type Demo, openDemo } from './demo/demo.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
+import { PageTokens } from './domain/pages/page-tokens.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -82,9 +83,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
+  const pageTokens = new PageTokens(secrets.encryptionKeys);
   const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
   const isReady = async () => !drain.signal.aborted && (await isAnswering(database));
-  const api = createApi({ ...parts, adminKey: secrets.adminKey, authPageUrl, drain: drain.signal, isReady });
+  const { adminKey } = secrets;
+  const api = createApi({ ...parts, adminKey, authPageUrl, drain: drain.signal, isReady, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
