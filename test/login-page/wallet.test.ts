@@ -268,7 +268,7 @@ const signatures: Row[] = [
   ['with v 29', malformed((signature) => withV(signature, () => 29))],
   ['of 64 bytes with the other v', malformed((signature) => toCompact(withV(signature, (v) => 55 - v)))],
   ['of 64 bytes with s in the upper half of the order', malformed((signature) => toHighS(signature).slice(0, -2))],
-  ['of 64 bytes and one more', malformed((signature) => `${toCompact(signature)}00`)],
+  ['of 64 bytes and two more', malformed((signature) => `${toCompact(signature)}0000`)],
   ['with r beyond the order', malformed((signature) => `0x${'f'.repeat(64)}${signature.slice(66)}`)],
   ['with r and s swapped', malformed((text) => `0x${text.slice(66, 130)}${text.slice(2, 66)}${text.slice(130)}`)],
   ['without 0x', malformed((signature) => signature.slice(2))],
