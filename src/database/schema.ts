@@ -145,6 +145,13 @@ export const webhooks = pgTable(
     /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
     signingKey: bytes('signing_key').notNull(),
     isActive: boolean('is_active').notNull().default(true),
+    /** Why Usher has made it inactive. */
+    disabledReason: text('disabled_reason'),
+    description: text('description'),
+    /** What it subscribes to; `*` stands for every type. */
+    eventTypes: text('event_types').array().notNull().default([]),
+    /** Whether messages are delivered one after the other. */
+    ordered: boolean('ordered').notNull().default(false),
     ownerId: uuid('owner_id')
       .notNull()
       .references(() => users.id),
@@ -155,6 +162,10 @@ export const webhooks = pgTable(
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('webhooks_owner_id_idx').on(table.ownerId),
     index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
+    index('webhooks_list_idx').on(table.applicationId, table.createdAt, table.id),
+    index('webhooks_subscribed_idx')
+      .on(table.applicationId, table.id)
+      .where(sql`${table.isActive} and ${table.eventTypes} <> '{}'`),
   ],
 );
 
