@@ -43,6 +43,8 @@ export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly deliver?: DeliverCode;
+  /** Called when nothing can be served any more. */
+  readonly onFatal?: () => void;
 }
 
 /** @throws Error of one line if something cannot be started */
@@ -52,7 +54,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { requestTimeoutMs } = config;
   await using stack = new AsyncDisposableStack();
 
-  const base = overrides.bootstrap ?? stack.use(await bootstrap(config));
+  const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, isEmbedded, secrets } = base;
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
@@ -63,7 +65,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
-  const mailer = new LoginMailer(overrides.deliver ?? createDelivery(config), logger);
+  const deliver = overrides.deliver ?? createDelivery(config);
+  const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
