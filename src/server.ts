@@ -12,6 +12,7 @@ import { type Demo, openDemo } from './demo/demo.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
+import { PageTokens } from './domain/pages/page-tokens.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -43,6 +44,8 @@ export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly deliver?: DeliverCode;
+  /** Called when nothing can be served any more. */
+  readonly onFatal?: () => void;
 }
 
 /** @throws Error of one line if something cannot be started */
@@ -52,7 +55,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { requestTimeoutMs } = config;
   await using stack = new AsyncDisposableStack();
 
-  const base = overrides.bootstrap ?? stack.use(await bootstrap(config));
+  const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, isEmbedded, secrets } = base;
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
@@ -82,9 +85,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
+  const pageTokens = new PageTokens(secrets.encryptionKeys);
   const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
-  const api = createApi({ ...parts, adminKey: secrets.adminKey, authPageUrl, closing: drain.signal, readiness });
+  const { adminKey } = secrets;
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
