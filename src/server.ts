@@ -66,7 +66,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
-  const mailer = new LoginMailer(overrides.deliver ?? createDelivery(config), logger);
+  const deliver = overrides.deliver ?? createDelivery(config);
+  const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
