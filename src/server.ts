@@ -7,12 +7,14 @@ import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
+import { openDelivery } from './delivery/start-delivery.ts';
 import { createDemoCallback } from './demo/callback.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
+import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -25,6 +27,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
+/** What the embedded database allows webhooks to reach, so that they can be tried on one machine. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** How long Postgres may take to answer a readiness check. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -66,6 +70,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
+  const settings = { ...config, databaseUrl };
+  const delivery = config.webhookDelivery ? openDelivery(settings, { cipher, clock, logger, policy }) : undefined;
+  stack.defer(() => delivery?.close());
+
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
@@ -87,7 +96,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
+  const onMessage = (applicationId: string) => delivery?.wake(applicationId);
+  const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
@@ -102,7 +112,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   if (isEmbedded) {
     const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
-    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, showsCodes, tokens, cipher });
+    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, showsCodes, ...parts });
     handlers.push(createDemoCallback(demo, url));
   }
 
@@ -111,6 +121,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     runExpiryJob(database, {
       clock,
       signal,
+      webhookLogDays: config.webhookLogDays,
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
     runKeyRotation(database, cipher, {
@@ -120,6 +131,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   );
+  if (delivery) jobs.push(delivery.run(signal));
   // Disposed first: readiness fails and jobs stop before the listener closes.
   stack.defer(() => drain.abort());
 

@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
@@ -32,7 +33,9 @@ export interface ApiParts {
   readonly closing: AbortSignal;
   readonly readiness: Readiness;
   readonly logger: Logger;
+  readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
   readonly requestTimeoutMs: number;
   readonly tokens: AuthTokens;
 }

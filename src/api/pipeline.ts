@@ -22,6 +22,7 @@ export interface PipelineParts {
   readonly credentials: Credentials;
   readonly database: Database;
   readonly logger: Logger;
+  readonly onMessage: DomainCall['onMessage'];
   /** The longest a call may take. */
   readonly requestTimeoutMs: number;
 }
@@ -95,7 +96,8 @@ export class Pipeline {
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
   #toDomainCall({ deadline }: Call): DomainCall {
-    return { run: this.#parts.database.within(deadline), now: this.#parts.clock() };
+    const { clock, database, onMessage } = this.#parts;
+    return { run: database.within(deadline), now: clock(), onMessage };
   }
 }
 

@@ -7,6 +7,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
@@ -21,14 +22,15 @@ export interface ServiceParts {
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
   readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
   readonly tokens: AuthTokens;
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { authPageUrl, cipher, health, pageTokens, tokens } = parts;
+  const { authPageUrl, health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, authPageUrl)),
-    ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
+    ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),

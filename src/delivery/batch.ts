@@ -77,7 +77,7 @@ export class Batch {
     const due = endpoint?.ordered ? (first?.isDue && first.isFirst ? [first] : []) : found;
     const isHeld = first?.isDue === true && !first.isFirst;
     if (!endpoint?.isActive || due.length === 0) {
-      const notBefore = isHeld ? new Date(now.getTime() + ORDER_WAIT_MS) : null;
+      const notBefore = isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null;
       await this.#settle(claimed, { results: [], ordered: endpoint?.ordered ?? false, isFailure: null, notBefore });
       return;
     }
@@ -124,7 +124,7 @@ export class Batch {
       ordered,
       isFailure,
       isCounted: ended.some(({ delivery }) => !delivery.isManual),
-      notBefore: delayMs > 0 ? new Date(this.#parts.clock().getTime() + delayMs) : null,
+      notBefore: delayMs > 0 ? new Date(this.#parts.clock().getTime() + delayMs).toISOString() : null,
     });
     // A delivery is settled even if its log cannot be written.
     const logged = this.#log(ended).catch((error) => logger.warn({ err: error }, 'attempt log failed'));
@@ -138,7 +138,7 @@ export class Batch {
     { results, isCounted = false, ...outcome }: Settlement,
   ): Promise<Released | undefined> {
     const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
-    const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)) : null;
+    const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)).toISOString() : null;
     for (;;) {
       const now = this.#parts.clock();
       const values = { ...this.#ids, lease: this.#lease, now, wakeCount, retryAt, isCounted, ...outcome };
@@ -187,5 +187,5 @@ interface Settlement {
   readonly ordered: boolean;
   readonly isFailure: boolean | null;
   readonly isCounted?: boolean;
-  readonly notBefore: Date | null;
+  readonly notBefore: string | null;
 }

@@ -2,8 +2,9 @@
 import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
 import { instantPlaceholder, webhooks } from '../database/schema.ts';
-import { webhookDeliveries, webhookMessages, webhookQueues } from '../database/webhook-schema.ts';
+import { webhookDeliveries, webhookMessages } from '../database/webhook-schema.ts';
 import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
+import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 
 /** How many messages of an application one statement takes, and how many deliveries it inserts. */
 const MAX_MESSAGES = 200;
@@ -60,16 +61,7 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
     insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at)
     select ${applicationId}, webhook_id, message_id, created_at, ${now} from subscribed
     on conflict do nothing returning message_id`);
-  const woken = db.$with('woken', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
-    insert into ${webhookQueues} as queue (application_id, webhook_id, next_at, wake_count)
-    select ${applicationId}, webhook_id, ${now}, 1 from subscribed group by webhook_id order by webhook_id
-    on conflict (application_id, webhook_id) do update set
-      wake_count = queue.wake_count + 1,
-      next_at = case
-        when queue.lease is not null or (queue.failed_batches > 0 and queue.next_at is not null) then queue.next_at
-        else least(queue.next_at, excluded.next_at)
-      end
-    returning webhook_id`);
+  const woken = wakeQueues(db, sql`subscribed`);
   // The last message is complete only if the limit of deliveries was not reached.
   const marked = db.$with('marked', { id: sql`id`.as('id') }).as(sql`
     update ${webhookMessages} as message set fanned_out_to =

@@ -51,7 +51,7 @@ function createSelectDue(condition: SQL, name: string): Statement<DueQueue[]> {
         batchSize: webhookQueues.batchSize,
       })
       .from(webhookQueues)
-      .where(and(isNotNull(webhookQueues.nextAt), lte(webhookQueues.nextAt, sql.placeholder('now')), condition))
+      .where(and(isNotNull(webhookQueues.nextAt), lte(webhookQueues.nextAt, instantPlaceholder('now')), condition))
       .orderBy(asc(webhookQueues.nextAt))
       .limit(sql.placeholder('limit'))
       .prepare(name);
@@ -62,7 +62,7 @@ export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
   db
     .update(webhookQueues)
     .set({ lease: sql`${sql.placeholder('lease')}`, nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz` })
-    .where(and(isQueue, lte(webhookQueues.nextAt, sql.placeholder('now'))))
+    .where(and(isQueue, lte(webhookQueues.nextAt, instantPlaceholder('now'))))
     .returning({
       wakeCount: webhookQueues.wakeCount,
       failedBatches: webhookQueues.failedBatches,
@@ -122,7 +122,7 @@ export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
     .select(deliveryColumns)
     .from(webhookDeliveries)
     .leftJoin(webhookMessages, isMessageOfDelivery)
-    .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, sql.placeholder('now'))))
+    .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, instantPlaceholder('now'))))
     .orderBy(asc(webhookDeliveries.dueAt), asc(webhookDeliveries.messageId))
     .limit(sql.placeholder('limit'))
     .prepare('select_due_deliveries');

@@ -1,10 +1,5 @@
 /** When a failed attempt is made again. */
 
-/** Standard Webhooks: the delay before each attempt of a message, in seconds. */
-export const DEFAULT_SCHEDULE_SECONDS: readonly number[] = [
-  0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
-];
-
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60_000;
 const JITTER = 0.1;
 

@@ -50,14 +50,15 @@ export interface Released {
  * at once if it was woken meanwhile, since this statement may not see the reason.
  *
  * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, ordered, isFailure (null if
- * nothing was attempted), isCounted, retryAt (the first of the new due instants), notBefore.
+ * nothing was attempted), isCounted, and as ISO 8601 or null retryAt (the first
+ * of the new due instants) and notBefore.
  */
 export const settleBatch: Statement<Released[]> = (db) => {
   const { applicationId, webhookId, lease, results } = placeholders('applicationId', 'webhookId', 'lease', 'results');
   const { wakeCount, ordered, isFailure, isCounted } = placeholders('wakeCount', 'ordered', 'isFailure', 'isCounted');
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const retryAt = sql`${instantPlaceholder('retryAt')}::timestamptz`;
-  const notBefore = sql`${instantPlaceholder('notBefore')}::timestamptz`;
+  const retryAt = sql`${sql.placeholder('retryAt')}::timestamptz`;
+  const notBefore = sql`${sql.placeholder('notBefore')}::timestamptz`;
   const columns = (name: string) => ({ [name]: sql`${sql.identifier(name)}`.as(name) });
 
   const held = db.$with('held', columns('webhook_id')).as(sql`

@@ -14,6 +14,7 @@ import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { createUser } from '../domain/users/create-user.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 
@@ -49,6 +50,7 @@ export interface DemoParts {
   readonly showsCodes: boolean;
   readonly tokens: AuthTokens;
   readonly cipher: SigningKeyCipher;
+  readonly policy: AddressPolicy;
 }
 
 /** Returns the demo in the directory, or creates one and stores it there with mode 0600. */
@@ -112,7 +114,7 @@ const selectDemo: Statement<unknown[]> = (db) =>
     )
     .prepare('select_demo');
 
-async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
+async function createDemo(call: Call, { url, ...parts }: DemoParts): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
   const redirectUris = callbacks.filter(isRegistrable);
   const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
@@ -122,7 +124,7 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
     walletAddress: '0x00000000000000000000000000000000000ADA00',
   });
   const applicationCall = { ...call, application };
-  const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com/hooks', ownerId: user.id });
+  const webhook = await createWebhook(applicationCall, parts, { url: 'https://example.com/hooks', ownerId: user.id });
   const eventIds = ['demo-event-1', 'demo-event-2'] as const;
   for (const eventId of eventIds) await createEvent(applicationCall, { eventId, name: 'Demo event' });
   return {

@@ -101,6 +101,33 @@ export function textThat(accepts: (text: string) => boolean, problem: string, li
   };
 }
 
+/** Accepts what passes the rule and has no problem. */
+export function without<T>(rule: Rule<T>, findProblem: (value: T) => string | undefined): Rule<T> {
+  return (value) => {
+    const accepted = rule(value);
+    const problem = findProblem(accepted);
+    if (problem !== undefined) throw new Unacceptable(problem);
+    return accepted;
+  };
+}
+
+/** Accepts an instant in ISO 8601 with its time zone, as `2026-03-01T12:00:00.120Z`. */
+export const instantText: Rule<Date> = (value) => {
+  const string = requireString(value);
+  const instant = new Date(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(string) ? string : '');
+  if (Number.isNaN(instant.getTime())) throw new Unacceptable('must be an instant in ISO 8601 with a time zone');
+  return instant;
+};
+
+/** Accepts one of the values. */
+export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
+  return (value) => {
+    const found = values.find((known) => known === value);
+    if (found === undefined) throw new Unacceptable(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+}
+
 /** Accepts an integer of `min` to `max`. */
 export function integer({ min, max }: { min: number; max: number }): Rule<number> {
   return (value) => {

@@ -1,9 +1,10 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
 import { sql } from 'drizzle-orm';
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
 import { loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents, sessions } from '../database/schema.ts';
+import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 
 const INTERVAL_MS = 60_000;
@@ -19,13 +20,38 @@ interface RemovedBatch {
   readonly latest: Date | null;
 }
 
-const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number }[] = [
-  { deleteBatch: deleteExpired(loginCodes), graceMs: 0 },
-  { deleteBatch: deleteExpired(walletChallenges), graceMs: 0 },
-  { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessions), graceMs: 0 },
-  { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
+const DAY_MS = 24 * 60 * 60_000;
+const WEBHOOK_LOG_DAYS = 14;
+
+/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
+const MESSAGE_GRACE_MS = 4 * DAY_MS;
+
+interface ExpiringTable {
+  readonly deleteBatch: Statement<RemovedBatch[]>;
+  readonly graceMs: number;
+  /** Whether the rows are kept as long as the log of deliveries, too. */
+  readonly isLogged?: true;
+}
+
+const TABLES: readonly ExpiringTable[] = [
+  { deleteBatch: deleteExpired(loginCodes.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(walletChallenges.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
+  { deleteBatch: deleteExpired(sessions.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
+  { deleteBatch: deleteExpired(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { deleteBatch: deleteExpired(webhookMessages.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
 ];
+
+export interface ExpiryOptions {
+  readonly clock: () => Date;
+  readonly signal: AbortSignal;
+  /** How long deliveries are kept. */
+  readonly webhookLogDays?: number;
+  onError(error: unknown): void;
+}
 
 /**
  * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
@@ -33,10 +59,10 @@ const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number
  */
 export async function runExpiryJob(
   database: Database,
-  { clock, signal, onError }: { clock: () => Date; signal: AbortSignal; onError: (error: unknown) => void },
+  { clock, signal, webhookLogDays, onError }: ExpiryOptions,
 ): Promise<void> {
   while (!signal.aborted) {
-    await removeExpired(database, clock(), signal).catch(onError);
+    await removeExpired(database, clock(), signal, webhookLogDays).catch(onError);
     // Jitter, so that replicas started together do not run together.
     await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
@@ -46,9 +72,15 @@ export async function runExpiryJob(
  * Removes every expired row, in short batches with pauses as long, so that Postgres has at least half of its
  * time for calls.
  */
-export async function removeExpired(database: Pick<Database, 'run'>, now: Date, signal?: AbortSignal): Promise<void> {
-  for (const { deleteBatch, graceMs } of TABLES) {
-    const before = new Date(now.getTime() - graceMs);
+export async function removeExpired(
+  database: Pick<Database, 'run'>,
+  now: Date,
+  signal?: AbortSignal,
+  webhookLogDays = WEBHOOK_LOG_DAYS,
+): Promise<void> {
+  for (const { deleteBatch, graceMs, isLogged } of TABLES) {
+    const keptMs = graceMs + (isLogged ? webhookLogDays * DAY_MS : 0);
+    const before = new Date(now.getTime() - keptMs);
     let since = new Date(0);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
@@ -63,8 +95,8 @@ export async function removeExpired(database: Pick<Database, 'run'>, now: Date, 
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<RemovedBatch[]> {
-  const { expiresAt } = table;
+function deleteExpired(expiresAt: PgColumn): Statement<RemovedBatch[]> {
+  const { table, name } = expiresAt;
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
   const expired = sql`
@@ -72,14 +104,17 @@ function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Remo
     where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
-    const removed = db
-      .$with('removed')
-      .as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning({ expiresAt }));
+    const removed = db.$with('removed').as(
+      db
+        .delete(table)
+        .where(sql`ctid = any(array(${expired}))`)
+        .returning({ expiresAt: sql`${expiresAt}`.as(name) }),
+    );
     return db
       .with(removed)
       .select({
         count: sql<number>`count(*)::int`,
-        latest: sql<Date | null>`max(expires_at)`.mapWith((instant: string) => new Date(instant)),
+        latest: sql<Date | null>`max(${sql.identifier(name)})`.mapWith((instant: string) => new Date(instant)),
       })
       .from(removed)
       .prepare('delete_expired');

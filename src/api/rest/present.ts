@@ -35,7 +35,16 @@ export function presentExchange({ user, session }: MessageInitShape<typeof Excha
 
 /** Interface, "Webhook". */
 export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookResponseSchema>) {
-  return { ...webhook, createdAt: presentTime(webhook?.createdAt), updatedAt: presentTime(webhook?.updatedAt) };
+  return {
+    webhookId: webhook?.webhookId,
+    signingKey: webhook?.signingKey,
+    url: webhook?.url,
+    isActive: webhook?.isActive,
+    application: webhook?.application,
+    owner: webhook?.owner,
+    createdAt: presentTime(webhook?.createdAt),
+    updatedAt: presentTime(webhook?.updatedAt),
+  };
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */

@@ -4,25 +4,35 @@ import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, type Unchecked } from '../validation.ts';
-import type { Event } from './event.ts';
+import { type HasMessage, hasMessage, insertMessage } from '../webhooks/insert-message.ts';
+import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: identifier, name: optional(identifier) };
 
 /** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Event> {
   const { eventId, name } = check(request, rules);
-  const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
+  const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, now });
   if (!created) throw new ServiceError('already_exists', 'Event already exists');
+  if (created.hasMessage) onMessage?.(application.id);
   return { eventId, name, createdAt: now };
 }
 
-const insertEvent: Statement<{ id: string }[]> = (db) =>
-  db
-    .insert(events)
-    .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
-    .onConflictDoNothing()
-    .returning({ id: events.id })
-    .prepare('insert_event');
+const insertEvent: Statement<HasMessage[]> = (db) => {
+  const created = db.$with('created').as(
+    db
+      .insert(events)
+      .values({
+        ...placeholders('applicationId', 'name'),
+        id: sql.placeholder('eventId'),
+        createdAt: sql.placeholder('now'),
+      })
+      .onConflictDoNothing()
+      .returning({ id: events.id, name: events.name, createdAt: events.createdAt }),
+  );
+  const message = insertMessage(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
+  return db.with(created, message).select({ hasMessage }).from(created).prepare('insert_event');
+};

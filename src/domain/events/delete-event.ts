@@ -1,8 +1,11 @@
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessage, toIsoText } from '../webhooks/insert-message.ts';
+import { eventData } from './event.ts';
 import { eventLock, isOpenEvent } from './open-event.ts';
 
 const rules = { eventId: identifier };
@@ -13,18 +16,24 @@ const rules = { eventId: identifier };
  * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
 export async function deleteEvent(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
   if (!deleted) throw new ServiceError('not_found', 'Event not found');
+  if (deleted.hasMessage) onMessage?.(application.id);
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) =>
-  db
-    .update(events)
-    .set({ deletedAt: instantPlaceholder('now') })
-    .where(isOpenEvent(eventLock.exclusive))
-    .returning({ id: events.id })
-    .prepare('mark_event_deleted');
+const markDeleted: Statement<HasMessage[]> = (db) => {
+  const deleted = db.$with('deleted').as(
+    db
+      .update(events)
+      .set({ deletedAt: instantPlaceholder('now') })
+      .where(isOpenEvent(eventLock.exclusive))
+      .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
+  );
+  const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
+  const message = insertMessage(db, { type: 'event.deleted', data, from: sql`deleted` });
+  return db.with(deleted, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
+};

@@ -7,7 +7,7 @@ import { EVERY_TYPE, type EventType } from './event-types.ts';
 
 export interface Message {
   readonly type: EventType;
-  /** The fields of `data`, as the REST API names and writes them. */
+  /** The fields of `data`, as the REST API names and writes them. Those that are null are left out. */
   readonly data: SQL;
   /** What follows `from`: a row for each message, so none where nothing has changed. */
   readonly from: SQL;
@@ -22,7 +22,8 @@ export function insertMessage(db: Db, { type, data, from, applicationId = caller
   return db.$with('message', { applicationId: sql<string>`application_id`.as('application_id') }).as(sql`
     insert into ${webhookMessages} (application_id, type, payload, created_at)
     select ${applicationId}, ${type}::text,
-      json_build_object('type', ${type}::text, 'timestamp', ${timestamp}, 'data', ${data})::text, ${now}
+      json_strip_nulls(json_build_object('type', ${type}::text, 'timestamp', ${timestamp}, 'data', ${data}))::text,
+      ${now}
     from ${from}
     where exists (
       select 1 from ${webhooks}
@@ -33,6 +34,10 @@ export function insertMessage(db: Db, { type, data, from, applicationId = caller
 }
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;
+
+export interface HasMessage {
+  readonly hasMessage: boolean;
+}
 
 /** Whether the statement has inserted a message. */
 export const hasMessage = sql<boolean>`exists (select 1 from message)`.as('has_message');
