@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents, sessions } from '../database/schema.ts';
 import { pause } from '../domain/pause.ts';
 
@@ -25,6 +25,7 @@ const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number
   { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
   { deleteBatch: deleteExpired(sessions), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
+  { deleteBatch: deleteExpired(knownOrigins), graceMs: 0 },
 ];
 
 /**

@@ -11,9 +11,11 @@ const GLOBAL_KEYS = {
   users_email_key: 'lower(email)',
   // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
+  // A browser is known whichever application it has signed in to.
+  known_origins_pkey: 'key',
 };
 
-const TABLES_WITHOUT_APPLICATION = ['applications', 'rate_limits', 'users'];
+const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limits', 'users'];
 
 const database = await cloneDatabase();
 
