@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
+import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
@@ -65,7 +66,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
-  const mailer = new LoginMailer(overrides.deliver ?? createDelivery(config), logger);
+  const deliver = overrides.deliver ?? createDelivery(config);
+  const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
@@ -86,9 +88,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
-  const isReady = async () => !drain.signal.aborted && (await isAnswering(database));
+  const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, drain: drain.signal, isReady, pageTokens });
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {

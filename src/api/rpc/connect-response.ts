@@ -1,6 +1,7 @@
 /** What Connect's handlers answer, on a Node response, with the statuses that they leave without a body. */
 import { Code } from '@connectrpc/connect';
-import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { endStreamFlag } from '@connectrpc/connect/protocol-connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { mustClose, send, sendJson } from '../../http/response.ts';
@@ -34,14 +35,27 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
 
 /** Answers a request for an RPC that does not exist. */
 export function refuseUnknownMethod(context: HttpContext): void {
-  if (protocolOf(context) === 'connect') {
-    sendError(context, 404, 'unimplemented', 'Unknown method');
-    return;
-  }
+  const message = 'Unknown method';
+  if (protocolOf(context) === 'connect') sendError(context, 404, 'unimplemented', message);
+  else sendGrpcError(context, Code.Unimplemented, message);
+}
+
+/** Answers a request for a stream when too many are open, at a fraction of what Connect's handlers cost. */
+export function refuseStream(context: HttpContext): void {
+  const message = 'Too many open streams';
+  const contentType = headerOf(context, 'content-type') ?? '';
+  if (contentType.startsWith('application/connect+')) {
+    const end = JSON.stringify({ error: { code: 'resource_exhausted', message } });
+    send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
+  } else if (protocolOf(context) === 'connect') sendError(context, 429, 'resource_exhausted', message);
+  else sendGrpcError(context, Code.ResourceExhausted, message);
+}
+
+function sendGrpcError(context: HttpContext, code: Code, message: string): void {
   const headers = {
-    'content-type': headerOf(context.request, 'content-type') ?? '',
-    'grpc-status': String(Code.Unimplemented),
-    'grpc-message': 'Unknown method',
+    'content-type': headerOf(context, 'content-type') ?? '',
+    'grpc-status': String(code),
+    'grpc-message': message,
   };
   const { response } = context;
   // Trailers-only: gRPC takes them from a head that is the whole response.
