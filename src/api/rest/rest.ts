@@ -1,7 +1,7 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
-import { HttpError } from '../../http/read-body.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
@@ -26,8 +26,8 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
       if (route.method === context.request.method) return serve(endpoint, parameter, context, pipeline);
       allowed.push(route.method);
     }
-    if (allowed.length === 0) sendFailure(context, 404, 'Not found');
-    else sendFailure(context, 405, 'Method not allowed', { allow: allowed.join(', ') });
+    if (allowed.length === 0) sendFailure(context, 'NOT_FOUND');
+    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
   };
 }
 
@@ -42,7 +42,7 @@ async function serve(
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest' }, read);
     sendEnvelope(context, 200, { status: true, message: route.message, data: route.present(response) });
   } catch (error) {
-    if (error instanceof HttpError) sendFailure(context, error.status, error.message);
+    if (error instanceof HttpError) sendFailure(context, error.reason);
     else if (error instanceof ServiceError) sendServiceError(context, error);
     else throw error;
   }
@@ -62,18 +62,14 @@ const STATUSES: Record<ErrorCode, number> = {
   unauthenticated: 401,
 };
 
-function sendServiceError(context: HttpContext, { code, message, violations }: ServiceError): void {
-  sendEnvelope(
-    context,
-    STATUSES[code],
-    {
-      status: false,
-      // A REST caller sets no deadline: the one that passed is that of the body.
-      message: code === 'deadline_exceeded' ? 'Request timeout' : message,
-      ...(violations.length > 0 && { errors: violations }),
-    },
-    code === 'unavailable' ? { 'retry-after': '1' } : {},
-  );
+function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
+  // A REST caller sets no deadline: the one that passed is that of the body.
+  if (code === 'deadline_exceeded') {
+    sendFailure(context, 'REQUEST_TIMEOUT');
+    return;
+  }
+  const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
+  sendEnvelope(context, STATUSES[code], envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
 }
 
 /** Returns the last segment of the path if the route has a parameter, '' if it has none, undefined for another path. */
