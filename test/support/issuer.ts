@@ -67,12 +67,12 @@ export class JwksServer implements AsyncDisposable {
 }
 
 /** Returns a token in compact form, with the header and claims unchanged. */
-export function signToken(header: JsonObject, claims: JsonObject, key: IssuerKey): string {
+export function signToken(header: JsonObject, claims: JsonObject, key: Pick<IssuerKey, 'alg' | 'privateKey'>): string {
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${signatureOf(input, key)}`;
 }
 
-export function signatureOf(input: string, { alg, privateKey }: IssuerKey): string {
+export function signatureOf(input: string, { alg, privateKey }: Pick<IssuerKey, 'alg' | 'privateKey'>): string {
   const digest = alg === 'EdDSA' ? null : 'sha256';
   return sign(digest, Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
 }

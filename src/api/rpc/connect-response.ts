@@ -1,7 +1,7 @@
 /** What Connect's handlers answer, on a Node response, with the statuses that they leave without a body. */
 import { Code, ConnectError } from '@connectrpc/connect';
-import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
-import { errorToJson } from '@connectrpc/connect/protocol-connect';
+import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/errors.ts';
@@ -40,12 +40,24 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
 /** Answers a request for an RPC that does not exist. */
 export function refuseUnknownMethod(context: HttpContext): void {
   const error = toConnectError(new ServiceError('UNKNOWN_METHOD'));
-  if (protocolOf(context) === 'connect') {
-    sendError(context, 404, error);
-    return;
-  }
+  if (protocolOf(context) === 'connect') sendError(context, 404, error);
+  else sendGrpcError(context, error);
+}
+
+/** Answers a request for a stream when too many are open, at a fraction of what Connect's handlers cost. */
+export function refuseStream(context: HttpContext): void {
+  const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
+  const contentType = headerOf(context, 'content-type') ?? '';
+  if (contentType.startsWith('application/connect+')) {
+    const end = JSON.stringify({ error: errorToJson(error, undefined) });
+    send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
+  } else if (protocolOf(context) === 'connect') sendError(context, 429, error);
+  else sendGrpcError(context, error);
+}
+
+function sendGrpcError(context: HttpContext, error: ConnectError): void {
   const headers = {
-    'content-type': headerOf(context.request, 'content-type') ?? '',
+    'content-type': headerOf(context, 'content-type') ?? '',
     ...Object.fromEntries(setTrailerStatus(new Headers(), error)),
   };
   const { response } = context;
