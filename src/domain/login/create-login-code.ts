@@ -74,7 +74,7 @@ async function repeatLiveCode(
   const code = recoverLoginCode(keys, latest.id, latest.codeDigest);
   if (!code) return undefined;
   const [sent] = await call.run(countSend, { ...login, id: latest.id, limit: SENDS * limitFactor });
-  if (!sent) throw new ServiceError('resource_exhausted', 'Code sent too often');
+  if (!sent) throw new ServiceError('CODE_SENT_TOO_OFTEN');
   return code;
 }
 

@@ -61,7 +61,7 @@ export async function admitLoginCode(call: Call, browser: Browser, email: string
   };
   for (const { subjectOf, burst, intervalMs } of LIMITS[familiarity]) {
     const isFree = await takePermit(call, `login codes: ${subjectOf(origin)}`, { burst: burst * factor, intervalMs });
-    if (!isFree) throw new ServiceError('resource_exhausted', 'Too many codes');
+    if (!isFree) throw new ServiceError('TOO_MANY_CODES');
   }
   if (familiarity === 'browser') return 6;
   const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * factor };

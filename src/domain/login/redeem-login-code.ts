@@ -30,15 +30,15 @@ export async function redeemLoginCode(
   const { loginIntentId, code } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
-  if (!latest) throw new ServiceError('unauthenticated', 'Code no longer valid');
+  if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const { id, userId, email, codeDigest } = latest;
   const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && userId !== null;
   // Counted before the result is revealed, so that concurrent guesses are all counted.
   const [counted] = await call.run(countAttempt, { applicationId, loginIntentId, id, isRight, now: call.now });
-  if (!counted) throw new ServiceError('unauthenticated', 'Code no longer valid');
+  if (!counted) throw new ServiceError('CODE_NOT_VALID');
   if (!isRight) {
     const isLast = counted.attempts >= ATTEMPTS;
-    throw new ServiceError('unauthenticated', isLast ? 'Code no longer valid' : 'Wrong code');
+    throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
   }
   const completion = await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
   // Without it, the user has the limits of a stranger next time.
