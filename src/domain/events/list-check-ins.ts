@@ -26,7 +26,7 @@ export async function listCheckIns(
     page,
     async (parameters) => {
       const rows = await run(selectCheckIns, { applicationId: application.id, eventId, ...parameters });
-      if (rows.length === 0) throw new ServiceError('not_found', 'Event not found');
+      if (rows.length === 0) throw new ServiceError('EVENT_NOT_FOUND');
       return rows.flatMap(({ checkIn }) => checkIn ?? []);
     },
     ({ checkedInAt, attendeeId }) => ({ at: checkedInAt, id: attendeeId }),

@@ -19,8 +19,8 @@ export async function undoCheckIn(
 ): Promise<void> {
   const { eventId, attendeeId } = check(request, rules);
   const [event] = await run(deleteCheckIn, { applicationId: application.id, eventId, attendeeId });
-  if (!event) throw new ServiceError('not_found', 'Event not found');
-  if (event.attendeeId === null) throw new ServiceError('not_found', 'Check-in not found');
+  if (!event) throw new ServiceError('EVENT_NOT_FOUND');
+  if (event.attendeeId === null) throw new ServiceError('CHECK_IN_NOT_FOUND');
 }
 
 /** Returns the event, with the attendee if there was a check-in. */
