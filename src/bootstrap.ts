@@ -1,4 +1,5 @@
 /** What must be there before any process serves: a migrated database and the secrets. */
+import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
@@ -12,10 +13,16 @@ export interface Bootstrap {
   readonly secrets: Secrets;
 }
 
+export interface BootstrapOptions {
+  readonly logger: Logger;
+  /** Called when nothing can be served any more. */
+  readonly onFatal?: (() => void) | undefined;
+}
+
 /** Starts the embedded Postgres if there is no `DATABASE_URL`; it ends on disposal. @throws Error of one line */
-export async function bootstrap(config: Config): Promise<Bootstrap & AsyncDisposable> {
+export async function bootstrap(config: Config, options: BootstrapOptions): Promise<Bootstrap & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
-  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, stack));
+  const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const secrets = await readSecrets(config);
   await migrateDatabase(databaseUrl);
 
@@ -28,8 +35,18 @@ export async function bootstrap(config: Config): Promise<Bootstrap & AsyncDispos
   };
 }
 
-async function startOwnPostgres({ dataDir }: Config, stack: AsyncDisposableStack): Promise<string> {
-  const postgres = await startEmbeddedPostgres(dataDir);
+async function startOwnPostgres(
+  { dataDir }: Config,
+  { logger, onFatal }: BootstrapOptions,
+  stack: AsyncDisposableStack,
+): Promise<string> {
+  const postgres = await startEmbeddedPostgres(dataDir, {
+    onFailure: (error) => logger.error({ err: error }, 'embedded Postgres failed'),
+    onLoss: (error) => {
+      logger.fatal({ err: error }, 'embedded Postgres is gone');
+      onFatal?.();
+    },
+  });
   stack.defer(() => postgres.close());
   return postgres.url;
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
-import type { Logger } from 'pino';
+import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { describeDemo } from './demo/demo.ts';
@@ -14,10 +14,12 @@ if (existsSync('.env')) loadEnvFile('.env');
 try {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
-  const server = await start(config, logger);
+  const fatal = Promise.withResolvers<void>();
+  const server = await start(config, { logger, onFatal: fatal.resolve });
   const close = createShutdown(server, logger, config.shutdownTimeoutMs);
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, close);
-  if (process.env.npm_lifecycle_event) closeWithParent(close);
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
+  if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
+  fatal.promise.then(() => close(1));
 
   if (server.demo) {
     // The reader of stdout may have closed it.
@@ -29,11 +31,11 @@ try {
   process.exit(1);
 }
 
-async function start(config: Config, logger: Logger): Promise<UsherServer> {
-  if (config.workers === 1) return startServer(config, { logger });
+async function start(config: Config, options: BootstrapOptions & { onFatal: () => void }): Promise<UsherServer> {
+  if (config.workers === 1) return startServer(config, options);
   // A single process does not need the modules of several.
   const { startWorkers } = await import('./cluster/primary.ts');
-  return startWorkers(config, logger);
+  return startWorkers(config, options);
 }
 
 /** npm does not forward the signal that ends it, so this process watches for a new parent. */

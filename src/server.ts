@@ -11,6 +11,7 @@ import { type Demo, openDemo } from './demo/demo.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
+import { PageTokens } from './domain/pages/page-tokens.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -42,6 +43,8 @@ export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly deliver?: DeliverCode;
+  /** Called when nothing can be served any more. */
+  readonly onFatal?: () => void;
 }
 
 /** @throws Error of one line if something cannot be started */
@@ -51,7 +54,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { requestTimeoutMs } = config;
   await using stack = new AsyncDisposableStack();
 
-  const base = overrides.bootstrap ?? stack.use(await bootstrap(config));
+  const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, isEmbedded, secrets } = base;
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
@@ -62,7 +65,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
-  const mailer = new LoginMailer(overrides.deliver ?? createDelivery(config), logger);
+  const deliver = overrides.deliver ?? createDelivery(config);
+  const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
@@ -81,9 +85,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
+  const pageTokens = new PageTokens(secrets.encryptionKeys);
   const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
   const isReady = async () => !drain.signal.aborted && (await isAnswering(database));
-  const api = createApi({ ...parts, adminKey: secrets.adminKey, authPageUrl, drain: drain.signal, isReady });
+  const { adminKey } = secrets;
+  const api = createApi({ ...parts, adminKey, authPageUrl, drain: drain.signal, isReady, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {

@@ -26,7 +26,7 @@ const LAYERS = [
   ['server'],
   ['demo', 'bootstrap'],
   ['login-page'],
-  ['api', 'jobs'],
+  ['api', 'delivery', 'jobs'],
   ['domain'],
   ['database', 'log'],
   ['http', 'config'],

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
+import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
@@ -30,6 +31,7 @@ export interface ApiParts {
   readonly drain: AbortSignal;
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
+  readonly pageTokens: PageTokens;
   readonly requestTimeoutMs: number;
   readonly tokens: AuthTokens;
 }

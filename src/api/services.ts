@@ -6,6 +6,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
+import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
@@ -19,14 +20,16 @@ export interface ServiceParts {
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
+  readonly pageTokens: PageTokens;
   readonly tokens: AuthTokens;
 }
 
-export function createProcedures({ apiKeys, authPageUrl, cipher, health, tokens }: ServiceParts): Procedures {
+export function createProcedures(parts: ServiceParts): Procedures {
+  const { apiKeys, authPageUrl, cipher, health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, authPageUrl)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
-    ...createApplicationProcedures(EventService, createEventHandlers()),
+    ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(tokens, apiKeys), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),
   ];

@@ -2,8 +2,7 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from 'pino';
-import { bootstrap } from '../bootstrap.ts';
+import { type BootstrapOptions, bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { UsherServer } from '../server.ts';
 import { packConfig, type WorkerInit } from './messages.ts';
@@ -13,12 +12,13 @@ import { WorkerProcess } from './worker-process.ts';
 const RESTART_DELAY_MS = 1_000;
 
 /** Serves from `config.workers` processes on one port. @throws Error of one line */
-export async function startWorkers(config: Config, logger: Logger): Promise<UsherServer> {
+export async function startWorkers(config: Config, options: BootstrapOptions): Promise<UsherServer> {
+  const { logger } = options;
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using stack = new AsyncDisposableStack();
   const first = new WorkerProcess();
   const workers = [first, ...Array.from({ length: config.workers - 1 }, () => new WorkerProcess())];
-  const base = stack.use(await bootstrap(config));
+  const base = stack.use(await bootstrap(config, options));
   const closing = new AbortController();
   stack.defer(async () => {
     closing.abort();

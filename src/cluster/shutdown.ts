@@ -6,20 +6,20 @@ const CLOSE_TIMEOUT_MS = 5_000;
 /** How long the reader of the log may take for the last lines. */
 const LOG_TIMEOUT_MS = 2_000;
 
-/** Returns a function that shuts this process down, once, however often it is called. */
+/** Returns a function that shuts this process down with an exit code, once, however often it is called. */
 export function createShutdown(
   server: { close(): Promise<void> },
   logger: Logger,
   shutdownTimeoutMs: number,
-): () => Promise<void> {
+): (exitCode: number) => Promise<void> {
   let isClosing = false;
-  return async () => {
+  return async (exitCode) => {
     // npm passes on a Ctrl-C that the process has received already.
     if (isClosing) return;
     isClosing = true;
     setTimeout(() => exit(1, logger), shutdownTimeoutMs + CLOSE_TIMEOUT_MS).unref();
     await server.close();
-    await exit(0, logger);
+    await exit(exitCode, logger);
   };
 }
 

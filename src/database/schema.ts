@@ -153,7 +153,10 @@ export const events = pgTable(
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
-  (table) => [primaryKey({ columns: [table.applicationId, table.id] })],
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('events_list_idx').on(table.applicationId, table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+  ],
 );
 
 export const checkIns = pgTable(

@@ -101,6 +101,23 @@ export function textThat(accepts: (text: string) => boolean, problem: string, li
   };
 }
 
+/** Accepts an integer of `min` to `max`. */
+export function integer({ min, max }: { min: number; max: number }): Rule<number> {
+  return (value) => {
+    if (value === undefined) throw new Unacceptable('is required');
+    if (typeof value !== 'number' || !Number.isInteger(value)) throw new Unacceptable('must be an integer');
+    if (value < min || value > max) throw new Unacceptable(`must be ${min} to ${max}`);
+    return value;
+  };
+}
+
+/** Accepts true and false. */
+export const boolean: Rule<boolean> = (value) => {
+  if (value === undefined) throw new Unacceptable('is required');
+  if (typeof value !== 'boolean') throw new Unacceptable('must be true or false');
+  return value;
+};
+
 /** Accepts an array of `min` to `max` items that pass the rule. */
 export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: number }): Rule<T[]> {
   return (value) => {
@@ -111,9 +128,14 @@ export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: numbe
   };
 }
 
-/** Returns null for a missing field. Any other value, null included, must pass the rule. */
+/** Returns null for a field that is missing or null. Any other value must pass the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | null> {
-  return (value) => (value === undefined ? null : rule(value));
+  return (value) => (value === undefined || value === null ? null : rule(value));
+}
+
+/** Returns undefined for a missing field, which an update leaves as it is. Any other value must pass the rule. */
+export function change<T>(rule: Rule<T>): Rule<T | undefined> {
+  return (value) => (value === undefined ? undefined : rule(value));
 }
 
 function requireString(value: unknown): string {

@@ -75,8 +75,7 @@ async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
   const code = await createLoginCode(call, parts.codeKeys, browser, fields);
   redirectToForm(request, 'code');
-  // Sent after the response, so that its latency does not tell whether the address has an account.
-  if (code) parts.mailer.send(code, context.requestId);
+  parts.mailer.send(code, context.requestId);
 }
 
 async function redeemCode({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

@@ -26,7 +26,7 @@ const newUser = () => ({
 /** Returns `ok`, or the message of the error that the key gets. */
 async function tryKey(apiKey: string): Promise<string> {
   const answer = await callWith(EventService.method.createEvent, { eventId: randomUUID() }, { 'x-api-key': apiKey });
-  return answer.message || answer.code;
+  return answer.code === 'ok' ? answer.code : answer.message;
 }
 
 async function createDeletedApplication(): Promise<string> {

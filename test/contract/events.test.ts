@@ -1,13 +1,15 @@
-/** EventService/CreateEvent and CheckIn. */
+/** EventService, except for DeleteEvent. */
 import { randomUUID } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
-import { clientsOf, createTestEvent } from '../support/service.ts';
+import { clientsOf, createTenant, createTestEvent } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
-const { createEvent, checkIn } = EventService.method;
+const { createEvent, getEvent, listEvents, checkIn } = EventService.method;
+const created = (event: JsonObject) => success(event, 'Event created successfully');
 const NOT_FOUND = refusal('not_found', 'Event not found');
 const ALREADY_EXISTS = refusal('already_exists', 'Event already exists');
 const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
@@ -23,24 +25,25 @@ async function createDeletedEvent(): Promise<string> {
   return eventId;
 }
 
+const another = await createTenant(service);
 const foreignId = await createTestEvent(service, other);
 const deletedId = await createDeletedEvent();
 
 describe('CreateEvent', () => {
   it.each([{ name: 'Sommerfest – Zürich' }, {}])('returns the event: %j', async (optional) => {
     const fields = { eventId: randomUUID(), ...optional };
-    expect(await callWith(createEvent, fields)).toEqual(success({ event: { ...fields, createdAt: NOW } }));
+    expect(await callWith(createEvent, fields)).toEqual(created({ ...fields, createdAt: NOW }));
   });
 
   it('takes null for a name that is not there', async () => {
     const eventId = randomUUID();
     const answer = await callWith(createEvent, { eventId, name: null });
-    expect(answer).toEqual(success({ event: { eventId, createdAt: NOW } }));
+    expect(answer).toEqual(created({ eventId, createdAt: NOW }));
   });
 
   it('takes 255 characters, each counted once, for ID and name', async () => {
     const fields = { eventId: randomUUID() + '\u{1F6AA}'.repeat(255 - 36), name: ASTRAL_255 };
-    expect(await callWith(createEvent, fields)).toMatchObject({ code: 'ok', data: { event: fields } });
+    expect(await callWith(createEvent, fields)).toMatchObject({ code: 'ok', data: fields });
   });
 
   it('returns AlreadyExists for an ID that the application has used, and leaves the event as it is', async () => {
@@ -68,6 +71,46 @@ describe('CreateEvent', () => {
       expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
     },
   );
+});
+
+describe('GetEvent', () => {
+  it.each([{ name: 'Sommerfest – Zürich' }, {}])('returns the event: %j', async (optional) => {
+    const fields = { eventId: `${randomUUID()}/?#`, ...optional };
+    await callWith(createEvent, fields);
+    const event = { ...fields, createdAt: clock.read().toISOString() };
+    expect(await callWith(getEvent, { eventId: fields.eventId })).toEqual(
+      success(event, 'Event retrieved successfully'),
+    );
+  });
+
+  it.each([
+    ['does not exist', randomUUID()],
+    ['belongs to another application', foreignId],
+    ['has been deleted', deletedId],
+  ])('returns 404 when the event %s', async (_, eventId) => {
+    expect(await callWith(getEvent, { eventId })).toEqual(NOT_FOUND);
+  });
+
+  it.each(BAD_IDENTIFIERS)('returns Validation failed for %j', async (eventId) => {
+    expect(await callWith(getEvent, { eventId })).toEqual(validationFailed('eventId'));
+  });
+});
+
+// Its pages: lists.test.ts.
+it('ListEvents returns the events of the application that are not deleted', async () => {
+  const { events } = clientsOf(service, another);
+  for (const eventId of ['a', 'b', 'c']) await events.createEvent({ eventId, ...(eventId === 'c' && { name: 'C' }) });
+  await events.deleteEvent({ eventId: 'b' });
+  const createdAt = clock.read().toISOString();
+  const listed = {
+    events: [
+      { eventId: 'c', name: 'C', createdAt },
+      { eventId: 'a', createdAt },
+    ],
+    nextPageToken: '',
+  };
+  const answer = await callWith(listEvents, {}, { 'x-api-key': another.apiKey });
+  expect(answer).toEqual(success(listed, 'Events retrieved successfully'));
 });
 
 describe('CheckIn', () => {

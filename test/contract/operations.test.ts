@@ -35,7 +35,8 @@ describe.each(operations)('$name', (operation) => {
       const reply = await send(protocol, service.url, request);
       const { code, data } = answerOf(protocol, method, reply);
       expect(code, protocol.name).toBe('ok');
-      expect(reply, protocol.name).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+      const status = protocol.kind === 'rest' ? operation.route?.status : 200;
+      expect(reply, protocol.name).toMatchObject({ status, headers: { 'cache-control': 'no-store' } });
       if (protocol.kind !== 'rest') shapes.add(JSON.stringify(shapeOf(data)));
     }
     expect(shapes.size).toBe(1);
@@ -43,7 +44,10 @@ describe.each(operations)('$name', (operation) => {
 
   it('returns Validation failed with every required field that is missing', async () => {
     const valid = await sampleOf(method).required(fixture);
-    expect(await callWith(method, {})).toEqual(validationFailed(...Object.keys(valid)));
+    const required = Object.keys(valid);
+    expect(await callWith(method, {})).toMatchObject(
+      required.length > 0 ? validationFailed(...required) : { code: 'ok' },
+    );
     for (const field of Object.keys(valid)) {
       expect(await callWith(method, without(valid, field))).toEqual(validationFailed(field));
     }

@@ -47,7 +47,7 @@ describe('A path', () => {
     for (const method of others) {
       const reply = await send({ method, path: path.replaceAll(/:\w+/g, 'id') });
       expectFailure(reply, 405, 'Method not allowed');
-      expect(reply.headers.allow).toBe(allowed.join(', '));
+      expect(reply.headers.allow?.split(', ').sort()).toEqual(allowed.sort());
     }
   });
 });

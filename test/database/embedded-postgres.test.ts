@@ -1,16 +1,20 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
 import { startServer } from '../../src/server.ts';
 import { request } from '../support/http.ts';
+import { startMain, survivorsOf } from '../support/process.ts';
+
+const temporaryDirectory = () => mkdtempDisposable(join(tmpdir(), 'usher-embedded-'));
 
 test('an embedded Postgres is restarted after a crash, with nothing lost', async () => {
   await using disposables = new AsyncDisposableStack();
-  const dataDir = await mkdtemp(join(tmpdir(), 'usher-embedded-'));
-  disposables.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const { path: dataDir } = disposables.use(await temporaryDirectory());
   const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => '');
   const service = await startServer(config, { logger: createLogger('silent') });
   disposables.defer(() => service.close());
@@ -20,8 +24,7 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
       ({ status, body }) => ({ status, body }),
       () => undefined,
     );
-  const postmasterPid = async () =>
-    Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  const postmasterPid = () => readPid(dataDir);
 
   const before = await getWebhook();
   expect(before?.status).toBe(200);
@@ -32,6 +35,63 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   await expect.poll(postmasterPid).not.toBe(crashed);
   await expect.poll(getWebhook, { timeout: 20_000 }).toEqual(before);
 });
+
+test.runIf(process.getuid?.() === 0)('started by root, the embedded Postgres has no privilege of root', async () => {
+  await using directory = await temporaryDirectory();
+  const secret = join(directory.path, 'secret');
+  await writeFile(secret, 'secret');
+  await using disposables = new AsyncDisposableStack();
+  const server = await startEmbeddedPostgres(join(directory.path, 'data'), { durable: false });
+  disposables.defer(() => server.close());
+  const sql = openClient(server.url, { max: 1, onnotice: () => {} });
+  disposables.defer(() => sql.end());
+
+  const status = await readFile(`/proc/${await readPid(join(directory.path, 'data'))}/status`, 'utf8');
+  expect(status).toMatch(/^Uid:\t65534\t65534\t65534\t65534$/m);
+  expect(status.match(/^Cap(Inh|Prm|Eff|Amb):\t0{16}$/gm)).toHaveLength(4);
+  await sql`create table output (line text)`;
+  await sql`copy output from program 'id -u'`;
+  expect(await sql`select line from output`).toEqual([{ line: '65534' }]);
+  await expect(sql.unsafe(`copy output from program 'cat ${secret}'`)).rejects.toThrow('program');
+});
+
+test('of two first starts in one directory one serves, and the other says that it is in use', async () => {
+  await using directory = await temporaryDirectory();
+  const starts = [1, 2].map(() => startEmbeddedPostgres(directory.path, { durable: false }));
+  const [{ value: server } = {}, ...others] = (await Promise.allSettled(starts)).filter(isFulfilled);
+  const failures = (await Promise.allSettled(starts)).flatMap((start) => ('reason' in start ? [start.reason] : []));
+  expect(others).toEqual([]);
+  const pid = await readPid(directory.path);
+  expect(failures.map(String)).toEqual([
+    `Error: ${directory.path}/postgres is in use by another Usher, whose Postgres is process ${pid}`,
+  ]);
+  expect((await readdir(directory.path)).sort()).toEqual(['postgres', 'postgres.log']);
+  await server?.close();
+  // The next start finds all of it.
+  await (await startEmbeddedPostgres(directory.path, { durable: false })).close();
+});
+
+test('a service whose data directory is removed says so in one line and exits with 1', async () => {
+  await using directory = await temporaryDirectory();
+  const dataDir = join(directory.path, 'data');
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
+  const descendants = await main.descendants();
+  await rm(dataDir, { recursive: true });
+  const { exitCode } = await main.result;
+  expect(exitCode).toBe(1);
+  const fatal = main.stdout.split('\n').filter((line) => line.startsWith('{"level":60,'));
+  expect(fatal).toHaveLength(1);
+  expect(fatal[0]).toContain(`The embedded Postgres has lost its directory ${dataDir}/postgres`);
+  expect(await survivorsOf(descendants)).toEqual([]);
+});
+
+async function readPid(dataDir: string): Promise<number> {
+  return Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+}
+
+function isFulfilled<Value>(result: PromiseSettledResult<Value>): result is PromiseFulfilledResult<Value> {
+  return result.status === 'fulfilled';
+}
 
 function isAlive(pid: number): boolean {
   try {

@@ -21,8 +21,9 @@ describe('the demo application', () => {
     const database = disposables.use(await cloneDatabase());
     const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
     // As on an embedded Postgres, which takes seconds to create.
-    const base = { ...disposables.use(await bootstrap(config)), isEmbedded: true };
-    service = await startServer(config, { bootstrap: base, deliver: mailbox.deliver, logger: createLogger('silent') });
+    const logger = createLogger('silent');
+    const base = { ...disposables.use(await bootstrap(config, { logger })), isEmbedded: true };
+    service = await startServer(config, { bootstrap: base, deliver: mailbox.deliver, logger });
     disposables.defer(() => service.close());
   });
   afterAll(() => disposables.disposeAsync());

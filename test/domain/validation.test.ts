@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../src/domain/errors.ts';
 import {
+  boolean,
+  change,
   check,
   emailAddress,
   identifier,
+  integer,
   listOf,
   optional,
   type Rule,
@@ -139,10 +142,38 @@ test('a UUID is put in lower case', () => {
 
 test('an optional field may be missing, and passes the rule when it is there', () => {
   const rules = { name: optional(identifier) };
-  expect(check({}, rules)).toEqual({ name: null });
+  for (const missing of [{}, { name: null }]) expect(check(missing, rules)).toEqual({ name: null });
   expect(check({ name: 'Ada' }, rules)).toEqual({ name: 'Ada' });
   expectViolations({ name: '' }, rules, [{ field: 'name', message: 'is required' }]);
-  expectViolations({ name: null }, rules, [{ field: 'name', message: 'must be a string' }]);
+});
+
+test('a change may be missing, and passes the rule when it is there, even if it is null', () => {
+  const rules = { name: change(optional(identifier)), url: change(webUrl) };
+  expect(check({}, rules)).toEqual({ name: undefined, url: undefined });
+  expect(check({ name: null }, rules)).toEqual({ name: null, url: undefined });
+  expectViolations({ name: '', url: null }, rules, [
+    { field: 'name', message: 'is required' },
+    { field: 'url', message: 'must be a string' },
+  ]);
+});
+
+test('an integer is of the range', () => {
+  const rules = { size: integer({ min: 1, max: 3 }) };
+  for (const size of [1, 3]) expect(check({ size }, rules)).toEqual({ size });
+  for (const size of [0, 4, 1e300]) expectViolations({ size }, rules, [{ field: 'size', message: 'must be 1 to 3' }]);
+  for (const size of [1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1]]) {
+    expectViolations({ size }, rules, [{ field: 'size', message: 'must be an integer' }]);
+  }
+  expectViolations({}, rules, [{ field: 'size', message: 'is required' }]);
+});
+
+test('a boolean is true or false', () => {
+  const rules = { flag: boolean };
+  for (const flag of [true, false]) expect(check({ flag }, rules)).toEqual({ flag });
+  for (const flag of ['true', 0, null, []]) {
+    expectViolations({ flag }, rules, [{ field: 'flag', message: 'must be true or false' }]);
+  }
+  expectViolations({}, rules, [{ field: 'flag', message: 'is required' }]);
 });
 
 test('a list holds items that pass the rule', () => {

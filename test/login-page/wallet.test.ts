@@ -14,7 +14,7 @@ import {
   type Tenant,
   type TestService,
 } from '../support/service.ts';
-import { toHighS, Wallet, withV } from '../support/wallet.ts';
+import { toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';
@@ -59,6 +59,17 @@ describe('a person signs in', () => {
     const { wallet, message, send } = await askForMessage();
     clock.advance(10 * MINUTE - 1);
     expect((await send(`0x${wallet.sign(message).slice(2).toUpperCase()}`)).status).toBe(303);
+  });
+
+  // Ten wallets, because v is 0 for half of them.
+  it.each<[string, (signature: string) => string]>([
+    ['v 0 or 1', (signature) => withV(signature, (v) => v - 27)],
+    ['64 bytes (EIP-2098)', toCompact],
+  ])('with a signature of %s', async (_form, spell) => {
+    for (let count = 0; count < 10; count++) {
+      const { wallet, message, send } = await askForMessage();
+      expect((await send(spell(wallet.sign(message)))).status).toBe(303);
+    }
   });
 
   it('with a new message after a signature that did not match, and not with the old one', async () => {
@@ -251,8 +262,13 @@ const messages: Row[] = [
 const signatures: Row[] = [
   ['of the bare hash', malformed((_, message, wallet) => wallet.signDigest(keccak_256(Buffer.from(message))))],
   ['with s in the upper half of the order', malformed(toHighS)],
-  ['with v 0 or 1', malformed((signature) => withV(signature, (v) => v - 27))],
   ['with the other v', malformed((signature) => withV(signature, (v) => 55 - v))],
+  ['with the other v of 0 and 1', malformed((signature) => withV(signature, (v) => 28 - v))],
+  ['with v 2', malformed((signature) => withV(signature, () => 2))],
+  ['with v 29', malformed((signature) => withV(signature, () => 29))],
+  ['of 64 bytes with the other v', malformed((signature) => toCompact(withV(signature, (v) => 55 - v)))],
+  ['of 64 bytes with s in the upper half of the order', malformed((signature) => toHighS(signature).slice(0, -2))],
+  ['of 64 bytes and two more', malformed((signature) => `${toCompact(signature)}0000`)],
   ['with r beyond the order', malformed((signature) => `0x${'f'.repeat(64)}${signature.slice(66)}`)],
   ['with r and s swapped', malformed((text) => `0x${text.slice(66, 130)}${text.slice(2, 66)}${text.slice(130)}`)],
   ['without 0x', malformed((signature) => signature.slice(2))],

@@ -68,9 +68,31 @@ describe('a mail server', () => {
       // The server never answers: a reply that waited for it would not come.
       expect((await requestCode(service, fixture.tenant, address)).heading).toBe('Check your e-mail');
     }
-    await expect.poll(() => server.sockets.size).toBe(2);
+    // The address without a user too.
+    await expect.poll(() => server.sockets.size, { timeout: 10_000 }).toBe(3);
     await service.close();
-    expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(2);
+    expect(log().match(/"code":"shutdown","msg":"login code not sent"/g)).toHaveLength(3);
+  });
+
+  it('hears of each request 0.5 to 2 s later, and gets an e-mail only if the address has a user', async () => {
+    const connectedAt: number[] = [];
+    const onConnect = (_session: unknown, done: () => void) => {
+      connectedAt.push(performance.now());
+      done();
+    };
+    await using server = await MailServer.start({ onAuth: authenticate, onConnect });
+    const { service, log } = await startMailing(server.port);
+    const { email } = await createTestUser(service);
+    const askedAt: number[] = [];
+    for (const address of [email, 'nobody@example.com', email, 'nobody@example.com']) {
+      askedAt.push(performance.now());
+      await requestCode(service, fixture.tenant, address);
+    }
+    await expect.poll(() => server.emails.length + connectedAt.length, { timeout: 10_000 }).toBe(2 + 4);
+    await service.close();
+    expect(server.emails.map(({ to }) => to)).toEqual([[email], [email]]);
+    expect(connectedAt.every((instant, index) => instant - (askedAt[index] ?? 0) >= 500)).toBe(true);
+    expect(log()).not.toContain('login code not sent');
   });
 
   it('that is slow gets the e-mail even if the service is closed', async () => {
@@ -96,7 +118,7 @@ describe('a mail server', () => {
       const { service, log } = await startMailing(port);
       const { email } = await createTestUser(service);
       expect((await requestCode(service, fixture.tenant, email)).heading).toBe('Check your e-mail');
-      await expect.poll(log).toContain('login code not sent');
+      await expect.poll(log, { timeout: 10_000 }).toContain('login code not sent');
       await service.close();
       expect(log()).toMatch(/"code":"E[A-Z]+"/);
       for (const secret of [email, 'let me in', 'let%20me%20in']) expect(log()).not.toContain(secret);

@@ -1,6 +1,9 @@
-/** The time of a reply does not tell whether an e-mail address is known. */
+/** Neither the time of a reply nor the work after it tells whether an e-mail address is known. */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createMailer } from '../../src/login-page/mailer.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, randomAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
@@ -98,3 +101,23 @@ it.for([
     expect(Math.abs((areas.at(-1) ?? 1) - 0.5), figures).toBeLessThanOrEqual(BAND);
   },
 );
+
+it('an e-mail and a decoy cost about the same work', { timeout: 120_000 }, async (context) => {
+  const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
+  const [url] = await once(mailServer, 'message');
+  const deliver = createMailer(url, 'login@usher.test');
+  const spentUs = { email: 0, decoy: 0 };
+  for (let round = 0; round < quickOrLong(30, 300); round++) {
+    for (const kind of ['email', 'decoy'] as const) {
+      const before = process.threadCpuUsage();
+      const isDecoy = kind === 'decoy';
+      await deliver({ email: 'ada@example.com', isDecoy, code: '123456', applicationName: 'Shop' });
+      const { user, system } = process.threadCpuUsage(before);
+      spentUs[kind] += user + system;
+    }
+  }
+  await mailServer.terminate();
+  const ratio = spentUs.decoy / spentUs.email;
+  report(context, { tried: 'e-mails and decoys, interleaved', figures: `ratio of CPU ${ratio.toFixed(2)}` });
+  expect(Math.abs(Math.log2(ratio))).toBeLessThan(1);
+});

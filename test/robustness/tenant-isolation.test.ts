@@ -30,7 +30,7 @@ import { compareTimings, measureArea, type Kind as TimedKind } from '../support/
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
-const { deleteEvent, createEvent, checkIn } = EventService.method;
+const { deleteEvent, createEvent, getEvent, listEvents, checkIn } = EventService.method;
 
 /** A fixed time, so that timestamps in replies are the same. */
 const NOW = new Date();
@@ -104,6 +104,12 @@ async function createDeletedEvent(): Promise<string> {
 async function createTokenForNobody(): Promise<string> {
   const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
   return tokens.mint({ userId: randomUUID(), loginIntentId: randomUUID(), clientId: missingClientId() }, NOW);
+}
+
+/** Returns the token of the second page of the application's events. */
+async function pageTokenOf(owner: Tenant): Promise<string> {
+  for (let count = 0; count < 2; count++) await createTestEvent(service, owner);
+  return (await clientsOf(service, owner).events.listEvents({ pageSize: 1 })).nextPageToken;
 }
 
 const events: Make5 = [
@@ -180,7 +186,15 @@ const ROWS: readonly Row[] = [
     answers: [EXISTS, 'ok', 'ok', EXISTS, INVALID],
     alike: ['foreign'],
   },
-  ...[checkIn, deleteEvent].map((method) => ({
+  {
+    method: listEvents,
+    name: 'page token',
+    fieldsOf: (pageToken) => ({ pageToken }),
+    values: [() => pageTokenOf(tenant), () => pageTokenOf(other), randomUUID, () => '\n', () => '\u0000'],
+    answers: ['ok', INVALID, INVALID, INVALID, INVALID],
+    alike: ['foreign', 'deleted'],
+  },
+  ...[checkIn, deleteEvent, getEvent].map((method) => ({
     method,
     name: 'event',
     fieldsOf: (eventId: string) => ({ eventId, ...(method === checkIn && { attendeeId: 'ada' }) }),

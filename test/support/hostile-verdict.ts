@@ -53,7 +53,7 @@ type IsShape = (json: Record<string, unknown>, status: number) => boolean;
 
 /** Interface, "Common response envelope". */
 const isEnvelope: IsShape = (json, status) =>
-  json.status === (status === 200) && typeof json.message === 'string' && json.message !== '';
+  json.status === (status === 200 || status === 201) && typeof json.message === 'string' && json.message !== '';
 const isConnectError: IsShape = ({ code }) => typeof code === 'string' && !FAULTS.has(code);
 const isStatus: IsShape = ({ status }) => status === 'ok' || status === 'ready';
 const isKeySet: IsShape = ({ keys }) => Array.isArray(keys);

@@ -12,7 +12,7 @@ export class Mailbox {
   readonly codes: LoginCode[] = [];
 
   readonly deliver: DeliverCode = async (code) => {
-    this.codes.push(code);
+    if (!code.isDecoy) this.codes.push(code);
   };
 
   /** Returns the codes that were sent to the address. */

@@ -208,7 +208,7 @@ function toRestRequest({ method: rpc, fields = {} }: Call) {
   let { path } = route;
   for (const [name, value] of Object.entries(fields)) {
     if (sources[name] === 'path') path = path.replace(`:${name}`, encodeURIComponent(String(value)));
-    else if (sources[name] === 'query') query.append(name, String(value));
+    else if (sources[name] === 'query') for (const each of [value].flat()) query.append(name, String(each));
     else body[name] = value;
   }
   // A parameter that is missing is an empty segment.
@@ -229,10 +229,12 @@ const NOTHING = Buffer.alloc(0);
 /** The codes that REST's statuses stand for. */
 const REST_CODES: Readonly<Record<number, string>> = {
   200: 'ok',
+  201: 'ok',
   400: 'invalid_argument',
   401: 'unauthenticated',
   404: 'not_found',
   409: 'already_exists',
+  429: 'resource_exhausted',
   500: 'internal',
   503: 'unavailable',
 };
@@ -243,7 +245,7 @@ function readRest({ status, headers, bytes }: RawReply): Outcome {
   const violations: readonly Record<string, unknown>[] = errors ?? [];
   const isEnvelope =
     headers['content-type'] === 'application/json' &&
-    isSuccess === (status === 200) &&
+    isSuccess === (status === 200 || status === 201) &&
     typeof message === 'string' &&
     (isSuccess || data === undefined) &&
     (errors !== undefined) === (message === 'Validation failed') &&

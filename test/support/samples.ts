@@ -59,6 +59,17 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     required: () => ({ eventId: awkward('event') }),
     optional: { name: 'Sommerfest – Zürich & "mehr"' },
   },
+  'EventService/GetEvent': {
+    required: async ({ service, tenant }) => ({ eventId: await createTestEvent(service, tenant, awkward('event')) }),
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/ListEvents': {
+    required: async ({ service, tenant }) => {
+      for (let count = 0; count < 2; count++) await createTestEvent(service, tenant);
+      return {};
+    },
+    optional: { pageSize: 1 },
+  },
   'EventService/CheckIn': {
     required: async ({ service, tenant }) => ({
       eventId: await createTestEvent(service, tenant),

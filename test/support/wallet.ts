@@ -46,6 +46,13 @@ export function withV(signature: string, change: (v: number) => number): string 
   return `0x${rs}${change(v).toString(16).padStart(2, '0')}`;
 }
 
+/** Returns the signature in 64 bytes (EIP-2098): v is the highest bit of s. */
+export function toCompact(signature: string): string {
+  const { rs, v } = split(signature);
+  const s = BigInt(`0x${rs.slice(64)}`) | (BigInt(v - 27) << 255n);
+  return `0x${rs.slice(0, 64)}${s.toString(16).padStart(64, '0')}`;
+}
+
 function digestOf(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'utf8');
   return keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/event.proto.
  */
 export const file_usher_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UiQgoSQ3JlYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBAUIHCgVfbmFtZSI1ChNDcmVhdGVFdmVudFJlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8udXNoZXIudjEuRXZlbnQiNwoOQ2hlY2tJblJlcXVlc3QSEAoIZXZlbnRfaWQYASABKAkSEwoLYXR0ZW5kZWVfaWQYAiABKAkiUgoPQ2hlY2tJblJlc3BvbnNlEiMKCGNoZWNrX2luGAEgASgLMhEudXNoZXIudjEuQ2hlY2tJbhIaChJhbHJlYWR5X2NoZWNrZWRfaW4YAiABKAgiZQoFRXZlbnQSEAoIZXZlbnRfaWQYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lIlEKB0NoZWNrSW4SEwoLYXR0ZW5kZWVfaWQYASABKAkSMQoNY2hlY2tlZF9pbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy5gEKDEV2ZW50U2VydmljZRJKCgtEZWxldGVFdmVudBIcLnVzaGVyLnYxLkRlbGV0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkRlbGV0ZUV2ZW50UmVzcG9uc2USSgoLQ3JlYXRlRXZlbnQSHC51c2hlci52MS5DcmVhdGVFdmVudFJlcXVlc3QaHS51c2hlci52MS5DcmVhdGVFdmVudFJlc3BvbnNlEj4KB0NoZWNrSW4SGC51c2hlci52MS5DaGVja0luUmVxdWVzdBoZLnVzaGVyLnYxLkNoZWNrSW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UiQgoSQ3JlYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBAUIHCgVfbmFtZSI1ChNDcmVhdGVFdmVudFJlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8udXNoZXIudjEuRXZlbnQiIwoPR2V0RXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIjIKEEdldEV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCJNChFMaXN0RXZlbnRzUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJQgwKCl9wYWdlX3NpemUiTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLnVzaGVyLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg5DaGVja0luUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRITCgthdHRlbmRlZV9pZBgCIAEoCSJSCg9DaGVja0luUmVzcG9uc2USIwoIY2hlY2tfaW4YASABKAsyES51c2hlci52MS5DaGVja0luEhoKEmFscmVhZHlfY2hlY2tlZF9pbhgCIAEoCCJlCgVFdmVudBIQCghldmVudF9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiUQoHQ2hlY2tJbhITCgthdHRlbmRlZV9pZBgBIAEoCRIxCg1jaGVja2VkX2luX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLyAgoMRXZlbnRTZXJ2aWNlEkoKC0RlbGV0ZUV2ZW50EhwudXNoZXIudjEuRGVsZXRlRXZlbnRSZXF1ZXN0Gh0udXNoZXIudjEuRGVsZXRlRXZlbnRSZXNwb25zZRJKCgtDcmVhdGVFdmVudBIcLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVzcG9uc2USQQoIR2V0RXZlbnQSGS51c2hlci52MS5HZXRFdmVudFJlcXVlc3QaGi51c2hlci52MS5HZXRFdmVudFJlc3BvbnNlEkcKCkxpc3RFdmVudHMSGy51c2hlci52MS5MaXN0RXZlbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRI+CgdDaGVja0luEhgudXNoZXIudjEuQ2hlY2tJblJlcXVlc3QaGS51c2hlci52MS5DaGVja0luUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.DeleteEventRequest
@@ -90,6 +90,92 @@ export const CreateEventResponseSchema: GenMessage<CreateEventResponse> = /*@__P
   messageDesc(file_usher_v1_event, 3);
 
 /**
+ * @generated from message usher.v1.GetEventRequest
+ */
+export type GetEventRequest = Message<"usher.v1.GetEventRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+};
+
+/**
+ * Describes the message usher.v1.GetEventRequest.
+ * Use `create(GetEventRequestSchema)` to create a new message.
+ */
+export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 4);
+
+/**
+ * @generated from message usher.v1.GetEventResponse
+ */
+export type GetEventResponse = Message<"usher.v1.GetEventResponse"> & {
+  /**
+   * @generated from field: usher.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+};
+
+/**
+ * Describes the message usher.v1.GetEventResponse.
+ * Use `create(GetEventResponseSchema)` to create a new message.
+ */
+export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 5);
+
+/**
+ * @generated from message usher.v1.ListEventsRequest
+ */
+export type ListEventsRequest = Message<"usher.v1.ListEventsRequest"> & {
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListEventsRequest.
+ * Use `create(ListEventsRequestSchema)` to create a new message.
+ */
+export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 6);
+
+/**
+ * @generated from message usher.v1.ListEventsResponse
+ */
+export type ListEventsResponse = Message<"usher.v1.ListEventsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Event events = 1;
+   */
+  events: Event[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListEventsResponse.
+ * Use `create(ListEventsResponseSchema)` to create a new message.
+ */
+export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 7);
+
+/**
  * @generated from message usher.v1.CheckInRequest
  */
 export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
@@ -113,7 +199,7 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
  * Use `create(CheckInRequestSchema)` to create a new message.
  */
 export const CheckInRequestSchema: GenMessage<CheckInRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 4);
+  messageDesc(file_usher_v1_event, 8);
 
 /**
  * @generated from message usher.v1.CheckInResponse
@@ -137,7 +223,7 @@ export type CheckInResponse = Message<"usher.v1.CheckInResponse"> & {
  * Use `create(CheckInResponseSchema)` to create a new message.
  */
 export const CheckInResponseSchema: GenMessage<CheckInResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 5);
+  messageDesc(file_usher_v1_event, 9);
 
 /**
  * @generated from message usher.v1.Event
@@ -164,7 +250,7 @@ export type Event = Message<"usher.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 6);
+  messageDesc(file_usher_v1_event, 10);
 
 /**
  * @generated from message usher.v1.CheckIn
@@ -188,7 +274,7 @@ export type CheckIn = Message<"usher.v1.CheckIn"> & {
  * Use `create(CheckInSchema)` to create a new message.
  */
 export const CheckInSchema: GenMessage<CheckIn> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 7);
+  messageDesc(file_usher_v1_event, 11);
 
 /**
  * The events of an application and their check-ins. Every call carries the
@@ -224,6 +310,31 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof CreateEventRequestSchema;
     output: typeof CreateEventResponseSchema;
+  },
+  /**
+   * Returns one event.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
+   * NOT_FOUND "Event not found", also for a deleted event.
+   *
+   * @generated from rpc usher.v1.EventService.GetEvent
+   */
+  getEvent: {
+    methodKind: "unary";
+    input: typeof GetEventRequestSchema;
+    output: typeof GetEventResponseSchema;
+  },
+  /**
+   * Lists the events that are not deleted, newest first.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed".
+   *
+   * @generated from rpc usher.v1.EventService.ListEvents
+   */
+  listEvents: {
+    methodKind: "unary";
+    input: typeof ListEventsRequestSchema;
+    output: typeof ListEventsResponseSchema;
   },
   /**
    * Checks an attendee in. A second call returns the first check-in.

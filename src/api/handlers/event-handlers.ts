@@ -3,9 +3,13 @@ import type { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { checkIn } from '../../domain/events/check-in.ts';
 import { createEvent } from '../../domain/events/create-event.ts';
 import { deleteEvent } from '../../domain/events/delete-event.ts';
+import type { Event } from '../../domain/events/event.ts';
+import { getEvent } from '../../domain/events/get-event.ts';
+import { listEvents } from '../../domain/events/list-events.ts';
+import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 
-export function createEventHandlers(): ApplicationHandlers<typeof EventService> {
+export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers<typeof EventService> {
   return {
     async deleteEvent(fields, call) {
       await deleteEvent(call, fields);
@@ -13,8 +17,16 @@ export function createEventHandlers(): ApplicationHandlers<typeof EventService> 
     },
 
     async createEvent(fields, call) {
-      const { eventId, name, createdAt } = await createEvent(call, fields);
-      return { event: { eventId, createdAt: timestampFromDate(createdAt), ...(name !== null && { name }) } };
+      return { event: toEvent(await createEvent(call, fields)) };
+    },
+
+    async getEvent(fields, call) {
+      return { event: toEvent(await getEvent(call, fields)) };
+    },
+
+    async listEvents(fields, call) {
+      const { rows, nextPageToken } = await listEvents(call, pageTokens, fields);
+      return { events: rows.map(toEvent), nextPageToken };
     },
 
     async checkIn(fields, call) {
@@ -22,4 +34,8 @@ export function createEventHandlers(): ApplicationHandlers<typeof EventService> 
       return { checkIn: { attendeeId, checkedInAt: timestampFromDate(checkedInAt) }, alreadyCheckedIn };
     },
   };
+}
+
+function toEvent({ eventId, name, createdAt }: Event) {
+  return { eventId, createdAt: timestampFromDate(createdAt), ...(name !== null && { name }) };
 }

@@ -1,12 +1,23 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import type { ExchangeTokenResponseSchema, GenerateAuthUrlResponseSchema } from '../../../gen/usher/v1/auth_pb.ts';
+import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
+import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
+import type { ExchangeTokenResponseSchema } from '../../../gen/usher/v1/auth_pb.ts';
 import type { GetWebhookResponseSchema } from '../../../gen/usher/v1/webhook_pb.ts';
 
-/** Interface, "Generate Auth URL". */
-export function presentAuthUrl({ authUrl, loginIntentId }: MessageInitShape<typeof GenerateAuthUrlResponseSchema>) {
-  return { authUrl, loginIntentId };
+/** Returns the message with all its fields, except for optional ones that are absent. */
+export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
+  const message: Readonly<Record<string, unknown>> = { ...create(schema, init) };
+  return Object.fromEntries(
+    schema.fields.map(({ jsonName, localName, message: type }) => [jsonName, presentValue(type, message[localName])]),
+  );
+}
+
+function presentValue(type: DescMessage | undefined, value: unknown): unknown {
+  if (type === undefined || value === undefined) return value;
+  if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
+  // The value is of the field's type.
+  if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
+  return presentMessage(type, value as MessageInitShape<DescMessage>);
 }
 
 /** Interface, "User" and "Session". A user without a name has no `name`. */
@@ -29,5 +40,5 @@ export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookRe
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */
 function presentTime(time: MessageInitShape<typeof TimestampSchema> | undefined): string | undefined {
-  return time && new Date(Number(time.seconds ?? 0) * 1_000 + (time.nanos ?? 0) / 1e6).toISOString();
+  return time && new Date(timestampMs(create(TimestampSchema, time))).toISOString();
 }

@@ -1,8 +1,10 @@
 /** Reads the fields of an RPC from an HTTP request. Their types are unchecked: a body may hold any JSON. */
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { ServiceError } from '../../domain/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, HttpError, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call.ts';
+import type { PathParameters } from './router.ts';
 import type { Route } from './routes.ts';
 
 /** A lone surrogate. Validation refuses it as text that is not well-formed. */
@@ -16,18 +18,18 @@ const MALFORMED = '\uD800';
  * @throws ServiceError `Validation failed` if the body is not a JSON object
  */
 export async function readFields(
-  { method, fields: sources }: Route,
-  parameter: string,
+  { method, rpc, fields: sources }: Route,
+  parameters: PathParameters,
   { request, query }: HttpContext,
   deadline: number,
 ): Promise<Record<string, unknown>> {
   checkContentLength(request, MAX_MESSAGE_BYTES);
   // The body of a GET or DELETE has no meaning, whatever its type.
-  const body = method === 'POST' ? await readJsonObject(request, deadline) : {};
+  const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline) : {};
   const fields: Record<string, unknown> = {};
   for (const [name, source] of Object.entries(sources)) {
-    if (source === 'path') fields[name] = decode(parameter);
-    else if (source === 'query') fields[name] = singleValue(queryValues(query, name));
+    if (source === 'path') fields[name] = decode(parameters[name] ?? '');
+    else if (source === 'query') fields[name] = readQuery(rpc.input.field[name], queryValues(query, name));
     else if (Object.hasOwn(body, name)) fields[name] = body[name];
   }
   return fields;
@@ -80,9 +82,15 @@ function decode(segment: string): string {
   }
 }
 
-/** Returns the value of a parameter given once. A repeated one stays a list, which validation refuses. */
-function singleValue(values: string[]): unknown {
-  return values.length > 1 ? values : values[0];
+/** Returns the values as the field's type. What is not of the type stays text, which validation refuses. */
+function readQuery(field: DescField | undefined, values: string[]): unknown {
+  if (field?.fieldKind === 'list') return values.length > 0 ? values : undefined;
+  const [value] = values;
+  // Validation refuses a parameter that is given twice.
+  if (value === undefined || values.length > 1) return values.length > 1 ? values : undefined;
+  if (field?.scalar === ScalarType.INT32) return /^-?\d{1,10}$/.test(value) ? Number(value) : value;
+  if (field?.scalar === ScalarType.BOOL) return value === 'true' || (value === 'false' ? false : value);
+  return value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -3,10 +3,12 @@ import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
 import { HttpError } from '../../http/read-body.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
-import type { Pipeline } from '../pipeline.ts';
+import type { Pipeline, ResponseMessage } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
+import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
-import { type Route, routes } from './routes.ts';
+import { type PathParameters, Router } from './router.ts';
+import type { Route } from './routes.ts';
 
 interface Endpoint {
   readonly route: Route;
@@ -15,32 +17,29 @@ interface Endpoint {
 
 /** Answers every request below `/api`. */
 export function createRestHandler(procedures: Procedures, pipeline: Pipeline): HttpHandler {
-  const endpoints = routes.map((route): Endpoint => ({ route, procedure: procedureOf(route, procedures) }));
+  const router = new Router((route): Endpoint => ({ route, procedure: procedureOf(route, procedures) }));
 
   return (context) => {
-    const allowed: string[] = [];
-    for (const endpoint of endpoints) {
-      const { route } = endpoint;
-      const parameter = matchPath(route, context.path);
-      if (parameter === undefined) continue;
-      if (route.method === context.request.method) return serve(endpoint, parameter, context, pipeline);
-      allowed.push(route.method);
-    }
-    if (allowed.length === 0) sendFailure(context, 404, 'Not found');
-    else sendFailure(context, 405, 'Method not allowed', { allow: allowed.join(', ') });
+    const found = router.find(context.path);
+    if (!found) return sendFailure(context, 404, 'Not found');
+    const { endpoints, parameters } = found;
+    const endpoint = endpoints.get(context.request.method ?? '');
+    if (endpoint) return serve(endpoint, parameters, context, pipeline);
+    sendFailure(context, 405, 'Method not allowed', { allow: [...endpoints.keys()].join(', ') });
   };
 }
 
 async function serve(
   { route, procedure }: Endpoint,
-  parameter: string,
+  parameters: PathParameters,
   context: HttpContext,
   pipeline: Pipeline,
 ): Promise<void> {
-  const read = (deadline: number) => readFields(route, parameter, context, deadline);
+  const read = (deadline: number) => readFields(route, parameters, context, deadline);
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest' }, read);
-    sendEnvelope(context, 200, { status: true, message: route.message, data: route.present(response) });
+    const { status, message } = route;
+    sendEnvelope(context, status, { status: true, message, data: toData(route, response) });
   } catch (error) {
     if (error instanceof HttpError) sendFailure(context, error.status, error.message);
     else if (error instanceof ServiceError) sendServiceError(context, error);
@@ -76,13 +75,12 @@ function sendServiceError(context: HttpContext, { code, message, violations }: S
   );
 }
 
-/** Returns the last segment of the path if the route has a parameter, '' if it has none, undefined for another path. */
-function matchPath(route: Route, path: string): string | undefined {
-  const colon = route.path.indexOf(':');
-  if (colon < 0) return path === route.path ? '' : undefined;
-  if (!path.startsWith(route.path.slice(0, colon))) return undefined;
-  const parameter = path.slice(colon);
-  return parameter.includes('/') ? undefined : parameter;
+/** Returns the `data` of a success, or undefined where the response has no fields. */
+function toData({ rpc: { output }, resource, present }: Route, response: ResponseMessage): unknown {
+  if (present) return present(response);
+  if (output.fields.length === 0) return undefined;
+  const message = presentMessage(output, response);
+  return resource === undefined ? message : message[resource];
 }
 
 function procedureOf({ rpc }: Route, procedures: Procedures): Procedure {

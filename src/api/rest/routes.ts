@@ -1,24 +1,31 @@
-/** The documented REST routes, a row each. */
-import type { DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
+/** The REST routes, a row each. */
+import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { presentAuthUrl, presentExchange, presentWebhook } from './present.ts';
+import { presentExchange, presentWebhook } from './present.ts';
 
 /** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
 type Source = 'path' | 'query' | 'body';
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Its last segment may be a parameter, as in `/api/webhooks/:webhookId`. */
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** A segment that begins with a colon is a parameter, as in `/api/webhooks/:webhookId`. */
   readonly path: string;
   readonly rpc: DescMethodUnary;
   readonly fields: Readonly<Record<string, Source>>;
+  /** The status of a success: 201 where the call creates something, else 200. */
+  readonly status: number;
   /** The message of a success. */
   readonly message: string;
-  /** The `data` of a success, or undefined where there is none. */
-  present(response: unknown): unknown;
+  /** The field of the response that is `data` itself. Without it, `data` has all of its fields. */
+  readonly resource?: string;
+  /** Returns a `data` that is documented otherwise. */
+  present?(response: unknown): unknown;
 }
+
+/** The fields of every list. */
+const PAGE = { pageSize: 'query', pageToken: 'query' } as const;
 
 export const routes: readonly Route[] = [
   route({
@@ -27,7 +34,6 @@ export const routes: readonly Route[] = [
     rpc: AuthService.method.generateAuthUrl,
     fields: { clientId: 'query', redirectUri: 'body', state: 'body' },
     message: 'Auth URL generated successfully',
-    present: presentAuthUrl,
   }),
   route({
     method: 'POST',
@@ -51,13 +57,45 @@ export const routes: readonly Route[] = [
     rpc: EventService.method.deleteEvent,
     fields: { eventId: 'path' },
     message: 'Event deleted successfully',
-    present: () => undefined,
+  }),
+  route({
+    method: 'GET',
+    path: '/api/events/:eventId',
+    rpc: EventService.method.getEvent,
+    fields: { eventId: 'path' },
+    message: 'Event retrieved successfully',
+    resource: 'event',
+  }),
+  route({
+    method: 'GET',
+    path: '/api/events',
+    rpc: EventService.method.listEvents,
+    fields: PAGE,
+    message: 'Events retrieved successfully',
+  }),
+  route({
+    method: 'POST',
+    path: '/api/events',
+    rpc: EventService.method.createEvent,
+    fields: { eventId: 'body', name: 'body' },
+    status: 201,
+    message: 'Event created successfully',
+    resource: 'event',
   }),
 ];
 
-/** Ties `present` to the response of the row's own RPC. */
-function route<Rpc extends DescMethodUnary>(
-  row: Omit<Route, 'rpc' | 'present'> & { rpc: Rpc; present(response: MessageInitShape<Rpc['output']>): unknown },
-): Route {
-  return row as Route;
+/** Ties a row to the request and the response of its own RPC. */
+function route<Rpc extends DescMethodUnary>({
+  status = 200,
+  ...row
+}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'present'> & {
+  rpc: Rpc;
+  fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
+  status?: 200 | 201;
+  resource?: FieldOf<Rpc['output']>;
+  present?(response: MessageInitShape<Rpc['output']>): unknown;
+}): Route {
+  return { status, ...row } as Route;
 }
+
+type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<keyof MessageShape<Schema>, symbol | `$${string}`>;

@@ -4,14 +4,9 @@ import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, type Unchecked } from '../validation.ts';
+import type { Event } from './event.ts';
 
 const rules = { eventId: identifier, name: optional(identifier) };
-
-export interface Event {
-  readonly eventId: string;
-  readonly name: string | null;
-  readonly createdAt: Date;
-}
 
 /** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(

@@ -14,7 +14,7 @@ export const eventLock = {
 };
 
 /** Selects the event of the application that is not deleted. Placeholders: applicationId, eventId. */
-export function isOpenEvent(lock: SQL): SQL | undefined {
+export function isOpenEvent(lock?: SQL): SQL | undefined {
   return and(
     eq(events.applicationId, sql.placeholder('applicationId')),
     eq(events.id, sql.placeholder('eventId')),

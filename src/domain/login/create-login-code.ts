@@ -19,16 +19,18 @@ const CODES_PER_NETWORK = 20;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
-/** A code to send to a user. */
+/** A code to send. */
 export interface LoginCode {
   readonly email: string;
+  /** No user has the address: the e-mail must not be sent, but cost the same work. */
+  readonly isDecoy: boolean;
   readonly code: string;
   readonly applicationName: string;
 }
 
 /**
  * Creates a six-digit code for the user with the e-mail address, valid for 10 minutes, for this intent and
- * in this browser. Returns undefined if no user has the address; everything else is the same then.
+ * in this browser.
  *
  * @throws ServiceError `Too many codes`, and as `requireOpenIntent` does
  */
@@ -37,7 +39,7 @@ export async function createLoginCode(
   keys: LoginCodeKeys,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
-): Promise<LoginCode | undefined> {
+): Promise<LoginCode> {
   const { loginIntentId, email } = check(request, rules);
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
   const isAllowed =
@@ -57,7 +59,7 @@ export async function createLoginCode(
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
   });
-  return created?.email ? { email: created.email, code, applicationName } : undefined;
+  return { email: created?.email ?? email, isDecoy: !created?.email, code, applicationName };
 }
 
 /** Folds every spelling that any collation of Postgres may take for one address, and some more. */

@@ -41,22 +41,30 @@ export function formatSignInMessage(message: SignInMessage): string {
 
 /**
  * Returns the address, in lower case, of the key that signed the text with `personal_sign` (EIP-191).
- * Returns undefined for a signature that is malformed or not canonical.
+ * Returns undefined for a signature that is malformed or has a high s.
  */
 export function recoverSigner(text: string, signature: string): string | undefined {
-  const [, rs, v] = /^0x([0-9a-f]{128})([0-9a-f]{2})$/i.exec(signature) ?? [];
-  if (!rs || !v) return undefined;
-  const recovery = Number.parseInt(v, 16) - 27;
-  if (recovery !== 0 && recovery !== 1) return undefined;
+  const parsed = parseSignature(signature);
+  if (!parsed) return undefined;
   const bytes = Buffer.from(text, 'utf8');
   const digest = keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
   try {
-    const parsed = secp256k1.Signature.fromHex(rs, 'compact').addRecoveryBit(recovery);
-    if (parsed.hasHighS()) return undefined;
-    return addressOf(parsed.recoverPublicKey(digest).toBytes(false));
+    const recoverable = secp256k1.Signature.fromHex(parsed.rs, 'compact').addRecoveryBit(parsed.recovery);
+    if (recoverable.hasHighS()) return undefined;
+    return addressOf(recoverable.recoverPublicKey(digest).toBytes(false));
   } catch {
     return undefined;
   }
+}
+
+/** Wallets write r, s and v, where v is 27 or 28, or 0 or 1; or r and s with v in its highest bit (EIP-2098). */
+function parseSignature(signature: string): { rs: string; recovery: number } | undefined {
+  const [, r, s, v] = /^0x([0-9a-f]{64})([0-9a-f]{64})(00|01|1b|1c)?$/i.exec(signature) ?? [];
+  if (!r || !s) return undefined;
+  if (v) return { rs: r + s, recovery: Number.parseInt(v, 16) % 27 };
+  const compact = BigInt(`0x${s}`);
+  const lowS = BigInt.asUintN(255, compact).toString(16).padStart(64, '0');
+  return { rs: r + lowS, recovery: Number(compact >> 255n) };
 }
 
 /** Returns the address, in lower case, of an uncompressed public key of 65 bytes. */

@@ -1,0 +1,79 @@
+/** The files of the embedded Postgres. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { spawnBoundToParent } from './child-process.ts';
+import { giveToPostgres, type PostgresRuntime } from './postgres-runtime.ts';
+
+/** Trusts whoever may enter the directory of the socket: the user that runs Postgres, and root. */
+const HBA = 'local all all trust\n';
+
+/** How old the rest of an interrupted start must be to be removed: no start takes that long. */
+const LEFTOVER_MS = 10 * 60_000;
+
+/** Returns whether the cluster is there. */
+export function isCluster(cluster: string): boolean {
+  return existsSync(join(cluster, 'PG_VERSION'));
+}
+
+/** Creates the cluster if there is none. @throws Error of one line */
+export async function ensureCluster(cluster: string, runtime: PostgresRuntime): Promise<void> {
+  if (!isCluster(cluster)) await createCluster(cluster, runtime);
+  // Each time, for clusters of earlier versions of Usher, which asked for passwords.
+  await writeFile(join(cluster, 'pg_hba.conf'), HBA);
+}
+
+/** Returns the file that Postgres writes its log to. */
+export function logOf(cluster: string): string {
+  return join(dirname(cluster), 'postgres.log');
+}
+
+/** Returns the last line of the log that tells of a failure. */
+export async function readFailure(cluster: string): Promise<string> {
+  const lines = (await readFile(logOf(cluster), 'utf8')).trimEnd().split('\n');
+  return lines.findLast((line) => /error|fatal|panic/i.test(line)) ?? lines.at(-1) ?? '';
+}
+
+/** Returns the process that has the cluster, as its lock file tells, and where that process has its socket. */
+export async function readLockFile(cluster: string): Promise<{ pid: string; socketDirectory: string }> {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const [pid = '', , , , directory = ''] = text.split('\n');
+  return { pid, socketDirectory: directory.startsWith('/proc/self/') ? cluster : directory };
+}
+
+/**
+ * Creates the cluster elsewhere and renames it: an interrupted start leaves no incomplete cluster. Of two starts at
+ * the same time, the later one finds the cluster of the earlier one.
+ */
+async function createCluster(cluster: string, runtime: PostgresRuntime): Promise<void> {
+  await removeLeftovers(cluster);
+  const unfinished = await mkdtemp(`${cluster}.unfinished-`);
+  try {
+    await giveToPostgres(unfinished);
+    await runtime.prepare();
+    const command = runtime.commandOf('initdb', unfinished, [
+      ...['--username=usher', '--auth=trust'],
+      ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
+    ]);
+    const { temporaryDirectory } = runtime;
+    const initdb = await spawnBoundToParent(command, { cwd: unfinished, log: logOf(cluster), temporaryDirectory });
+    const [exitCode] = await once(initdb, 'exit');
+    if (exitCode !== 0) throw new Error(await readFailure(cluster));
+    await rename(unfinished, cluster);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    if (isCluster(cluster)) return;
+    const reason = error instanceof Error ? error.message : error;
+    throw new Error(`The embedded Postgres cannot be set up in ${cluster}: ${reason}`);
+  }
+}
+
+async function removeLeftovers(cluster: string): Promise<void> {
+  const directory = dirname(cluster);
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(`${basename(cluster)}.unfinished`)) continue;
+    const { mtimeMs } = await stat(join(directory, name));
+    if (Date.now() - mtimeMs > LEFTOVER_MS) await rm(join(directory, name), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,54 @@
+/** Look-ups of host names that give sockets vetted addresses only. */
+import { Resolver } from 'node:dns/promises';
+import type { LookupFunction } from 'node:net';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
+
+/** Resolves to every address of a host. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** The text that tenants see. They learn nothing about what internal names resolve to, or whether they exist. */
+export class ForbiddenAddressError extends Error {
+  constructor() {
+    super('The address is not allowed');
+  }
+}
+
+const RESOLVE_TIMEOUT_MS = 3_000;
+const RESOLVE_TRIES = 2;
+
+/**
+ * Creates a function that asks the name servers of the machine. It is not `dns.lookup`, which blocks one of the four
+ * threads of libuv, so that four slow name servers would stop every delivery.
+ */
+export function createResolve(): Resolve {
+  const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_TRIES });
+  return async (host) => {
+    if (/(^|\.)localhost\.?$/.test(host)) return ['127.0.0.1', '::1'];
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}
+
+/**
+ * Creates the `lookup` of a socket. It fails if any address of the host is forbidden, and otherwise returns exactly
+ * the addresses it has checked: a second look-up might answer differently.
+ */
+export function createLookup(
+  policy: AddressPolicy,
+  resolve: Resolve,
+  { isPlain }: { isPlain: boolean },
+): LookupFunction {
+  return (host, { all }, callback) => {
+    resolve(host).then(
+      (addresses) => {
+        const isAllowed = (address: string) => (isPlain ? policy.isException(address) : policy.allows(address));
+        const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+        const [first] = found;
+        if (!first || !addresses.every(isAllowed)) callback(new ForbiddenAddressError(), []);
+        else if (all) callback(null, found);
+        else callback(null, first.address, first.family);
+      },
+      () => callback(new ForbiddenAddressError(), []),
+    );
+  };
+}

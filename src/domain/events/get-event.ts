@@ -1,0 +1,23 @@
+import type { Statement } from '../../database/database.ts';
+import { events } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, type Unchecked } from '../validation.ts';
+import { type Event, eventColumns } from './event.ts';
+import { isOpenEvent } from './open-event.ts';
+
+const rules = { eventId: identifier };
+
+/** Returns an event of the application. @throws ServiceError `Event not found`, also for a deleted one */
+export async function getEvent(
+  { application, run }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Event> {
+  const { eventId } = check(request, rules);
+  const [event] = await run(selectEvent, { applicationId: application.id, eventId });
+  if (!event) throw new ServiceError('not_found', 'Event not found');
+  return event;
+}
+
+const selectEvent: Statement<Event[]> = (db) =>
+  db.select(eventColumns).from(events).where(isOpenEvent()).prepare('select_event');

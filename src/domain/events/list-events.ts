@@ -1,0 +1,38 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { events } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import type { PageTokens } from '../pages/page-tokens.ts';
+import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { check, type Unchecked } from '../validation.ts';
+import { type Event, eventColumns } from './event.ts';
+
+/** Returns a page of the application's events that are not deleted. */
+export async function listEvents(
+  { application, run }: ApplicationCall,
+  pageTokens: PageTokens,
+  request: Unchecked<keyof typeof pageRules>,
+): Promise<Page<Event>> {
+  return readPage(
+    pageTokens,
+    ['events', application.id],
+    check(request, pageRules),
+    (page) => run(selectEvents, { applicationId: application.id, ...page }),
+    ({ createdAt, eventId }) => ({ at: createdAt, id: eventId }),
+  );
+}
+
+const selectEvents: Statement<Event[]> = (db) =>
+  db
+    .select(eventColumns)
+    .from(events)
+    .where(
+      and(
+        eq(events.applicationId, sql.placeholder('applicationId')),
+        isNull(events.deletedAt),
+        startsAfter(events.createdAt, events.id),
+      ),
+    )
+    .orderBy(...newestFirst(events.createdAt, events.id))
+    .limit(pageLimit)
+    .prepare('select_events');

@@ -1,0 +1,89 @@
+/** Which addresses webhooks may be delivered to: public ones, and the networks that the operator allows. */
+import { BlockList, isIP } from 'node:net';
+
+/** IANA's special-purpose registry, multicast, and the metadata service of Azure, which has a public address. */
+const FORBIDDEN_V4 = createBlockList([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '168.63.129.16/32',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+]);
+const GLOBAL_V6 = createBlockList(['2000::/3']);
+/** Protocol assignments with Teredo, documentation, and 6to4. */
+const FORBIDDEN_V6 = createBlockList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
+const NAT64 = createBlockList(['64:ff9b::/96']);
+
+/** Decides to which URLs and addresses Usher sends. */
+export class AddressPolicy {
+  readonly #exceptions: BlockList;
+  /** Whether there are networks to which plain http is allowed. */
+  readonly hasExceptions: boolean;
+
+  /** `allowedNetworks` are CIDR ranges or addresses besides the public ones. */
+  constructor(allowedNetworks: readonly string[]) {
+    this.#exceptions = createBlockList(allowedNetworks);
+    this.hasExceptions = allowedNetworks.length > 0;
+  }
+
+  /** Returns whether the address, as text without brackets, is public or an exception. */
+  allows(address: string): boolean {
+    return this.isException(address) || isPublic(address);
+  }
+
+  /** Returns whether the operator allows the address by name of its network, which permits plain http. */
+  isException(address: string): boolean {
+    const version = isIP(address);
+    return version !== 0 && this.#exceptions.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  }
+}
+
+function isPublic(address: string): boolean {
+  const version = isIP(address);
+  if (version === 4) return !FORBIDDEN_V4.check(address, 'ipv4');
+  // An address with a zone is local to a link.
+  if (version !== 6 || address.includes('%')) return false;
+  const groups = expand(address);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) return isPublic(toV4(groups));
+  // `net.BlockList` looks into addresses of ::ffff:0:0/96 only.
+  if (NAT64.check(address, 'ipv6')) return isPublic(toV4(groups));
+  const isIsatap = ((groups[4] ?? 0) & 0xfdff) === 0 && groups[5] === 0x5efe;
+  if (isIsatap && !isPublic(toV4(groups))) return false;
+  return GLOBAL_V6.check(address, 'ipv6') && !FORBIDDEN_V6.check(address, 'ipv6');
+}
+
+/** Returns the eight groups of an IPv6 address. */
+function expand(address: string): readonly number[] {
+  // The URL parser writes an embedded IPv4 address as two groups.
+  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [head = '', tail] = canonical.split('::');
+  const [first, last] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = tail === undefined ? 0 : 8 - (first?.length ?? 0) - (last?.length ?? 0);
+  return [...(first ?? []), ...Array<string>(zeros).fill('0'), ...(last ?? [])].map((group) => parseInt(group, 16));
+}
+
+/** Returns the IPv4 address in the last two groups. */
+function toV4(groups: readonly number[]): string {
+  const [high = 0, low = 0] = groups.slice(6);
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+}
+
+function createBlockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    const isV4 = isIP(address) === 4;
+    list.addSubnet(address, Number(prefix ?? (isV4 ? 32 : 128)), isV4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}

@@ -1,0 +1,117 @@
+/** What holds for every list. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { validationFailed } from '../support/answers.ts';
+import { TestClock } from '../support/clock.ts';
+import { LIST_OPERATIONS, listOf } from '../support/lists.ts';
+import { CONNECT, call, mainProtocolOf, REST, supports } from '../support/protocols.ts';
+import { credentialFor } from '../support/samples.ts';
+import { createTenant, type Tenant } from '../support/service.ts';
+import { openContractFixture } from './contract-fixture.ts';
+
+interface ListPage {
+  readonly keys: readonly string[];
+  readonly nextPageToken: string;
+}
+
+const clock = new TestClock(new Date('2026-03-01T12:00:00.120Z'));
+const { service, other } = await openContractFixture({ clock: clock.read });
+const lists = LIST_OPERATIONS.map((operation) => ({ ...operation, name: operation.method.name }));
+
+describe.each(lists)('$name', (operation) => {
+  const { method } = operation;
+  const list = listOf(method);
+
+  /** Opens the list of a new application. */
+  async function open(tenant?: Tenant) {
+    const owner = tenant ?? (await createTenant(service));
+    const { fields, add } = list.open({ service, tenant: owner });
+    const read = (more: JsonObject, as = owner, protocol = mainProtocolOf(method)) =>
+      call(protocol, service.url, method, { ...fields, ...more }, credentialFor(operation, as));
+    return {
+      owner,
+      read,
+      /** Adds items, two of them in each millisecond. Returns their keys, the oldest first. */
+      async addMany(count: number): Promise<string[]> {
+        const keys: string[] = [];
+        for (let at = 0; at < count; at++) {
+          if (at % 2 === 0) clock.advance(1);
+          keys.push(await add());
+        }
+        return keys;
+      },
+      async readPage(more: JsonObject = {}, protocol = mainProtocolOf(method)): Promise<ListPage> {
+        const { code, data } = await read(more, owner, protocol);
+        expect(code).toBe('ok');
+        const { [list.items]: items, nextPageToken } = data as { [items: string]: unknown } & { nextPageToken: string };
+        return { keys: (items as JsonObject[]).map((item) => String(item[list.key])), nextPageToken };
+      },
+    };
+  }
+
+  it('returns every item once, newest first, whatever is added between its pages', async () => {
+    const { addMany, readPage } = await open();
+    const added = await addMany(7);
+    const all = (await readPage({ pageSize: 100 })).keys.filter((key) => added.includes(key));
+    const instants = all.map((key) => Math.floor(added.indexOf(key) / 2));
+    expect(instants).toEqual([3, 2, 2, 1, 1, 0, 0]);
+    const read: string[] = [];
+    let pageToken = '';
+    do {
+      const page = await readPage({ pageSize: 2, pageToken });
+      expect(page.keys.length).toBeLessThanOrEqual(2);
+      read.push(...page.keys);
+      pageToken = page.nextPageToken;
+      if (read.length < 5) await addMany(2);
+    } while (pageToken && read.length < 100);
+    expect(read.filter((key) => added.includes(key))).toEqual(all);
+    expect(new Set(read).size).toBe(read.length);
+  });
+
+  it('says so when a page is the last, even if it is full', async () => {
+    const { addMany, readPage } = await open();
+    const before = (await readPage({ pageSize: 100 })).keys.length;
+    await addMany(2);
+    const { nextPageToken } = await readPage({ pageSize: before + 2 });
+    expect(nextPageToken).toBe('');
+  });
+
+  it('has pages of 50 unless the caller wants 1 to 100', async () => {
+    const { addMany, readPage, read } = await open();
+    await addMany(101);
+    expect((await readPage()).keys).toHaveLength(50);
+    expect((await readPage({ pageToken: '' })).keys).toHaveLength(50);
+    for (const pageSize of [1, 100]) expect((await readPage({ pageSize })).keys).toHaveLength(pageSize);
+    for (const pageSize of [0, 101, -1, 2_147_483_647]) {
+      expect(await read({ pageSize })).toEqual(validationFailed('pageSize'));
+    }
+    for (const protocol of [CONNECT, REST].filter((each) => supports(each, method))) {
+      for (const pageSize of ['', 'ten', '1.5', '1e400']) {
+        expect(await read({ pageSize }, undefined, protocol)).toEqual(validationFailed('pageSize'));
+      }
+    }
+  });
+
+  it('returns Validation failed for a page token that is altered, of another list or of another application', async () => {
+    const { addMany, readPage, read, owner } = await open();
+    await addMany(2);
+    const { nextPageToken: token } = await readPage({ pageSize: 1 });
+    expect(token).toMatch(/^[\w-]+$/);
+    const half = Math.floor(token.length / 2);
+    const altered = `${token.slice(0, half)}${token[half] === 'A' ? 'B' : 'A'}${token.slice(half + 1)}`;
+    for (const pageToken of [altered, `${token}A`, `${token}=`, token.slice(0, -1), 'x', '\n', 'a'.repeat(5_000)]) {
+      expect(await read({ pageToken }), pageToken).toEqual(validationFailed('pageToken'));
+    }
+    const foreign = await open(other);
+    if (operation.credential === 'apiKey') {
+      expect(await foreign.read({ pageToken: token })).toEqual(validationFailed('pageToken'));
+    }
+    for (const another of LIST_OPERATIONS.filter((each) => each.method !== method)) {
+      const { fields } = listOf(another.method).open({ service, tenant: owner });
+      const headers = credentialFor(another, owner);
+      const request = { ...fields, pageToken: token };
+      const answer = await call(mainProtocolOf(another.method), service.url, another.method, request, headers);
+      expect(answer, another.method.name).toEqual(validationFailed('pageToken'));
+    }
+  });
+});

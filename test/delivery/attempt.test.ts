@@ -1,0 +1,311 @@
+/** What endpoints, names and redirects may do to Usher. Addresses and URLs: test/domain/webhooks/address-policy.test.ts. */
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Resolve } from '../../src/delivery/address-lookup.ts';
+import { type AttemptOutcome, Sender } from '../../src/delivery/attempt.ts';
+import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
+import { createCertificate } from '../support/certificate.ts';
+
+const BODY = '{"type":"webhook.test"}';
+const TIMED_OUT = 'The endpoint did not answer in time';
+const NOT_ALLOWED = 'The address is not allowed';
+const TIMEOUT_MS = 20_000;
+const SHORT_TIMEOUT_MS = 400;
+
+function createSender({ resolve = async () => ['127.0.0.1'], proxyUrl, timeoutMs = TIMEOUT_MS }: Options = {}): Sender {
+  const policy = new AddressPolicy(['127.0.0.1/32']);
+  const sender = new Sender({ policy, resolve, timeoutMs, proxyUrl });
+  onTestFinished(() => sender.close());
+  return sender;
+}
+
+interface Options {
+  readonly resolve?: Resolve;
+  readonly proxyUrl?: string;
+  readonly timeoutMs?: number;
+}
+
+/** Listens on every address of the machine and hands over each connection, with the address it came to. */
+async function listen(serve: (socket: Socket) => unknown) {
+  const reached: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    reached.push(socket.localAddress ?? '');
+    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
+    // Without a reader it would not notice that Usher closes the connection.
+    socket.resume();
+    serve(socket);
+  }).listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, reached, sockets };
+}
+
+const deliver = (sender: Sender, url: string) => sender.send({ url, headers: {}, body: BODY });
+
+const HEAD = 'HTTP/1.1 200 OK\r\n';
+const reply = (text: string) => (socket: Socket) => socket.once('data', () => socket.write(text, 'latin1'));
+const repeat = (first: string, next: string, everyMs: number) => (socket: Socket) => {
+  socket.write(first);
+  const timer = setInterval(() => socket.write(next), everyMs);
+  socket.on('close', () => clearInterval(timer));
+};
+
+type Row = [name: string, serve: (socket: Socket) => unknown, expected: Partial<AttemptOutcome>, scheme?: 'https'];
+
+describe('an endpoint that', () => {
+  test.each<Row>([
+    ['accepts and says nothing', () => {}, { statusCode: null, error: TIMED_OUT }],
+    ['drips its head', repeat('HTTP/1.1 200 OK\r\nx-a: ', 'a', 20), { statusCode: null, error: TIMED_OUT }],
+    ['drips its body', repeat(`${HEAD}content-length: 60000\r\n\r\n`, 'a', 20), { statusCode: 200, error: TIMED_OUT }],
+    ['never ends its body', reply(`${HEAD}transfer-encoding: chunked\r\n\r\n1\r\na\r\n`), { error: TIMED_OUT }],
+    ['sends early hints for ever', repeat('', 'HTTP/1.1 103 Early Hints\r\n\r\n', 20), { error: TIMED_OUT }],
+    ['continues for ever', repeat('', 'HTTP/1.1 100 Continue\r\n\r\n', 20), { error: TIMED_OUT }],
+    [
+      'sends headers without end',
+      repeat(HEAD, `x-a: ${'a'.repeat(2_000)}\r\n`, 1),
+      { error: 'The response is not valid HTTP' },
+    ],
+    ['speaks another protocol', reply('SSH-2.0-OpenSSH_9.6\r\n'), { error: 'The response is not valid HTTP' }],
+    [
+      'splits its response',
+      reply(`${HEAD}x-a: b\r\n\tHTTP/1.1 204\r\ncontent-length: 2, 3\r\n\r\nok`),
+      { error: 'The response is not valid HTTP' },
+    ],
+    [
+      'sends two lengths',
+      reply(`${HEAD}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\nok`),
+      { error: 'The response is not valid HTTP' },
+    ],
+    [
+      'switches protocols',
+      reply('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+      { error: 'The connection failed' },
+    ],
+    ['closes at once', (socket: Socket) => socket.end(), { statusCode: null, error: 'The connection failed' }],
+    ['resets', (socket: Socket) => socket.resetAndDestroy(), { statusCode: null, error: 'The connection failed' }],
+    [
+      'closes inside its body',
+      (socket: Socket) => socket.end(`${HEAD}content-length: 9\r\n\r\nok`),
+      { statusCode: 200, error: 'The connection failed', responseBody: 'ok' },
+    ],
+    ['is no TLS server', reply(`${HEAD}\r\n`), { statusCode: null, error: 'The TLS connection failed' }, 'https'],
+    ['never ends the TLS handshake', () => {}, { statusCode: null, error: TIMED_OUT }, 'https'],
+    ['drips its TLS handshake', repeat('\x16\x03\x03\x40\x00', 'a', 20), { statusCode: null }, 'https'],
+    [
+      'answers 410',
+      reply('HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n'),
+      { statusCode: 410, error: 'The endpoint answered with status 410' },
+    ],
+    [
+      'answers 503',
+      reply('HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n'),
+      { statusCode: 503, retryAfter: '7' },
+    ],
+    ['answers 204', reply('HTTP/1.1 204 No Content\r\n\r\n'), { statusCode: 204, error: null, responseBody: '' }],
+    [
+      'answers before it has read',
+      (socket: Socket) => socket.write(`${HEAD}content-length: 2\r\n\r\nok`),
+      { statusCode: 200, error: null, responseBody: 'ok' },
+    ],
+    ['sends NUL and broken UTF-8', reply(`${HEAD}content-length: 4\r\n\r\na\0\xff!`), { statusCode: 200, error: null }],
+  ])('%s', async (_, serve, expected, scheme) => {
+    const endpoint = await listen(serve);
+    const timeoutMs = expected.error === TIMED_OUT ? SHORT_TIMEOUT_MS : TIMEOUT_MS;
+    const outcome = await deliver(createSender({ timeoutMs }), `${scheme ?? 'http'}://hooks.test:${endpoint.port}/`);
+    expect(outcome).toMatchObject(expected);
+    expect(outcome.responseBody ?? '').not.toContain('\0');
+    // A slot that is free again holds no connection, unless that can be used again.
+    const isUsable = expected.error === null;
+    if (!isUsable) await expect.poll(() => endpoint.sockets.size).toBe(0);
+  });
+
+  test('sends a huge body: the first 4 KiB are kept, and no more than 64 KiB are read', async () => {
+    let sent = 0;
+    const endpoint = await listen((socket) => {
+      socket.once('data', () => {
+        socket.write(`${HEAD}content-length: 999999999999\r\n\r\n`);
+        const write = () => {
+          while (!socket.destroyed && socket.write('a'.repeat(16_384))) sent += 16_384;
+        };
+        socket.on('drain', write);
+        write();
+      });
+    });
+    const outcome = await deliver(createSender(), `http://127.0.0.1:${endpoint.port}/`);
+    expect(outcome).toMatchObject({ statusCode: 200, error: null, responseBody: 'a'.repeat(4_096) });
+    await expect.poll(() => endpoint.sockets.size).toBe(0);
+    // The buffers of the two sockets.
+    expect(sent).toBeLessThan(50_000_000);
+  });
+
+  test.each([301, 302, 303, 307, 308])('redirects with %i is not followed', async (status) => {
+    const target = await listen(reply(`${HEAD}content-length: 6\r\n\r\nsecret`));
+    const location = `http://127.0.0.1:${target.port}/`;
+    const endpoint = await listen(
+      reply(`HTTP/1.1 ${status} Moved\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`),
+    );
+    const outcome = await deliver(createSender(), `http://127.0.0.1:${endpoint.port}/`);
+    expect(outcome).toMatchObject({
+      statusCode: status,
+      error: `The endpoint answered with status ${status}`,
+      responseBody: '',
+    });
+    expect(target.reached).toEqual([]);
+  });
+
+  test('closes an idle connection just when it is used again gets the message over a new one', async () => {
+    let requests = 0;
+    const endpoint = await listen((socket) => {
+      let isFirst = true;
+      socket.on('data', () => {
+        requests++;
+        if (!isFirst) return socket.resetAndDestroy();
+        isFirst = false;
+        return socket.write(`${HEAD}content-length: 2\r\n\r\nok`);
+      });
+    });
+    const sender = createSender();
+    const url = `http://127.0.0.1:${endpoint.port}/`;
+    expect(await deliver(sender, url)).toMatchObject({ statusCode: 200 });
+    expect(await deliver(sender, url)).toMatchObject({ statusCode: 200 });
+    expect([requests, endpoint.reached.length]).toEqual([3, 2]);
+  });
+});
+
+describe('a name', () => {
+  test.each([
+    ['with a forbidden address', ['127.0.0.2']],
+    ['with a public and a forbidden address', ['127.0.0.1', '127.0.0.2']],
+    ['with a forbidden IPv6 address besides', ['127.0.0.1', '::1']],
+    ['without addresses', []],
+    ['with a mapped address that is forbidden', ['::ffff:127.0.0.2']],
+    ['with an answer that is no address', ['hooks.test']],
+  ])('%s is not connected to', async (_, addresses) => {
+    const endpoint = await listen(reply(`${HEAD}\r\n`));
+    const sender = createSender({ resolve: async () => addresses });
+    for (const scheme of ['http', 'https']) {
+      expect(await deliver(sender, `${scheme}://hooks.test:${endpoint.port}/`)).toMatchObject({ error: NOT_ALLOWED });
+    }
+    expect(endpoint.reached).toEqual([]);
+  });
+
+  test('that cannot be resolved is told as one that is forbidden', async () => {
+    const sender = createSender({
+      resolve: () => Promise.reject(new Error('queryA ENOTFOUND internal.test 10.0.0.53')),
+    });
+    expect(await deliver(sender, 'http://internal.test/')).toMatchObject({ error: NOT_ALLOWED, responseBody: null });
+  });
+
+  test('that is resolved for ever ends with the attempt', async () => {
+    const sender = createSender({ resolve: () => new Promise(() => {}), timeoutMs: SHORT_TIMEOUT_MS });
+    expect(await deliver(sender, 'http://hooks.test/')).toMatchObject({ error: TIMED_OUT });
+  });
+
+  test('that changes between look-ups is looked up once per connection, and checked each time', async () => {
+    const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1']];
+    let lookups = 0;
+    const endpoint = await listen(reply(`${HEAD}connection: close\r\ncontent-length: 0\r\n\r\n`));
+    const sender = createSender({ resolve: async () => answers[lookups++] ?? [] });
+    const url = `http://hooks.test:${endpoint.port}/`;
+    expect(await deliver(sender, url)).toMatchObject({ statusCode: 200 });
+    expect(await deliver(sender, url)).toMatchObject({ error: NOT_ALLOWED });
+    expect(await deliver(sender, url)).toMatchObject({ statusCode: 200 });
+    expect(lookups).toBe(3);
+    expect(endpoint.reached).toEqual(['127.0.0.1', '127.0.0.1']);
+  });
+});
+
+test.each([
+  'http://127.0.0.2',
+  'http://2130706434',
+  'http://[::1]',
+  'http://[::ffff:127.0.0.2]',
+  'https://127.0.0.2',
+  'http://user@127.0.0.1',
+])('the stored URL %s is not connected to', async (origin) => {
+  const endpoint = await listen(reply(`${HEAD}\r\n`));
+  expect(await deliver(createSender(), `${origin}:${endpoint.port}/`)).toMatchObject({ error: NOT_ALLOWED });
+  expect(endpoint.reached).toEqual([]);
+});
+
+test('ignores the proxy of the environment, and uses the one of the settings', async () => {
+  const proxied: string[] = [];
+  const proxy = createHttpServer((request, response) => {
+    proxied.push(`${request.method} ${request.url}`);
+    response.end('proxied');
+  }).listen(0, '127.0.0.1');
+  proxy.on('connect', (request, socket: Socket) => {
+    proxied.push(`CONNECT ${request.url}`);
+    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+  });
+  await once(proxy, 'listening');
+  onTestFinished(() => void proxy.close());
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const endpoint = await listen(reply(`${HEAD}content-length: 6\r\n\r\ndirect`));
+  const url = `http://127.0.0.1:${endpoint.port}/`;
+
+  Object.assign(process.env, { http_proxy: proxyUrl, HTTP_PROXY: proxyUrl, NODE_USE_ENV_PROXY: '1' });
+  onTestFinished(() => {
+    for (const name of ['http_proxy', 'HTTP_PROXY', 'NODE_USE_ENV_PROXY']) delete process.env[name];
+  });
+  expect(await deliver(createSender(), url)).toMatchObject({ responseBody: 'direct' });
+  const sender = createSender({ proxyUrl, resolve: () => Promise.reject(new Error('The proxy resolves')) });
+  expect(await deliver(sender, 'http://hooks.test:4000/a')).toMatchObject({ responseBody: 'proxied' });
+  expect(await deliver(sender, 'https://hooks.test/a')).toMatchObject({ error: 'The connection failed' });
+  expect(await deliver(sender, 'https://10.0.0.1/a')).toMatchObject({ error: NOT_ALLOWED });
+  expect(proxied).toEqual(['POST http://hooks.test:4000/a', 'CONNECT hooks.test:443']);
+});
+
+describe('over TLS', () => {
+  const trusted = getCACertificates('default');
+  let certificate: Awaited<ReturnType<typeof createCertificate>>;
+  beforeAll(async () => {
+    certificate = await createCertificate();
+  });
+  afterAll(() => setDefaultCACertificates(trusted));
+
+  test('a certificate that is not trusted, or of another name, gets nothing', async () => {
+    let requests = 0;
+    const server = createHttpsServer(certificate, (_, response) => {
+      requests++;
+      response.end('ok');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await deliver(createSender(), `https://localhost:${port}/`)).toMatchObject({
+      error: 'The TLS connection failed',
+    });
+    setDefaultCACertificates([...trusted, certificate.cert]);
+    expect(await deliver(createSender(), `https://hooks.test:${port}/`)).toMatchObject({
+      error: 'The TLS connection failed',
+    });
+    expect(requests).toBe(0);
+    expect(await deliver(createSender(), `https://localhost:${port}/`)).toMatchObject({
+      statusCode: 200,
+      responseBody: 'ok',
+    });
+  });
+});
+
+test('an aborted signal ends the attempt', async () => {
+  const endpoint = await listen(() => {});
+  const stop = new AbortController();
+  const sent = createSender({ timeoutMs: 60_000 }).send(
+    { url: `http://127.0.0.1:${endpoint.port}/`, headers: {}, body: BODY },
+    stop.signal,
+  );
+  await expect.poll(() => endpoint.reached.length).toBe(1);
+  await sleep(1);
+  stop.abort();
+  expect(await sent).toMatchObject({ statusCode: null, error: 'Usher was shutting down' });
+});

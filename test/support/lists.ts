@@ -1,0 +1,33 @@
+/** Every list, with what adds to it, for tests that go over all of them. */
+import { randomUUID } from 'node:crypto';
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { SampleFixture } from './samples.ts';
+import { createTestEvent } from './service.ts';
+
+export interface List {
+  /** The field of the response that holds the items. */
+  readonly items: string;
+  /** The field of an item that tells it from others. */
+  readonly key: string;
+  /** Returns fields that a request needs, and a function that adds an item and returns its key. */
+  open(fixture: SampleFixture): { fields: JsonObject; add(): Promise<string> };
+}
+
+const LISTS: Readonly<Record<string, List>> = {
+  'EventService/ListEvents': {
+    items: 'events',
+    key: 'eventId',
+    open: ({ service, tenant }) => ({ fields: {}, add: () => createTestEvent(service, tenant, randomUUID()) }),
+  },
+};
+
+/** The operations that answer in pages. */
+export const LIST_OPERATIONS: readonly Operation[] = OPERATIONS.filter(({ method }) => method.input.field.pageToken);
+
+/** @throws where the operation has no row. */
+export function listOf({ parent, name }: DescMethodUnary): List {
+  const list = LISTS[`${parent.name}/${name}`];
+  if (!list) throw new Error(`add a row for ${parent.name}/${name} to test/support/lists.ts`);
+  return list;
+}
