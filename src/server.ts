@@ -86,7 +86,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
+  const { sessionMaxAgeSeconds } = config;
+  const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const isReady = async () => !drain.signal.aborted && (await isAnswering(database));
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, drain: drain.signal, isReady, pageTokens });

@@ -19,6 +19,6 @@ export interface Application {
   readonly name: string;
   readonly clientId: string;
   readonly redirectUris: readonly string[];
-  /** How long after an authentication its sessions can be renewed; null for the default. */
-  readonly sessionMaxAgeSeconds: number | null;
+  /** How long its sessions can be renewed after the authentication, unless it is the default. */
+  readonly sessionMaxAgeSeconds?: number | null;
 }

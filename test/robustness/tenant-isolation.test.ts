@@ -103,7 +103,8 @@ async function createDeletedEvent(): Promise<string> {
 /** Returns a valid token for an application that does not exist. */
 async function createTokenForNobody(): Promise<string> {
   const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
-  return tokens.mint({ userId: randomUUID(), loginIntentId: randomUUID(), clientId: missingClientId() }, NOW);
+  const login = { userId: randomUUID(), loginIntentId: randomUUID(), clientId: missingClientId() };
+  return tokens.mint({ ...login, authenticatedAt: NOW, method: 'page' });
 }
 
 /** Returns the token of the second page of the application's events. */

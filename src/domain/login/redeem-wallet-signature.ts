@@ -37,7 +37,12 @@ export async function redeemWalletSignature(
   if (!challenge) throw new ServiceError('unauthenticated', 'Invalid signature');
   try {
     const userId = await findSigner(call, challenge, signature);
-    return await completeLogin(call, tokens, { loginIntentId, userId }, { method: 'wallet', browserDigest: browser.digest });
+    return await completeLogin(
+      call,
+      tokens,
+      { loginIntentId, userId },
+      { method: 'wallet', browserDigest: browser.digest },
+    );
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.

@@ -82,7 +82,10 @@ function checkClaims(claims: Record<string, unknown>, clientId: string, now: num
 }
 
 /** Reads the claims that Usher alone writes. Tokens of the version before lack them. */
-function readSignIn({ auth_time: authTime, amr }: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method'> {
+function readSignIn({
+  auth_time: authTime,
+  amr,
+}: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method'> {
   const [method] = Array.isArray(amr) ? amr : [];
   return { method: method ?? 'unknown', ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
 }

@@ -55,14 +55,7 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
   const id = sql`${sql.placeholder('id')}::uuid`;
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const authenticatedAt = sql`${instantPlaceholder('authenticatedAt')}::timestamptz`;
-  const shown = {
-    id: sessions.id,
-    email: sessions.email,
-    name: sessions.name,
-    profileImage: sessions.profileImage,
-    walletAddress: sessions.walletAddress,
-    createdAt: sessions.createdAt,
-  };
+  const shown = pickShown(getTableColumns(sessions));
 
   const caller = db.$with('caller').as(
     db
@@ -72,12 +65,12 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
         name: users.name,
         profileImage: users.profileImage,
         walletAddress: users.walletAddress,
-        cutoffAt: latestCutoff(applicationId, users.id).as('cutoff_at'),
+        latestCutoff: latestCutoff(applicationId, users.id).as('latest_cutoff'),
       })
       .from(users)
       .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),
   );
-  const isAccepted = isLater(authenticatedAt, caller.cutoffAt);
+  const isAccepted = isLater(authenticatedAt, caller.latestCutoff);
   const live = db.$with('live').as(
     db
       .select(shown)
@@ -87,7 +80,7 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
         and(
           eq(sessions.applicationId, applicationId),
           gt(sessions.expiresAt, now),
-          isLater(sessions.authenticatedAt, caller.cutoffAt),
+          isLater(sessions.authenticatedAt, caller.latestCutoff),
           isAccepted,
         ),
       ),
@@ -110,7 +103,7 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
             method: sql`${sql.placeholder('method')}::text`.as('method'),
             authenticatedAt: authenticatedAt.as('authenticated_at'),
             beganAt: now.as('began_at'),
-            cutoffAt: caller.cutoffAt,
+            cutoffAt: caller.latestCutoff,
             createdAt: now.as('created_at'),
             expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
           })
@@ -129,20 +122,12 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
     insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
     select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
     on conflict do nothing`;
-  const { userId: _, expiresAt: __, ...created } = begun;
-  const session = unionAll(db.select().from(live), db.select(created).from(begun)).as('session');
+  const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
+    'session',
+  );
   return db
     .with(caller, live, begun, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined))
-    .select({
-      session: {
-        id: session.id,
-        email: session.email,
-        name: session.name,
-        profileImage: session.profileImage,
-        walletAddress: session.walletAddress,
-        createdAt: session.createdAt,
-      },
-    })
+    .select({ session: pickShown(session) })
     .from(caller)
     .leftJoin(session, sql`true`)
     .prepare('find_or_begin_session');
@@ -161,4 +146,9 @@ function unlessLive(): Record<string, SQL> {
       sql`case when ${isOver} then ${excluded(column)} else ${column} end`,
     ]),
   );
+}
+
+function pickShown<Columns extends Record<keyof BegunSession, unknown>>(columns: Columns) {
+  const { id, email, name, profileImage, walletAddress, createdAt } = columns;
+  return { id, email, name, profileImage, walletAddress, createdAt } as Pick<Columns, keyof BegunSession>;
 }

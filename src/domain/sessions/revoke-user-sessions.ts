@@ -20,7 +20,7 @@ export async function revokeUserSessions(
 
 const endSessionsOfUser: Statement<unknown> = (db) => {
   // A user who has never signed in may still have an auth token. Other IDs must not fill the table.
-  const target = db.$with('target', {}).as(sql`
+  const target = db.$with('target', { userId: sql`user_id` }).as(sql`
     select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
     left join ${sessions} on ${sessions.applicationId} = ${sql.placeholder('applicationId')}
       and ${sessions.userId} = ${users.id}
