@@ -4,11 +4,13 @@ import { users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { check, identifier, type Unchecked, UUID } from '../validation.ts';
+import { check, identifier, integer, optional, type Unchecked, UUID } from '../validation.ts';
 import { isUnended } from './live-session.ts';
 import type { Session } from './session.ts';
 
-const rules = { sessionId: identifier };
+export const MAX_STALENESS_MS = 5_000;
+
+const rules = { sessionId: identifier, maxStalenessMs: optional(integer({ min: 0, max: MAX_STALENESS_MS })) };
 
 /** Returns the session if it is live. */
 export async function checkSession(
