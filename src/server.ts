@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
+import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
@@ -88,9 +89,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
-  const isReady = async () => !drain.signal.aborted && (await isAnswering(database));
+  const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, drain: drain.signal, isReady, pageTokens });
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
@@ -145,7 +146,7 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
     for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 404, 'Not found');
+    sendFailure(context, 'NOT_FOUND');
   };
 }
 

@@ -21,7 +21,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
-  ['main'],
+  ['main', 'client'],
   ['cluster'],
   ['server'],
   ['demo', 'bootstrap'],
@@ -36,6 +36,7 @@ const LAYERS = [
 const ALLOWED = [
   { folder: 'config', allowed: /^$/ },
   { folder: 'http', allowed: /^$/ },
+  { folder: 'client', allowed: /^gen\/usher\// },
   { folder: 'domain', allowed: /^src\/database\// },
   { folder: 'api/rest', allowed: /^(gen|src)\/(?!api\/rpc\/)/ },
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
@@ -139,9 +140,14 @@ describe('the code', () => {
     expect(silenced.map(({ path }) => path)).toEqual([]);
   });
 
-  test('imports no package that is not a dependency', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    const packages = sources.flatMap(({ imports }) => imports.filter((name) => !/^(node:|src\/|gen\/)/.test(name)));
+  test.each([
+    ['Usher', 'package.json', (path: string) => !path.startsWith('src/client/')],
+    ['the client', 'src/client/package.json', (path: string) => path.startsWith('src/client/')],
+  ])('imports no package that is not a dependency of %s', (_, manifest, isPart) => {
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, manifest), 'utf8'));
+    const packages = sources
+      .filter(({ path }) => isPart(path))
+      .flatMap(({ imports }) => imports.filter((name) => !/^(node:|src\/|gen\/)/.test(name)));
     const names = new Set(packages.map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name));
     expect([...names].filter((name) => !Object.hasOwn(dependencies, name))).toEqual([]);
   });

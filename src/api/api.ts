@@ -10,6 +10,7 @@ import { Admission } from './admission.ts';
 import { SERVED_SERVICES } from './catalogue.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { HealthMonitor } from './operations/health.ts';
+import type { Readiness } from './operations/readiness.ts';
 import { Pipeline } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
@@ -27,9 +28,9 @@ export interface ApiParts {
   readonly cipher: SigningKeyCipher;
   readonly clock: () => Date;
   readonly database: Database;
-  /** Aborted when the server begins to shut down. */
-  readonly drain: AbortSignal;
-  readonly isReady: () => Promise<boolean>;
+  /** Aborted when the server ends its streams. */
+  readonly closing: AbortSignal;
+  readonly readiness: Readiness;
   readonly logger: Logger;
   readonly pageTokens: PageTokens;
   readonly requestTimeoutMs: number;
@@ -47,7 +48,7 @@ export interface Api {
 }
 
 export function createApi(parts: ApiParts): Api {
-  const { adminKey, database, drain, isReady, logger, requestTimeoutMs, tokens } = parts;
+  const { adminKey, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
   const apiKeys = new ApiKeys((statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs),
   );
@@ -58,8 +59,8 @@ export function createApi(parts: ApiParts): Api {
   });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),
-    isReady,
-    drain,
+    readiness,
+    closing,
   );
   const procedures = createProcedures({ ...parts, apiKeys, health });
   return {
@@ -67,7 +68,7 @@ export function createApi(parts: ApiParts): Api {
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), logger),
-      createOperationsEndpoints(tokens.publicJwks, isReady),
+      createOperationsEndpoints(tokens.publicJwks, readiness),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
   };

@@ -28,13 +28,13 @@ export interface ServiceParts {
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { apiKeys, cipher, health, pageTokens, tokens } = parts;
+  const { cipher, health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
     ...createApplicationProcedures(SessionService, createSessionHandlers()),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
-    ...createOpenProcedures(AdminService, createAdminHandlers(tokens, apiKeys), 'adminKey'),
+    ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),
   ];
   return new Map(procedures.map((procedure) => [pathOf(procedure.method), procedure]));

@@ -43,12 +43,17 @@ export const applications = pgTable(
     name: text('name').notNull(),
     clientId: text('client_id').notNull(),
     redirectUris: text('redirect_uris').array().notNull(),
+    allowSignUp: boolean('allow_sign_up').notNull().default(false),
+    askName: boolean('ask_name').notNull().default(false),
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
-  (table) => [uniqueIndex('applications_client_id_key').on(table.clientId)],
+  (table) => [
+    uniqueIndex('applications_client_id_key').on(table.clientId),
+    index('applications_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+  ],
 );
 
 export const apiKeys = pgTable(

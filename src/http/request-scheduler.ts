@@ -3,8 +3,9 @@
  *
  * While a thousand sockets are readable, libuv keeps reading and timers wait for seconds; and it accepts
  * one new connection per poll. So only some requests begin per iteration, and none in an iteration that
- * brings a connection: the others wait in order. Clients that open many streams only to reset them get
- * little work done, because most of those streams wait at least until everything has been read.
+ * brings a connection: the others wait, and connections take turns. Clients that open many streams only
+ * to reset them get little work done, because most of those streams wait at least until everything has
+ * been read.
  */
 
 /** How many requests begin per iteration. */
@@ -26,7 +27,8 @@ export class RequestScheduler {
   #begun = 0;
   #hasNewConnection = false;
   #yieldedIterations = 0;
-  readonly #queue: (() => void)[] = [];
+  /** By connection. The one whose turn is next comes first. */
+  readonly #waiting = new Map<ConnectionQuota, (() => void)[]>();
 
   /** Delays requests to the next iteration, so that the new connection is followed by others. */
   yieldToAccept(): void {
@@ -34,7 +36,7 @@ export class RequestScheduler {
     this.#schedule();
   }
 
-  /** Calls `begin` now or in a later iteration, after those that wait already. */
+  /** Calls `begin` now, or in a later iteration if others wait: connections take turns then. */
   run(begin: () => void, quota: ConnectionQuota): void {
     this.#schedule();
     if (quota.iteration !== this.#iteration) {
@@ -42,8 +44,10 @@ export class RequestScheduler {
       quota.begunInIteration = 0;
     }
     const isFull = this.#begun >= MAX_PER_ITERATION || quota.begunInIteration >= MAX_PER_CONNECTION;
-    if (this.#hasNewConnection || this.#queue.length > 0 || isFull) {
-      this.#queue.push(begin);
+    if (this.#hasNewConnection || this.#waiting.size > 0 || isFull) {
+      const begins = this.#waiting.get(quota);
+      if (begins) begins.push(begin);
+      else this.#waiting.set(quota, [begin]);
       return;
     }
     this.#begun++;
@@ -63,9 +67,21 @@ export class RequestScheduler {
     this.#yieldedIterations = this.#hasNewConnection ? this.#yieldedIterations + 1 : 0;
     this.#hasNewConnection = false;
     const mayBegin = this.#yieldedIterations % MAX_YIELDED_ITERATIONS === 0;
-    const due = mayBegin ? this.#queue.splice(0, MAX_PER_ITERATION) : [];
+    const due = mayBegin ? this.#takeDue() : [];
     this.#begun = due.length;
-    if (this.#queue.length > 0) this.#schedule();
+    if (this.#waiting.size > 0) this.#schedule();
     for (const begin of due) begin();
+  }
+
+  #takeDue(): (() => void)[] {
+    const due: (() => void)[] = [];
+    for (const [quota, begins] of this.#waiting) {
+      if (due.length === MAX_PER_ITERATION) break;
+      due.push(...begins.splice(0, 1));
+      // Set again, it comes last and takes part in this loop once more.
+      this.#waiting.delete(quota);
+      if (begins.length > 0) this.#waiting.set(quota, begins);
+    }
+    return due;
   }
 }

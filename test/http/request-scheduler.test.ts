@@ -27,6 +27,18 @@ test('starts no request before one that waits', async () => {
   expect(started.slice(16)).toEqual(['first', 'second']);
 });
 
+test('lets connections take turns while requests wait', async () => {
+  const scheduler = new RequestScheduler();
+  const [busy, other] = [newConnection(), newConnection()];
+  const started: string[] = [];
+  for (let at = 0; at < 16 + 2 * MAX_PER_ITERATION; at++) scheduler.run(() => started.push('busy'), busy);
+  for (let at = 0; at < 2; at++) scheduler.run(() => started.push('other'), other);
+  await nextIteration();
+  expect(started.slice(16, 21)).toEqual(['busy', 'other', 'busy', 'other', 'busy']);
+  await nextIteration();
+  expect(started.length).toBe(16 + 2 * MAX_PER_ITERATION);
+});
+
 test('starts 256 requests per iteration, in the order in which they came', async () => {
   const scheduler = new RequestScheduler();
   const started: number[] = [];

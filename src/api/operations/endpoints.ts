@@ -3,16 +3,17 @@ import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
+import type { Readiness } from './readiness.ts';
 
 export function createOperationsEndpoints(
   publicJwks: { readonly keys: readonly JWK[] },
-  isReady: () => Promise<boolean>,
+  readiness: Readiness,
 ): PathHandler {
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
     '/readyz': async (context) => {
-      if (await isReady()) sendJson(context, 200, '{"status":"ready"}');
+      if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
     '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
@@ -23,7 +24,7 @@ export function createOperationsEndpoints(
     if (!answer) return false;
     const { method } = context.request;
     if (method === 'GET' || method === 'HEAD') await answer(context);
-    else sendFailure(context, 405, 'Method not allowed', { allow: 'GET, HEAD' });
+    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
     return true;
   };
 }

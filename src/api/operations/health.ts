@@ -6,31 +6,30 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { pause } from '../../domain/pause.ts';
 import type { OpenHandlers } from '../procedures.ts';
-
-const WATCH_INTERVAL_MS = 1_000;
+import type { Readiness } from './readiness.ts';
 
 export class HealthMonitor {
   readonly #known: ReadonlySet<string>;
-  readonly #isReady: () => Promise<boolean>;
-  readonly #drain: AbortSignal;
+  readonly #readiness: Readiness;
+  readonly #closing: AbortSignal;
 
-  /** `isReady` tells whether calls are served now; all services share it. Watches end with `drain`. */
-  constructor(serviceNames: readonly string[], isReady: () => Promise<boolean>, drain: AbortSignal) {
+  /** All services share the readiness. Watches end with `closing`. */
+  constructor(serviceNames: readonly string[], readiness: Readiness, closing: AbortSignal) {
     this.#known = new Set(['', ...serviceNames]);
-    this.#isReady = isReady;
-    this.#drain = drain;
+    this.#readiness = readiness;
+    this.#closing = closing;
+    closing.addEventListener('abort', () => readiness.wakeAll());
   }
 
   readonly handlers: Pick<OpenHandlers<typeof Health>, 'check' | 'list'> = {
     check: async ({ service }) => {
-      if (!this.#known.has(String(service))) throw new ServiceError('not_found', 'Unknown service');
-      return { status: await this.#readStatus() };
+      if (!this.#known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
+      return { status: toStatus(await this.#readiness.read()) };
     },
 
     list: async () => {
-      const status = await this.#readStatus();
+      const status = toStatus(await this.#readiness.read());
       return { statuses: Object.fromEntries([...this.#known].map((service) => [service, { status }])) };
     },
   };
@@ -39,19 +38,19 @@ export class HealthMonitor {
   readonly watch: ServiceImpl<typeof Health>['watch'] = (request, context) => this.#watch(request, context);
 
   async *#watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
-    let last: Status | undefined;
-    const wake = AbortSignal.any([signal, this.#drain]);
-    for (let isLast = false; !isLast && !signal.aborted; ) {
-      isLast = this.#drain.aborted;
-      const status = this.#known.has(service) ? await this.#readStatus() : Status.SERVICE_UNKNOWN;
+    const isKnown = this.#known.has(service);
+    for (let last: Status | undefined; !signal.aborted; ) {
+      const isReady = await this.#readiness.read();
+      const status = isKnown ? toStatus(isReady) : Status.SERVICE_UNKNOWN;
       if (status !== last) yield { status };
       last = status;
-      if (!isLast) await pause(WATCH_INTERVAL_MS, wake);
+      if (!isReady && this.#closing.aborted) return;
+      await this.#readiness.waitForChange(isReady, signal);
     }
     signal.throwIfAborted();
   }
+}
 
-  async #readStatus(): Promise<Status> {
-    return (await this.#isReady()) ? Status.SERVING : Status.NOT_SERVING;
-  }
+function toStatus(isReady: boolean): Status {
+  return isReady ? Status.SERVING : Status.NOT_SERVING;
 }

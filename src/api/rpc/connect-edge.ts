@@ -20,7 +20,8 @@ import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { ConnectCall } from './connect-call.ts';
 import { connectOptions } from './connect-options.ts';
-import { protocolOf, REFUSED_STATUSES, refuseUnknownMethod, writeResponse } from './connect-response.ts';
+import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
+import { StreamLimits } from './stream-limits.ts';
 import { type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
@@ -40,13 +41,14 @@ export function createConnectEdge(
     });
   }
   registerStreams(router);
+  const streamLimits = new StreamLimits();
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return async (context) => {
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
     if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, logger);
-    else if (handler) await serveStream(handler, context, logger);
+    else if (handler) await serveStream(handler, context, streamLimits, logger);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
     else return false;
     return true;
@@ -102,11 +104,20 @@ async function handle(
   return call.readFailure;
 }
 
-async function serveStream(handler: UniversalHandler, context: HttpContext, logger: Logger): Promise<void> {
+async function serveStream(
+  handler: UniversalHandler,
+  context: HttpContext,
+  limits: StreamLimits,
+  logger: Logger,
+): Promise<void> {
+  const protocol = protocolOf(context);
+  if (!limits.admit(context)) {
+    logOutsidePipeline(context, protocol, logger, () => ({ code: 'resource_exhausted' }));
+    return refuseStream(context);
+  }
   setCommonHeaders(context);
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
-  const protocol = protocolOf(context);
   // A stream lasts as long as its caller lets it; Connect ends it then.
   dropEndlessTimeout(protocol, request.header);
   const end: StreamEnd = { outcome: { code: 'ok' } };

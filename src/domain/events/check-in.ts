@@ -22,7 +22,7 @@ export async function checkIn(
 ): Promise<CheckIn> {
   const { eventId, attendeeId } = check(request, rules);
   const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
-  if (!row) throw new ServiceError('not_found', 'Event not found');
+  if (!row) throw new ServiceError('EVENT_NOT_FOUND');
   return { attendeeId, ...row };
 }
 

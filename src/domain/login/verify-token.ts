@@ -146,6 +146,6 @@ function requireThat(holds: boolean): asserts holds {
 
 export class InvalidTokenError extends ServiceError {
   constructor() {
-    super('unauthenticated', 'Invalid or expired token');
+    super('INVALID_TOKEN');
   }
 }

@@ -41,7 +41,7 @@ export async function exchangeToken(
     ...{ applicationId: application.id, userId, id: randomUUID(), ipAddress, userAgent, method, authenticatedAt, now },
     expiresAt: new Date(endsAt),
   });
-  if (!user) throw new ServiceError('not_found', 'User not found');
+  if (!user) throw new ServiceError('USER_NOT_FOUND');
   if (!user.session) throw new InvalidTokenError();
   return user.session;
 }

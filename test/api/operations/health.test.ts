@@ -1,5 +1,6 @@
 /** `grpc.health.v1.Health`, and the operations endpoints over HTTP. */
 import { once } from 'node:events';
+import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
@@ -11,8 +12,10 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
 import { SERVICES } from '../../../src/api/catalogue.ts';
+import { pathOf } from '../../../src/api/procedures.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
+import { openHttp2Session, readReply } from '../../support/http2-session.ts';
 import { startTestService } from '../../support/service.ts';
 
 const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
@@ -62,6 +65,36 @@ describe('grpc.health.v1.Health', () => {
     watching.cancel();
     await expect(once(watching, 'end')).rejects.toMatchObject({ code: status.CANCELLED });
     expect(seen).toEqual([ServingStatus.SERVING]);
+  });
+});
+
+describe.each([
+  ['application/grpc', { 'grpc-status': '8' }],
+  ['application/grpc-web+proto', { 'grpc-status': '8' }],
+  ['application/connect+proto', {}],
+])('a watch over %s', (contentType, headers) => {
+  test('is refused as RESOURCE_EXHAUSTED beside ten others, until one of them ends', async () => {
+    using connection = openHttp2Session(service.url);
+    const open = () => {
+      const stream = connection.open({
+        ':method': 'POST',
+        ':path': pathOf(Health.method.watch),
+        'content-type': contentType,
+      });
+      stream.end(Buffer.alloc(5));
+      return stream;
+    };
+    const watches = Array.from({ length: 10 }, open);
+    await Promise.all(watches.map((watch) => once(watch, 'data')));
+
+    const refused = await readReply(open());
+    expect({ ...refused, ...refused.trailers }).toMatchObject({ status: 200, headers });
+    if (refused.body)
+      expect(refused.body).toContain('{"error":{"code":"resource_exhausted","message":"Too many open streams",');
+
+    watches[0]?.close(constants.NGHTTP2_CANCEL);
+    const next = open();
+    expect(await Promise.race([once(next, 'data'), readReply(next)])).toEqual([expect.any(Buffer)]);
   });
 });
 

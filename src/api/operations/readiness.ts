@@ -1,0 +1,67 @@
+import { pause } from '../../domain/pause.ts';
+
+/** How long an answer of the database counts for everyone who asks. */
+const SHARED_MS = 250;
+/** How often the database is asked while somebody waits for a change. */
+const POLL_INTERVAL_MS = 1_000;
+
+/** Whether calls are served now. All who ask share one check of the database at a time. */
+export class Readiness {
+  #isReady = false;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #check: Promise<void> | undefined;
+  #isPolling = false;
+  readonly #waiting = new Set<() => void>();
+  readonly #isDatabaseReady: () => Promise<boolean>;
+  readonly #drain: AbortSignal;
+
+  /** Nothing is ready any more once `drain` is aborted. */
+  constructor(isDatabaseReady: () => Promise<boolean>, drain: AbortSignal) {
+    this.#isDatabaseReady = isDatabaseReady;
+    this.#drain = drain;
+    drain.addEventListener('abort', () => this.#set(false));
+  }
+
+  async read(): Promise<boolean> {
+    if (!this.#drain.aborted && performance.now() - this.#checkedAt >= SHARED_MS) {
+      this.#check ??= this.#askDatabase();
+      await this.#check;
+    }
+    return this.#isReady;
+  }
+
+  /** Resolves when readiness differs from `last`, when the signal is aborted, and on `wakeAll`. */
+  async waitForChange(last: boolean, signal: AbortSignal): Promise<void> {
+    if (this.#isReady !== last || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    this.#poll();
+    await promise;
+    this.#waiting.delete(resolve);
+  }
+
+  wakeAll(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    for (; this.#waiting.size > 0; await pause(POLL_INTERVAL_MS)) await this.read();
+    this.#isPolling = false;
+  }
+
+  async #askDatabase(): Promise<void> {
+    const isReady = await this.#isDatabaseReady();
+    this.#check = undefined;
+    this.#checkedAt = performance.now();
+    this.#set(isReady && !this.#drain.aborted);
+  }
+
+  #set(isReady: boolean): void {
+    if (this.#isReady === isReady) return;
+    this.#isReady = isReady;
+    this.wakeAll();
+  }
+}

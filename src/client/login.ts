@@ -1,0 +1,84 @@
+/** The two steps of a login, with the checks that keep one login from being passed off as another. */
+import type { ExchangeTokenResponse } from '../../gen/usher/v1/auth_pb.ts';
+import type { UsherClient } from './usher-client.ts';
+
+const STATE_BYTES = 32;
+
+export interface StartLoginOptions {
+  readonly clientId: string;
+  /** A registered redirect URI of the application. */
+  readonly redirectUri: string;
+}
+
+export interface FinishLoginOptions {
+  /** The URL that the browser came back to, or its query. */
+  readonly callback: URL | URLSearchParams | string;
+  /** The state of the login that this browser started. */
+  readonly state: string | undefined;
+  /** The `PUBLIC_URL` of Usher. Default: the `baseUrl` of the client. */
+  readonly issuer?: string | undefined;
+}
+
+/** A login that did not end with a signed-in user. */
+export class LoginError extends Error {
+  override readonly name = 'LoginError';
+  /** `canceled`: the user did not want to sign in. The others: the redirect is not of this browser's login. */
+  readonly reason: 'canceled' | 'state_mismatch' | 'issuer_mismatch' | 'no_token';
+
+  constructor(reason: LoginError['reason'], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/**
+ * Starts a login. Redirect the browser to `authUrl`, and bind `state` to that browser, for example in a cookie
+ * that is `HttpOnly`.
+ *
+ * @throws ConnectError
+ */
+export async function startLogin(
+  client: Pick<UsherClient, 'auth'>,
+  { clientId, redirectUri }: StartLoginOptions,
+): Promise<{ authUrl: string; state: string }> {
+  const state = createState();
+  const { authUrl } = await client.auth.generateAuthUrl({ clientId, redirectUri, state });
+  return { authUrl, state };
+}
+
+/**
+ * Finishes a login: checks `state` and `iss` (RFC 9207), and exchanges the auth token for the user and a session.
+ *
+ * @throws LoginError, or ConnectError if Usher refuses the token
+ */
+export async function finishLogin(
+  client: Pick<UsherClient, 'auth' | 'baseUrl'>,
+  { callback, state, issuer = client.baseUrl }: FinishLoginOptions,
+): Promise<ExchangeTokenResponse> {
+  const query = readQuery(callback);
+  if (!state || query.get('state') !== state) {
+    throw new LoginError('state_mismatch', 'The browser did not start this login');
+  }
+  if (withoutSlash(query.get('iss') ?? '') !== withoutSlash(issuer)) {
+    throw new LoginError('issuer_mismatch', 'The login is of another issuer');
+  }
+  if (query.get('error') === 'access_denied') throw new LoginError('canceled', 'The user canceled the login');
+  const authToken = query.get('authToken');
+  if (!authToken) throw new LoginError('no_token', 'The redirect has no auth token');
+  return client.auth.exchangeToken({ authToken });
+}
+
+/** Returns random bytes in base64url. */
+function createState(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(STATE_BYTES));
+  return btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
+}
+
+function readQuery(callback: URL | URLSearchParams | string): URLSearchParams {
+  if (callback instanceof URLSearchParams) return callback;
+  return new URL(callback).searchParams;
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
+}

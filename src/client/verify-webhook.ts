@@ -1,0 +1,85 @@
+/** Verifies messages of webhooks (https://www.standardwebhooks.com) with WebCrypto. */
+
+const PREFIX = 'whsec_';
+/** How far the clocks of Usher and of the receiver may be apart, and how long a message can be replayed. */
+const TOLERANCE_SECONDS = 5 * 60;
+
+/** A verified message. */
+export interface WebhookMessage {
+  /** The same for each attempt: handle a message once. */
+  readonly id: string;
+  /** Such as `session.created`. */
+  readonly type: string;
+  /** When it happened, in ISO 8601. */
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** A message that Usher did not send, or not now. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+}
+
+type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Returns the message if Usher signed it within the last five minutes.
+ *
+ * @param secret the signing key of the webhook, `whsec_…`
+ * @param body the body as it arrived: JSON that was parsed and written again has another signature
+ * @throws WebhookVerificationError
+ */
+export async function verifyWebhook(
+  secret: string,
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+): Promise<WebhookMessage> {
+  const id = readHeader(headers, 'webhook-id');
+  const timestamp = readHeader(headers, 'webhook-timestamp');
+  const signatures = readHeader(headers, 'webhook-signature').split(' ');
+  const age = Math.abs(Date.now() / 1000 - Number(timestamp));
+  if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS) {
+    throw new WebhookVerificationError('The message is too old or too new');
+  }
+  const key = await importKey(secret);
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
+  for (const signature of signatures) {
+    if (await isSignature(key, signature, signed)) return { ...JSON.parse(text), id };
+  }
+  throw new WebhookVerificationError('No signature matches');
+}
+
+function readHeader(headers: WebhookHeaders, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : findHeader(headers, name);
+  if (typeof value !== 'string' || value === '') throw new WebhookVerificationError(`The header ${name} is missing`);
+  return value;
+}
+
+function findHeader(headers: Exclude<WebhookHeaders, Headers>, name: string): unknown {
+  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+}
+
+async function importKey(secret: string) {
+  const bytes = secret.startsWith(PREFIX) ? decodeBase64(secret.slice(PREFIX.length)) : undefined;
+  if (!bytes?.length) throw new TypeError(`The secret is not ${PREFIX} and base64`);
+  return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+}
+
+/** `verify` compares in constant time. */
+async function isSignature(
+  key: Awaited<ReturnType<typeof importKey>>,
+  signature: string,
+  signed: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
+  const bytes = signature.startsWith('v1,') ? decodeBase64(signature.slice('v1,'.length)) : undefined;
+  return bytes !== undefined && (await crypto.subtle.verify('HMAC', key, bytes, signed));
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createUsherClient, finishLogin, startLogin, type UsherClient } from '../../src/client/usher-client.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  REDIRECT_URI,
+  startTestService,
+  type Tenant,
+  type TestService,
+  type TestUser,
+} from '../support/service.ts';
+
+let service: TestService;
+let tenant: Tenant;
+let user: TestUser;
+let client: UsherClient;
+
+beforeAll(async () => {
+  service = await startTestService();
+  tenant = await createTenant(service);
+  user = await createTestUser(service);
+  client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
+});
+
+afterAll(() => service.close());
+
+test('a login ends with the user and a session', async () => {
+  const { callback, state } = await logIn();
+  const expected = { user: { email: user.email }, session: { id: expect.any(String) } };
+  expect(await finishLogin(client, { callback, state, issuer: PUBLIC_URL })).toMatchObject(expected);
+  const { searchParams } = callback;
+  expect(await finishLogin(client, { callback: searchParams, state, issuer: `${PUBLIC_URL}/` })).toMatchObject(
+    expected,
+  );
+});
+
+test('each login has a state of its own', async () => {
+  const states = await Promise.all([logIn(), logIn()]);
+  expect(new Set(states.map(({ state }) => state)).size).toBe(2);
+  for (const { state } of states) expect(state).toMatch(/^[\w-]{43}$/);
+});
+
+test.each([
+  ['the state of another login', 'state_mismatch', { state: 'of another login' }],
+  ['no state', 'state_mismatch', { state: undefined }],
+  ['an empty state', 'state_mismatch', { state: '' }],
+  ['another issuer', 'issuer_mismatch', { issuer: 'https://attacker.test' }],
+  ['an issuer that is not given', 'issuer_mismatch', { issuer: undefined }],
+])(
+  'refuses a redirect with %s',
+  async (_, reason, given: { state?: string | undefined; issuer?: string | undefined }) => {
+    const { callback, state } = await logIn();
+    if (given.state === '') callback.searchParams.set('state', '');
+    const finished = finishLogin(client, { callback: callback.href, state, issuer: PUBLIC_URL, ...given });
+    await expect(finished).rejects.toMatchObject({ name: 'LoginError', reason });
+  },
+);
+
+test.each([
+  ['canceled', { error: 'access_denied' }],
+  ['no_token', {}],
+])('tells a login without a token: %s', async (reason, query) => {
+  const callback = new URLSearchParams({ state: 'mine', iss: PUBLIC_URL, ...query });
+  const finished = finishLogin(client, { callback, state: 'mine', issuer: PUBLIC_URL });
+  await expect(finished).rejects.toMatchObject({ name: 'LoginError', reason });
+});
+
+test('rejects with the error of Usher', async () => {
+  const callback = new URLSearchParams({ state: 'mine', iss: PUBLIC_URL, authToken: 'forged' });
+  const finished = finishLogin(client, { callback, state: 'mine', issuer: PUBLIC_URL });
+  await expect(finished).rejects.toMatchObject({ name: 'ConnectError', rawMessage: 'Invalid or expired token' });
+  await expect(client.events.deleteEvent({ eventId: 'unknown' })).rejects.toThrow('Event not found');
+});
+
+test('refuses options that cannot work', () => {
+  expect(() => createUsherClient({ baseUrl: service.url, apiKey: '' })).toThrow('apiKey is empty');
+  expect(() => createUsherClient({ baseUrl: 'localhost', apiKey: tenant.apiKey })).toThrow('baseUrl is not a URL');
+});
+
+test('gives up after the timeout', async () => {
+  const slow = createUsherClient({
+    baseUrl: service.url,
+    apiKey: tenant.apiKey,
+    timeoutMs: 10,
+    fetch: (_, init) => new Promise((_, reject) => init?.signal?.addEventListener('abort', reject)),
+  });
+  await expect(slow.events.deleteEvent({ eventId: 'any' })).rejects.toThrow('deadline_exceeded');
+});
+
+/** Returns the URL that the user comes back to. */
+async function logIn(): Promise<{ callback: URL; state: string }> {
+  const { authUrl, state } = await startLogin(client, { clientId: tenant.clientId, redirectUri: REDIRECT_URI });
+  const loginIntentId = new URL(authUrl).searchParams.get('intent') ?? '';
+  const { redirectUrl } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
+  return { callback: new URL(redirectUrl), state };
+}
