@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, isNull, lt, sql } from 'drizzle-orm';
+import { and, eq, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
@@ -100,7 +101,7 @@ const selectAddressee: Statement<{ id: string; email: string }[]> = (db) =>
   db
     .select({ id: users.id, email: users.email })
     .from(users)
-    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt)))
+    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser))
     .prepare('select_addressee');
 
 const countSend: Statement<{ id: string }[]> = (db) =>

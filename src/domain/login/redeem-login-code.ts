@@ -40,7 +40,8 @@ export async function redeemLoginCode(
     const isLast = counted.attempts >= ATTEMPTS;
     throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
   }
-  const completion = await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
+  const how = { method: 'email', browserDigest: browser.digest } as const;
+  const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how);
   // Without it, the user has the limits of a stranger next time.
   if (email) await rememberOrigin(call, browser, email).catch(() => {});
   return completion;
