@@ -29,6 +29,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 const START_TIMEOUT_MS = 10_000;
 /** What the embedded database allows webhooks to reach, so that they can be tried on one machine. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
+/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
 /** How long Postgres may take to answer a readiness check. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -75,6 +77,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const delivery = config.webhookDelivery ? openDelivery(settings, { cipher, clock, logger, policy }) : undefined;
   stack.defer(() => delivery?.close());
 
+  const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
@@ -97,7 +100,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const onMessage = (applicationId: string) => delivery?.wake(applicationId);
-  const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, tokens };
+  const { sessionMaxAgeSeconds } = config;
+  const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
@@ -105,8 +109,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
     const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-    const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
-    handlers.push(createLoginPage({ ...parts, admission, codeKeys, mailer, methods: config.loginMethods, pageUrl }));
+    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
+    handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
   }
   let { demo } = overrides;
   if (isEmbedded) {
@@ -157,7 +161,7 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
     for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 404, 'Not found');
+    sendFailure(context, 'NOT_FOUND');
   };
 }
 

@@ -37,6 +37,8 @@ export interface ApiParts {
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
   readonly requestTimeoutMs: number;
+  /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
+  readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }
 

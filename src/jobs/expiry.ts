@@ -1,9 +1,10 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
-import { sql } from 'drizzle-orm';
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
-import { instantPlaceholder, loginIntents, sessions } from '../database/schema.ts';
+import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import { instantPlaceholder, loginIntents } from '../database/schema.ts';
+import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 
@@ -14,17 +15,25 @@ const BATCH_TIMEOUT_MS = 5_000;
 /** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
 
+const DAY_MS = 24 * 60 * 60_000;
+const WEBHOOK_LOG_DAYS = 14;
+
+/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
+const MESSAGE_GRACE_MS = 4 * DAY_MS;
+
 interface RemovedBatch {
   readonly count: number;
   /** The latest expiry among the removed rows. */
   readonly latest: Date | null;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
-const WEBHOOK_LOG_DAYS = 14;
-
-/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
-const MESSAGE_GRACE_MS = 4 * DAY_MS;
+/** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
+const deleteUnrecorded: Statement<RemovedBatch[]> = (db) =>
+  db
+    .delete(sessions)
+    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('before')}`)
+    .returning({ count: sql<number>`1`, latest: sql<null>`null` })
+    .prepare('delete_unrecorded_sessions');
 
 interface ExpiringTable {
   readonly deleteBatch: Statement<RemovedBatch[]>;
@@ -37,8 +46,12 @@ const TABLES: readonly ExpiringTable[] = [
   { deleteBatch: deleteExpired(loginCodes.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(walletChallenges.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessions.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(sessionIds.expiresAt, deleteSessions), graceMs: 0 },
+  { deleteBatch: deleteUnrecorded, graceMs: 0 },
+  { deleteBatch: deleteExpired(sessionCutoffs.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(userCutoffs.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(knownOrigins.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
   { deleteBatch: deleteExpired(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
@@ -79,8 +92,7 @@ export async function removeExpired(
   webhookLogDays = WEBHOOK_LOG_DAYS,
 ): Promise<void> {
   for (const { deleteBatch, graceMs, isLogged } of TABLES) {
-    const keptMs = graceMs + (isLogged ? webhookLogDays * DAY_MS : 0);
-    const before = new Date(now.getTime() - keptMs);
+    const before = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0));
     let since = new Date(0);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
@@ -95,7 +107,7 @@ export async function removeExpired(
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(expiresAt: PgColumn): Statement<RemovedBatch[]> {
+function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) => SQL): Statement<RemovedBatch[]> {
   const { table, name } = expiresAt;
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
@@ -104,14 +116,10 @@ function deleteExpired(expiresAt: PgColumn): Statement<RemovedBatch[]> {
     where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
-    const removed = db.$with('removed').as(
-      db
-        .delete(table)
-        .where(sql`ctid = any(array(${expired}))`)
-        .returning({ expiresAt: sql`${expiresAt}`.as(name) }),
-    );
+    const removed = db.$with('removed').as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning());
+    const more = deleteMore ? [db.$with('more', {}).as(deleteMore(removed))] : [];
     return db
-      .with(removed)
+      .with(removed, ...more)
       .select({
         count: sql<number>`count(*)::int`,
         latest: sql<Date | null>`max(${sql.identifier(name)})`.mapWith((instant: string) => new Date(instant)),
@@ -119,4 +127,12 @@ function deleteExpired(expiresAt: PgColumn): Statement<RemovedBatch[]> {
       .from(removed)
       .prepare('delete_expired');
   };
+}
+
+/** Deletes the sessions that have not been renewed. They have no index on their expiry. */
+function deleteSessions(removed: SQLWrapper): SQL {
+  return sql`
+    delete from ${sessions} using ${removed} as removed_id
+    where ${sessions.applicationId} = removed_id.application_id and ${sessions.userId} = removed_id.user_id
+      and ${sessions.id} = removed_id.id`;
 }

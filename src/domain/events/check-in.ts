@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { checkIns, events, instantPlaceholder } from '../../database/schema.ts';
+import { checkIns, instantPlaceholder } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import { type HasMessage, hasMessage, insertMessage, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
-import { eventLock, isOpenEvent } from './open-event.ts';
+import { selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
 
@@ -23,7 +23,7 @@ export async function checkIn(
 ): Promise<CheckIn> {
   const { eventId, attendeeId } = check(request, rules);
   const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
-  if (!row) throw new ServiceError('not_found', 'Event not found');
+  if (!row) throw new ServiceError('EVENT_NOT_FOUND');
   const { checkedInAt, alreadyCheckedIn, hasMessage } = row;
   if (hasMessage) onMessage?.(application.id);
   return { attendeeId, checkedInAt, alreadyCheckedIn };
@@ -34,15 +34,7 @@ export async function checkIn(
  * for a delete read the row again. So no check-in commits after the delete has answered.
  */
 const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (db) => {
-  const open = db
-    .$with('open_event')
-    .as(
-      db
-        .select({ applicationId: events.applicationId, eventId: events.id })
-        .from(events)
-        .where(isOpenEvent(eventLock.shared))
-        .for('share'),
-    );
+  const open = db.$with('open_event').as(selectAndShareEvent(db));
   const checkedIn = db.$with('checked_in').as(
     db
       .insert(checkIns)
@@ -53,28 +45,25 @@ const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (
             eventId: open.eventId,
             attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
             checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
+            isRepeated: sql`false`.as('is_repeated'),
           })
           .from(open),
       )
       .onConflictDoUpdate({
         target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
-        // Changes nothing, but returns the existing row.
-        set: { attendeeId: sql`${checkIns.attendeeId}` },
+        // It takes the row lock: an undo that commits first removes the row, and this inserts it.
+        set: { isRepeated: true },
       })
-      .returning({
-        checkedInAt: checkIns.checkedInAt,
-        // This transaction has locked a row that existed before.
-        alreadyCheckedIn: sql<boolean>`xmax <> 0`.as('already_checked_in'),
-      }),
+      .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
   );
   const message = insertMessage(db, {
     type: 'check_in.created',
     data: jsonObject({
       eventId: sql`${sql.placeholder('eventId')}::text`,
       attendeeId: sql`${sql.placeholder('attendeeId')}::text`,
-      checkedInAt: toIsoText(sql`checked_in.checked_in_at`),
+      checkedInAt: toIsoText(sql`checked_in_at`),
     }),
-    from: sql`(select checked_in_at from checked_in where not already_checked_in) checked_in`,
+    from: sql`(select checked_in_at from ${checkedIn} where not is_repeated) as checked_in`,
   });
   return db
     .with(open, checkedIn, message)

@@ -21,7 +21,7 @@ export async function deleteEvent(
 ): Promise<void> {
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
-  if (!deleted) throw new ServiceError('not_found', 'Event not found');
+  if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
   if (deleted.hasMessage) onMessage?.(application.id);
 }
 

@@ -42,7 +42,7 @@ export async function createWebhook(
     signingKey: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: webhook.id }),
     now,
   });
-  if (!owner) throw new ServiceError('not_found', 'User not found');
+  if (!owner) throw new ServiceError('USER_NOT_FOUND');
   return { ...webhook, signingKey, application, owner, disabledReason: null, createdAt: now, updatedAt: now };
 }
 

@@ -22,7 +22,7 @@ export async function deleteWebhook(
 ): Promise<void> {
   const webhookId = parseWebhookId(check(request, rules).webhookId);
   const [deleted] = await run(removeWebhook, { applicationId: application.id, webhookId });
-  if (!deleted) throw new ServiceError('not_found', 'Webhook not found');
+  if (!deleted) throw new ServiceError('WEBHOOK_NOT_FOUND');
 }
 
 const removeWebhook: Statement<{ id: string }[]> = (db) => {

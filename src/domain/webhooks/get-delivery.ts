@@ -36,7 +36,7 @@ export async function getDelivery(
   const ids = { applicationId: call.application.id, webhookId, messageId: parseMessageId(messageId) };
   await requireWebhook(call, webhookId);
   const [[delivery], attempts] = await Promise.all([call.run(selectDelivery, ids), call.run(selectAttempts, ids)]);
-  if (!delivery) throw new ServiceError('not_found', 'Delivery not found');
+  if (!delivery) throw new ServiceError('DELIVERY_NOT_FOUND');
   return { ...delivery, attempts };
 }
 

@@ -30,7 +30,7 @@ export async function getWebhook(
 /** Returns the webhook with its encrypted signing key. @throws ServiceError `Webhook not found` */
 export async function requireWebhook({ application, run }: ApplicationCall, webhookId: string): Promise<StoredWebhook> {
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
-  if (!row) throw new ServiceError('not_found', 'Webhook not found');
+  if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
   return row;
 }
 

@@ -24,7 +24,7 @@ export async function redeliverFailed(call: ApplicationCall, request: Unchecked<
   const { application, run, now, onMessage } = call;
   if (since.getTime() < now.getTime() - MAX_REDELIVERY_AGE_MS) {
     const violation = { field: 'since', message: 'must be at most 14 days ago' };
-    throw new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
   }
   const webhookId = parseWebhookId(given);
   const [begun] = await run(beginRedelivery, { applicationId: application.id, webhookId, since, now });

@@ -49,7 +49,7 @@ export async function rotateSigningKey(
       hasOverlap: overlapMs > 0,
     });
     if (rotated?.isReplaced) return getWebhook(call, cipher, { webhookId });
-    if (rotated?.isFull) throw new ServiceError('failed_precondition', 'Too many signing keys');
+    if (rotated?.isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
     // Another rotation, or a new encryption of the key, has come between. The deadline of the call ends the attempts.
   }
 }

@@ -35,7 +35,7 @@ export async function updateWebhook(
   const [updated] = await run(updateChanged, parameters);
   if (!updated) {
     await requireWebhook(call, webhookId);
-    throw new ServiceError('not_found', 'User not found');
+    throw new ServiceError('USER_NOT_FOUND');
   }
   onMessage?.(application.id);
   return getWebhook(call, cipher, { webhookId });
