@@ -28,7 +28,7 @@ export interface DeliveryParts {
   readonly clock: () => Date;
   readonly database: Database;
   readonly logger: Logger;
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, 'send'>;
   /** The delay before each attempt, in seconds. */
   readonly schedule: readonly number[];
   readonly attemptTimeoutMs: number;

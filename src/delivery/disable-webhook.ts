@@ -23,8 +23,8 @@ export const disableWebhook: Statement<{ id: string }[]> = (db) => {
     where application_id = ${applicationId} and id = ${webhookId} and is_active
     returning id`);
   const stopped = db.$with('stopped', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
-    update ${webhookQueues} set next_at = null, lease = null from disabled
-    where application_id = ${applicationId} and webhook_id = disabled.id
+    update ${webhookQueues} set next_at = null, lease = null
+    where application_id = ${applicationId} and webhook_id = ${webhookId} and exists (select 1 from disabled)
     returning webhook_id`);
   return db.with(disabled, stopped).select({ id: disabled.id }).from(disabled).prepare('disable_webhook');
 };

@@ -38,11 +38,11 @@ export interface DueDelivery {
 
 /** Returns the queues that are due, the longest due first. Those of failing endpoints stand in a line of their own. */
 export const selectDueQueues = {
-  healthy: createSelectDue(sql`${webhookQueues.failedBatches} = 0`, 'select_healthy_queues'),
-  failing: createSelectDue(sql`${webhookQueues.failedBatches} > 0`, 'select_failing_queues'),
+  healthy: createSelectDue(sql`${webhookQueues.failedBatches} = 0`),
+  failing: createSelectDue(sql`${webhookQueues.failedBatches} > 0`),
 };
 
-function createSelectDue(condition: SQL, name: string): Statement<DueQueue[]> {
+function createSelectDue(condition: SQL): Statement<DueQueue[]> {
   return (db) =>
     db
       .select({
@@ -54,7 +54,7 @@ function createSelectDue(condition: SQL, name: string): Statement<DueQueue[]> {
       .where(and(isNotNull(webhookQueues.nextAt), lte(webhookQueues.nextAt, instantPlaceholder('now')), condition))
       .orderBy(asc(webhookQueues.nextAt))
       .limit(sql.placeholder('limit'))
-      .prepare(name);
+      .prepare('select_due_queues');
 }
 
 /** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
@@ -132,15 +132,15 @@ export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
  * transactions commit, so a message may come up behind a later one.
  */
 export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isFirst: boolean })[]> = (db) => {
-  const earlier = sql`
-    select 1 from ${webhookMessages} as earlier
-    where earlier.application_id = ${sql.placeholder('applicationId')} and earlier.fanned_out_to is not null
-      and earlier.id < ${webhookDeliveries.messageId}`;
+  const firstUnsent = sql`
+    select unsent.id from ${webhookMessages} as unsent
+    where unsent.application_id = ${sql.placeholder('applicationId')} and unsent.fanned_out_to is not null
+    order by unsent.application_id, unsent.id limit 1`;
   return db
     .select({
       ...deliveryColumns,
       isDue: sql<boolean>`${webhookDeliveries.dueAt} <= ${instantPlaceholder('now')}`,
-      isFirst: sql<boolean>`not exists (${earlier})`,
+      isFirst: sql<boolean>`coalesce((${firstUnsent}) > ${webhookDeliveries.messageId}, true)`,
     })
     .from(webhookDeliveries)
     .leftJoin(webhookMessages, isMessageOfDelivery)

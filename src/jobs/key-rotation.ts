@@ -124,7 +124,6 @@ interface SigningKeyTable {
 function createSigningKeyTable(
   table: typeof webhooks | typeof webhookSigningKeys,
   webhookId: PgColumn,
-  name: string,
 ): SigningKeyTable {
   const keyId = encryptionKeyIdOf(table.signingKey);
   return {
@@ -135,7 +134,7 @@ function createSigningKeyTable(
         .where(gt(keyId, sql.placeholder('after')))
         .orderBy(keyId)
         .limit(1)
-        .prepare(`select_next_encryption_key_id_${name}`),
+        .prepare('select_next_encryption_key_id'),
 
     // A range of one key, in order: for an equality Postgres may choose to read the whole table.
     selectEncrypted: (db) =>
@@ -151,7 +150,7 @@ function createSigningKeyTable(
         .orderBy(keyId)
         .limit(BATCH_SIZE)
         .offset(sql.placeholder('skipped'))
-        .prepare(`select_encrypted_${name}`),
+        .prepare('select_encrypted'),
 
     // Does nothing if another replica has re-encrypted the row, or if the webhook is gone.
     updateSigningKey: (db) =>
@@ -166,12 +165,12 @@ function createSigningKeyTable(
             eq(table.signingKey, sql.placeholder('signingKey')),
           ),
         )
-        .prepare(`update_signing_key_${name}`),
+        .prepare('update_signing_key'),
   };
 }
 
 /** The current signing keys of webhooks, and those before that still sign. */
 const TABLES = [
-  createSigningKeyTable(webhooks, webhooks.id, 'current'),
-  createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId, 'earlier'),
+  createSigningKeyTable(webhooks, webhooks.id),
+  createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId),
 ];

@@ -47,6 +47,11 @@ test.each<[string, Environment]>([
     workers: 1,
     logLevel: 'info',
     sessionMaxAgeSeconds: 43_200,
+    webhookDelivery: true,
+    webhookConcurrency: 128,
+    webhookTimeoutMs: 15_000,
+    webhookRetrySchedule: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
+    webhookLogDays: 14,
     requestTimeoutMs: 5_000,
     shutdownTimeoutMs: 10_000,
   });

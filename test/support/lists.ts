@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import type { SampleFixture } from './samples.ts';
-import { clientsOf, createTenant, createTestEvent } from './service.ts';
+import { clientsOf, createTenant, createTestEvent, createTestWebhook } from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -36,6 +36,23 @@ const LISTS: Readonly<Record<string, List>> = {
         return attendeeId;
       };
       return { fields: { eventId }, add };
+    },
+  },
+  'WebhookService/ListWebhooks': {
+    items: 'webhooks',
+    key: 'webhookId',
+    open: ({ service, tenant }) => ({
+      fields: {},
+      add: async () => (await createTestWebhook(service, tenant)).webhookId,
+    }),
+  },
+  'WebhookService/ListDeliveries': {
+    items: 'deliveries',
+    key: 'messageId',
+    async open({ service, tenant }) {
+      const { webhookId } = await createTestWebhook(service, tenant);
+      const { webhooks } = clientsOf(service, tenant);
+      return { fields: { webhookId }, add: async () => (await webhooks.sendTestMessage({ webhookId })).messageId };
     },
   },
   'EventService/ListEvents': {

@@ -7,8 +7,8 @@ import type { Pipeline, ResponseMessage } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
+import type { Route } from './route.ts';
 import { type PathParameters, Router } from './router.ts';
-import type { Route } from './routes.ts';
 
 interface Endpoint {
   readonly route: Route;

@@ -1,44 +1,10 @@
 /** The REST routes, a row each. */
-import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
-import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { presentExchange, presentWebhook } from './present.ts';
-
-/** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
-type Source = 'path' | 'query' | 'body';
-
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** A segment that begins with a colon is a parameter, as in `/api/webhooks/:webhookId`. */
-  readonly path: string;
-  readonly rpc: DescMethodUnary;
-  readonly fields: Readonly<Record<string, Source>>;
-  /** The status of a success: 201 where the call creates something, else 200. */
-  readonly status: number;
-  /** The message of a success. */
-  readonly message: string;
-  /** The field of the response that is `data` itself, together with the other fields. Without it, `data` has all fields. */
-  readonly resource?: string;
-  /** The field of the response that is true when the call has created nothing, and the status is 200. */
-  readonly existedBefore?: string;
-  /** Returns a `data` that is documented otherwise. */
-  present?(response: unknown): unknown;
-}
-
-/** The fields of every list. */
-const PAGE = { pageSize: 'query', pageToken: 'query' } as const;
-
-/** What callers set of a webhook. */
-const WEBHOOK = {
-  url: 'body',
-  ownerId: 'body',
-  isActive: 'body',
-  eventTypes: 'body',
-  ordered: 'body',
-  description: 'body',
-} as const;
+import { presentExchange } from './present.ts';
+import { PAGE, type Route, route } from './route.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 export const routes: readonly Route[] = [
   route({
@@ -77,89 +43,7 @@ export const routes: readonly Route[] = [
     fields: { userId: 'path' },
     message: 'Sessions revoked successfully',
   }),
-  route({
-    method: 'GET',
-    path: '/api/webhooks/:webhookId',
-    rpc: WebhookService.method.getWebhook,
-    fields: { webhookId: 'path' },
-    message: 'Webhook retrieved successfully',
-    present: presentWebhook,
-  }),
-  route({
-    method: 'GET',
-    path: '/api/webhooks',
-    rpc: WebhookService.method.listWebhooks,
-    fields: PAGE,
-    message: 'Webhooks retrieved successfully',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/webhooks',
-    rpc: WebhookService.method.createWebhook,
-    fields: WEBHOOK,
-    status: 201,
-    message: 'Webhook created successfully',
-    resource: 'webhook',
-  }),
-  route({
-    method: 'PATCH',
-    path: '/api/webhooks/:webhookId',
-    rpc: WebhookService.method.updateWebhook,
-    fields: { webhookId: 'path', ...WEBHOOK },
-    message: 'Webhook updated successfully',
-    resource: 'webhook',
-  }),
-  route({
-    method: 'DELETE',
-    path: '/api/webhooks/:webhookId',
-    rpc: WebhookService.method.deleteWebhook,
-    fields: { webhookId: 'path' },
-    message: 'Webhook deleted successfully',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/webhooks/:webhookId/rotate-signing-key',
-    rpc: WebhookService.method.rotateSigningKey,
-    fields: { webhookId: 'path', overlapSeconds: 'body' },
-    message: 'Signing key rotated successfully',
-    resource: 'webhook',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/webhooks/:webhookId/test',
-    rpc: WebhookService.method.sendTestMessage,
-    fields: { webhookId: 'path' },
-    message: 'Test message accepted',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/webhooks/:webhookId/deliveries',
-    rpc: WebhookService.method.listDeliveries,
-    fields: { webhookId: 'path', status: 'query', since: 'query', ...PAGE },
-    message: 'Deliveries retrieved successfully',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/webhooks/:webhookId/deliveries/:messageId',
-    rpc: WebhookService.method.getDelivery,
-    fields: { webhookId: 'path', messageId: 'path' },
-    message: 'Delivery retrieved successfully',
-    resource: 'delivery',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/webhooks/:webhookId/deliveries/:messageId/redeliver',
-    rpc: WebhookService.method.redeliver,
-    fields: { webhookId: 'path', messageId: 'path' },
-    message: 'Redelivery accepted',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/webhooks/:webhookId/redeliver-failed',
-    rpc: WebhookService.method.redeliverFailed,
-    fields: { webhookId: 'path', since: 'body' },
-    message: 'Redelivery accepted',
-  }),
+  ...webhookRoutes,
   route({
     method: 'DELETE',
     path: '/api/events/:eventId',
@@ -216,20 +100,3 @@ export const routes: readonly Route[] = [
     message: 'Check-in undone successfully',
   }),
 ];
-
-/** Ties a row to the request and the response of its own RPC. */
-function route<Rpc extends DescMethodUnary>({
-  status = 200,
-  ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore' | 'present'> & {
-  rpc: Rpc;
-  fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
-  status?: 200 | 201;
-  resource?: FieldOf<Rpc['output']>;
-  existedBefore?: FieldOf<Rpc['output']>;
-  present?(response: MessageInitShape<Rpc['output']>): unknown;
-}): Route {
-  return { status, ...row } as Route;
-}
-
-type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<keyof MessageShape<Schema>, symbol | `$${string}`>;
