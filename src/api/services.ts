@@ -25,12 +25,12 @@ export interface ServiceParts {
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { apiKeys, authPageUrl, cipher, health, pageTokens, tokens } = parts;
+  const { authPageUrl, cipher, health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, authPageUrl)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
-    ...createOpenProcedures(AdminService, createAdminHandlers(tokens, apiKeys), 'adminKey'),
+    ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),
   ];
   return new Map(procedures.map((procedure) => [pathOf(procedure.method), procedure]));

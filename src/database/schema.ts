@@ -42,10 +42,15 @@ export const applications = pgTable(
     name: text('name').notNull(),
     clientId: text('client_id').notNull(),
     redirectUris: text('redirect_uris').array().notNull(),
+    allowSignUp: boolean('allow_sign_up').notNull().default(false),
+    askName: boolean('ask_name').notNull().default(false),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
-  (table) => [uniqueIndex('applications_client_id_key').on(table.clientId)],
+  (table) => [
+    uniqueIndex('applications_client_id_key').on(table.clientId),
+    index('applications_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+  ],
 );
 
 export const apiKeys = pgTable(

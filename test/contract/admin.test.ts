@@ -1,20 +1,39 @@
 /** AdminService: applications, their API keys, and users. See complete-login.test.ts for the rest of it. */
 import { hash, randomUUID } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { fieldOf, refusal, success, validationFailed } from '../support/answers.ts';
-import { adminClient, createDeletedUser, createTenant, createTestUser, REDIRECT_URI } from '../support/service.ts';
+import { TestClock } from '../support/clock.ts';
+import {
+  adminClient,
+  clientsOf,
+  createDeletedUser,
+  createTenant,
+  createTestUser,
+  REDIRECT_URI,
+} from '../support/service.ts';
 import { INVALID_API_KEY, openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
 
-const { createApplication, deleteApplication, createApiKey, revokeApiKey, createUser, deleteUser } =
-  AdminService.method;
+const {
+  createApplication,
+  getApplication,
+  updateApplication,
+  deleteApplication,
+  createApiKey,
+  revokeApiKey,
+  createUser,
+  deleteUser,
+} = AdminService.method;
 const API_KEY = /^usk_[0-9A-Za-z]{49}$/;
 const APPLICATION = { name: 'Test & <application>', redirectUris: [REDIRECT_URI] };
 const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
 const BAD_IDENTIFIERS = ['', `${ASTRAL_255}a`, 'a\0b', 'a\nb'];
 
-const { service, tenant, callWith } = await openContractFixture();
+const NOW = '2026-03-01T12:00:00.120Z';
+const clock = new TestClock(new Date(NOW));
+const { service, tenant, callWith } = await openContractFixture({ clock: clock.read });
 const admin = adminClient(service);
 const user = await createTestUser(service);
 
@@ -46,7 +65,14 @@ describe('CreateApplication', () => {
     const answer = await callWith(createApplication, APPLICATION);
     expect(answer).toEqual(
       success({
-        application: { id: expect.stringMatching(UUID), clientId: expect.stringMatching(/^\S+$/), ...APPLICATION },
+        application: {
+          id: expect.stringMatching(UUID),
+          clientId: expect.stringMatching(/^\S+$/),
+          createdAt: NOW,
+          allowSignUp: false,
+          askName: false,
+          ...APPLICATION,
+        },
         apiKeyId: expect.stringMatching(UUID),
         apiKey: expect.stringMatching(API_KEY),
       }),
@@ -86,6 +112,61 @@ describe('CreateApplication', () => {
       validationFailed(...Object.keys(wrong)),
     );
   });
+});
+
+describe('UpdateApplication', () => {
+  const REDIRECT_URIS = ['https://app.test/new', 'com.example.app:/callback'];
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ['nothing', {}, {}],
+    ['the name', { name: 'New' }, { name: 'New' }],
+    ['the redirect URIs', { redirectUris: REDIRECT_URIS }, { redirectUris: REDIRECT_URIS }],
+    ['the login page', { allowSignUp: true, askName: true }, { allowSignUp: true, askName: true }],
+    ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
+    ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
+  ])('changes %s and leaves the rest', async (_, fields, changed) => {
+    const { id: applicationId } = await createTenant(service, APPLICATION);
+    const before = (await callWith(getApplication, { applicationId })).data as { application: JsonObject };
+    const expected = success({ application: { ...before.application, ...changed } });
+    expect(await callWith(updateApplication, { applicationId, ...fields })).toEqual(expected);
+    expect(await callWith(getApplication, { applicationId })).toEqual(expected);
+  });
+
+  it('changes a flag back, and takes effect for logins at once', async () => {
+    const { id: applicationId, clientId, apiKey } = await createTenant(service);
+    for (const askName of [true, false]) {
+      const answer = await callWith(updateApplication, { applicationId, askName });
+      expect(answer).toMatchObject({ data: { application: { askName } } });
+    }
+    const [redirectUri = ''] = REDIRECT_URIS;
+    const { auth } = clientsOf(service, { apiKey });
+    await expect(auth.generateAuthUrl({ clientId, redirectUri, state: 's' })).rejects.toThrow('Invalid redirect URI');
+    await admin.updateApplication({ applicationId, redirectUris: [redirectUri] });
+    await auth.generateAuthUrl({ clientId, redirectUri, state: 's' });
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ updateMask: 'name' }, 'name'],
+    [{ updateMask: 'redirectUris' }, 'redirectUris'],
+    [{ updateMask: 'askName' }, 'askName'],
+    [{ updateMask: 'id', name: 'New' }, 'updateMask'],
+    [{ updateMask: 'createdAt' }, 'updateMask'],
+    [{ name: '' }, 'name'],
+    [{ redirectUris: ['http://app.test/'] }, 'redirectUris'],
+    [{ allowSignUp: 'yes' }, 'allowSignUp'],
+  ])('returns Validation failed for %j', async (wrong, field) => {
+    expect(await callWith(updateApplication, { applicationId: tenant.id, ...wrong })).toEqual(validationFailed(field));
+  });
+});
+
+// Its pages: lists.test.ts.
+it('ListApplications leaves out what is deleted', async () => {
+  const kept = await createTenant(service);
+  const deleted = await createDeletedApplication();
+  const { applications } = await admin.listApplications({ pageSize: 100 });
+  const ids = applications.map(({ id }) => id);
+  expect(ids).toContain(kept.id);
+  expect(ids).not.toContain(deleted);
 });
 
 it('DeleteApplication ends all of its API keys and no others', async () => {
@@ -162,6 +243,9 @@ it('DeleteUser deletes the user and leaves the others', async () => {
 });
 
 describe.each([
+  ...[getApplication, updateApplication].map((method) => ({
+    ...{ method, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
+  })),
   { method: deleteApplication, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
   { method: createApiKey, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
   { method: revokeApiKey, field: 'apiKeyId', gone: createRevokedKey, what: 'API key' },

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import type { SampleFixture } from './samples.ts';
-import { createTestEvent } from './service.ts';
+import { createTenant, createTestEvent } from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -15,6 +15,11 @@ export interface List {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  'AdminService/ListApplications': {
+    items: 'applications',
+    key: 'id',
+    open: ({ service }) => ({ fields: {}, add: async () => (await createTenant(service)).id }),
+  },
   'EventService/ListEvents': {
     items: 'events',
     key: 'eventId',

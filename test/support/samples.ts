@@ -85,6 +85,20 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   'AdminService/CreateApplication': {
     required: () => ({ name: awkward('application'), redirectUris: [REDIRECT_URI] }),
   },
+  'AdminService/GetApplication': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+  },
+  'AdminService/ListApplications': {
+    required: async ({ service }) => {
+      await createTenant(service);
+      return {};
+    },
+    optional: { pageSize: 1 },
+  },
+  'AdminService/UpdateApplication': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+    optional: { name: 'Läden & "more"', redirectUris: [REDIRECT_URI], allowSignUp: true, askName: true },
+  },
   'AdminService/DeleteApplication': {
     required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
   },

@@ -4,13 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIjIKGERlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSIbChlEZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlIi0KE0NyZWF0ZUFwaUtleVJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiOwoUQ3JlYXRlQXBpS2V5UmVzcG9uc2USEgoKYXBpX2tleV9pZBgBIAEoCRIPCgdhcGlfa2V5GAIgASgJIikKE1Jldm9rZUFwaUtleVJlcXVlc3QSEgoKYXBpX2tleV9pZBgBIAEoCSIWChRSZXZva2VBcGlLZXlSZXNwb25zZSKEAQoRQ3JlYXRlVXNlclJlcXVlc3QSDQoFZW1haWwYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYAyABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgEIAEoCUIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZSIyChJDcmVhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiJAoRRGVsZXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UiQAoUQ29tcGxldGVMb2dpblJlcXVlc3QSFwoPbG9naW5faW50ZW50X2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkiQQoVQ29tcGxldGVMb2dpblJlc3BvbnNlEhIKCmF1dGhfdG9rZW4YASABKAkSFAoMcmVkaXJlY3RfdXJsGAIgASgJIlEKC0FwcGxpY2F0aW9uEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEhUKDXJlZGlyZWN0X3VyaXMYBCADKAkigwEKBFVzZXISCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEQoEbmFtZRgDIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgFIAEoCUIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZTLMBAoMQWRtaW5TZXJ2aWNlElwKEUNyZWF0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuQ3JlYXRlQXBwbGljYXRpb25SZXNwb25zZRJcChFEZWxldGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVzcG9uc2USTQoMQ3JlYXRlQXBpS2V5Eh0udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlEk0KDFJldm9rZUFwaUtleRIdLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5SZXZva2VBcGlLZXlSZXNwb25zZRJHCgpDcmVhdGVVc2VyEhsudXNoZXIudjEuQ3JlYXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5DcmVhdGVVc2VyUmVzcG9uc2USRwoKRGVsZXRlVXNlchIbLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuRGVsZXRlVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZWIGcHJvdG8z");
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSItChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJIjsKFENyZWF0ZUFwaUtleVJlc3BvbnNlEhIKCmFwaV9rZXlfaWQYASABKAkSDwoHYXBpX2tleRgCIAEoCSIpChNSZXZva2VBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkiFgoUUmV2b2tlQXBpS2V5UmVzcG9uc2UihAEKEUNyZWF0ZVVzZXJSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiMgoSQ3JlYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIiQKEURlbGV0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlIkAKFENvbXBsZXRlTG9naW5SZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIkEKFUNvbXBsZXRlTG9naW5SZXNwb25zZRISCgphdXRoX3Rva2VuGAEgASgJEhQKDHJlZGlyZWN0X3VybBgCIAEoCSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIoMBCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2Uy2gYKDEFkbWluU2VydmljZRJcChFDcmVhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USUwoOR2V0QXBwbGljYXRpb24SHy51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaIC51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlc3BvbnNlElkKEExpc3RBcHBsaWNhdGlvbnMSIS51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBoiLnVzaGVyLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJcChFVcGRhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USXAoRRGVsZXRlQXBwbGljYXRpb24SIi51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlEk0KDENyZWF0ZUFwaUtleRIdLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5DcmVhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -69,6 +71,165 @@ export const CreateApplicationResponseSchema: GenMessage<CreateApplicationRespon
   messageDesc(file_usher_v1_admin, 1);
 
 /**
+ * @generated from message usher.v1.GetApplicationRequest
+ */
+export type GetApplicationRequest = Message<"usher.v1.GetApplicationRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+};
+
+/**
+ * Describes the message usher.v1.GetApplicationRequest.
+ * Use `create(GetApplicationRequestSchema)` to create a new message.
+ */
+export const GetApplicationRequestSchema: GenMessage<GetApplicationRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 2);
+
+/**
+ * @generated from message usher.v1.GetApplicationResponse
+ */
+export type GetApplicationResponse = Message<"usher.v1.GetApplicationResponse"> & {
+  /**
+   * @generated from field: usher.v1.Application application = 1;
+   */
+  application?: Application | undefined;
+};
+
+/**
+ * Describes the message usher.v1.GetApplicationResponse.
+ * Use `create(GetApplicationResponseSchema)` to create a new message.
+ */
+export const GetApplicationResponseSchema: GenMessage<GetApplicationResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 3);
+
+/**
+ * @generated from message usher.v1.ListApplicationsRequest
+ */
+export type ListApplicationsRequest = Message<"usher.v1.ListApplicationsRequest"> & {
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListApplicationsRequest.
+ * Use `create(ListApplicationsRequestSchema)` to create a new message.
+ */
+export const ListApplicationsRequestSchema: GenMessage<ListApplicationsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 4);
+
+/**
+ * @generated from message usher.v1.ListApplicationsResponse
+ */
+export type ListApplicationsResponse = Message<"usher.v1.ListApplicationsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Application applications = 1;
+   */
+  applications: Application[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListApplicationsResponse.
+ * Use `create(ListApplicationsResponseSchema)` to create a new message.
+ */
+export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 5);
+
+/**
+ * Fields that are absent stay as they are.
+ *
+ * @generated from message usher.v1.UpdateApplicationRequest
+ */
+export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+
+  /**
+   * 1 to 255 characters without control characters.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * 1 to 50 URIs as in CreateApplicationRequest. They replace those before.
+   *
+   * @generated from field: repeated string redirect_uris = 3;
+   */
+  redirectUris: string[];
+
+  /**
+   * Whether unknown users may sign up on the login page.
+   *
+   * @generated from field: optional bool allow_sign_up = 4;
+   */
+  allowSignUp?: boolean | undefined;
+
+  /**
+   * Whether the login page asks a new user for a name.
+   *
+   * @generated from field: optional bool ask_name = 5;
+   */
+  askName?: boolean | undefined;
+
+  /**
+   * The fields to change. Without it, those that are present change.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateApplicationRequest.
+ * Use `create(UpdateApplicationRequestSchema)` to create a new message.
+ */
+export const UpdateApplicationRequestSchema: GenMessage<UpdateApplicationRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 6);
+
+/**
+ * @generated from message usher.v1.UpdateApplicationResponse
+ */
+export type UpdateApplicationResponse = Message<"usher.v1.UpdateApplicationResponse"> & {
+  /**
+   * @generated from field: usher.v1.Application application = 1;
+   */
+  application?: Application | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateApplicationResponse.
+ * Use `create(UpdateApplicationResponseSchema)` to create a new message.
+ */
+export const UpdateApplicationResponseSchema: GenMessage<UpdateApplicationResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 7);
+
+/**
  * @generated from message usher.v1.DeleteApplicationRequest
  */
 export type DeleteApplicationRequest = Message<"usher.v1.DeleteApplicationRequest"> & {
@@ -85,7 +246,7 @@ export type DeleteApplicationRequest = Message<"usher.v1.DeleteApplicationReques
  * Use `create(DeleteApplicationRequestSchema)` to create a new message.
  */
 export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 2);
+  messageDesc(file_usher_v1_admin, 8);
 
 /**
  * @generated from message usher.v1.DeleteApplicationResponse
@@ -98,7 +259,7 @@ export type DeleteApplicationResponse = Message<"usher.v1.DeleteApplicationRespo
  * Use `create(DeleteApplicationResponseSchema)` to create a new message.
  */
 export const DeleteApplicationResponseSchema: GenMessage<DeleteApplicationResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 3);
+  messageDesc(file_usher_v1_admin, 9);
 
 /**
  * @generated from message usher.v1.CreateApiKeyRequest
@@ -117,7 +278,7 @@ export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
  * Use `create(CreateApiKeyRequestSchema)` to create a new message.
  */
 export const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 4);
+  messageDesc(file_usher_v1_admin, 10);
 
 /**
  * @generated from message usher.v1.CreateApiKeyResponse
@@ -141,7 +302,7 @@ export type CreateApiKeyResponse = Message<"usher.v1.CreateApiKeyResponse"> & {
  * Use `create(CreateApiKeyResponseSchema)` to create a new message.
  */
 export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 5);
+  messageDesc(file_usher_v1_admin, 11);
 
 /**
  * @generated from message usher.v1.RevokeApiKeyRequest
@@ -160,7 +321,7 @@ export type RevokeApiKeyRequest = Message<"usher.v1.RevokeApiKeyRequest"> & {
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 6);
+  messageDesc(file_usher_v1_admin, 12);
 
 /**
  * @generated from message usher.v1.RevokeApiKeyResponse
@@ -173,7 +334,7 @@ export type RevokeApiKeyResponse = Message<"usher.v1.RevokeApiKeyResponse"> & {
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 7);
+  messageDesc(file_usher_v1_admin, 13);
 
 /**
  * @generated from message usher.v1.CreateUserRequest
@@ -213,7 +374,7 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
  * Use `create(CreateUserRequestSchema)` to create a new message.
  */
 export const CreateUserRequestSchema: GenMessage<CreateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 8);
+  messageDesc(file_usher_v1_admin, 14);
 
 /**
  * @generated from message usher.v1.CreateUserResponse
@@ -230,7 +391,7 @@ export type CreateUserResponse = Message<"usher.v1.CreateUserResponse"> & {
  * Use `create(CreateUserResponseSchema)` to create a new message.
  */
 export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 9);
+  messageDesc(file_usher_v1_admin, 15);
 
 /**
  * @generated from message usher.v1.DeleteUserRequest
@@ -249,7 +410,7 @@ export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 10);
+  messageDesc(file_usher_v1_admin, 16);
 
 /**
  * @generated from message usher.v1.DeleteUserResponse
@@ -262,7 +423,7 @@ export type DeleteUserResponse = Message<"usher.v1.DeleteUserResponse"> & {
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 11);
+  messageDesc(file_usher_v1_admin, 17);
 
 /**
  * @generated from message usher.v1.CompleteLoginRequest
@@ -288,7 +449,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 12);
+  messageDesc(file_usher_v1_admin, 18);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -314,7 +475,7 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 13);
+  messageDesc(file_usher_v1_admin, 19);
 
 /**
  * @generated from message usher.v1.Application
@@ -339,6 +500,25 @@ export type Application = Message<"usher.v1.Application"> & {
    * @generated from field: repeated string redirect_uris = 4;
    */
   redirectUris: string[];
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 5;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * Whether unknown users may sign up on the login page.
+   *
+   * @generated from field: bool allow_sign_up = 6;
+   */
+  allowSignUp: boolean;
+
+  /**
+   * Whether the login page asks a new user for a name.
+   *
+   * @generated from field: bool ask_name = 7;
+   */
+  askName: boolean;
 };
 
 /**
@@ -346,7 +526,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 14);
+  messageDesc(file_usher_v1_admin, 20);
 
 /**
  * @generated from message usher.v1.User
@@ -383,7 +563,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 15);
+  messageDesc(file_usher_v1_admin, 21);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -402,6 +582,40 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CreateApplicationRequestSchema;
     output: typeof CreateApplicationResponseSchema;
+  },
+  /**
+   * Returns one application.
+   *
+   * NOT_FOUND "Application not found".
+   *
+   * @generated from rpc usher.v1.AdminService.GetApplication
+   */
+  getApplication: {
+    methodKind: "unary";
+    input: typeof GetApplicationRequestSchema;
+    output: typeof GetApplicationResponseSchema;
+  },
+  /**
+   * Lists the applications that are not deleted, newest first.
+   *
+   * @generated from rpc usher.v1.AdminService.ListApplications
+   */
+  listApplications: {
+    methodKind: "unary";
+    input: typeof ListApplicationsRequestSchema;
+    output: typeof ListApplicationsResponseSchema;
+  },
+  /**
+   * Changes an application. Every replica knows the change within 5 seconds.
+   *
+   * NOT_FOUND "Application not found".
+   *
+   * @generated from rpc usher.v1.AdminService.UpdateApplication
+   */
+  updateApplication: {
+    methodKind: "unary";
+    input: typeof UpdateApplicationRequestSchema;
+    output: typeof UpdateApplicationResponseSchema;
   },
   /**
    * Deletes an application. Its API keys stop working within 5 seconds.

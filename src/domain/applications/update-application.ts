@@ -1,0 +1,44 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { applications } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { changeParameters, setChanges } from '../changes.ts';
+import { ServiceError } from '../errors.ts';
+import { boolean, change, check, type Unchecked, uuid } from '../validation.ts';
+import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
+
+const changeable = {
+  name: applications.name,
+  redirectUris: applications.redirectUris,
+  allowSignUp: applications.allowSignUp,
+  askName: applications.askName,
+};
+const rules = {
+  applicationId: uuid,
+  name: change(applicationRules.name),
+  redirectUris: change(applicationRules.redirectUris),
+  allowSignUp: change(boolean),
+  askName: change(boolean),
+};
+
+/** The fields that an update may name. */
+export const APPLICATION_CHANGES = ['name', 'redirectUris', 'allowSignUp', 'askName'] as const;
+
+/** Changes an application and returns it. @throws ServiceError `Application not found` */
+export async function updateApplication(
+  { run }: Call,
+  request: Unchecked<keyof typeof rules>,
+): Promise<ApplicationDetails> {
+  const { applicationId, ...changes } = check(request, rules);
+  const [updated] = await run(updateChanged, { applicationId, ...changeParameters(changes) });
+  if (!updated) throw new ServiceError('not_found', 'Application not found');
+  return updated;
+}
+
+const updateChanged: Statement<ApplicationDetails[]> = (db) =>
+  db
+    .update(applications)
+    .set(setChanges(changeable))
+    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+    .returning(applicationColumns)
+    .prepare('update_application');
