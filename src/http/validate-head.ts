@@ -10,10 +10,16 @@ export interface HeadProblem {
 }
 
 /** Returns why the head is refused, or undefined if it is accepted. */
-export function findHeadProblem(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): HeadProblem | undefined {
+export function findHeadProblem(
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+  { needsHost = true } = {},
+): HeadProblem | undefined {
   if (countHeaderBytes(rawHeaders) > MAX_HEADER_BYTES)
     return { status: 431, message: 'Request header fields too large' };
-  if (!hasValidAuthority(headers, rawHeaders)) return { status: 400, message: 'Invalid host' };
+  const isWithoutHost = headers[':authority'] === undefined && headers.host === undefined;
+  if (isWithoutHost ? needsHost : !hasValidAuthority(headers, rawHeaders))
+    return { status: 400, message: 'Invalid host' };
   return undefined;
 }
 

@@ -5,12 +5,15 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import type { EventLock } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 
+/** Long enough for a few calls on a busy machine. */
+const DELAY_MS = 4_000;
 const GRPC = { ':method': 'POST', 'content-type': 'application/grpc' };
 
 let database: TestDatabase;
@@ -88,6 +91,30 @@ test('answers requests that had begun: not ready, not serving, and alive', async
   await lock.release();
   await closed;
   expect(await inFlight.reply()).toMatchObject({ status: 200 });
+});
+
+test('takes connections and calls for SHUTDOWN_DELAY_MS after readiness fails', async () => {
+  await lock.release();
+  await fixture.service.close();
+  const delayed = await openShutdownFixture(database, { shutdownDelayMs: DELAY_MS });
+  const { service, key } = delayed;
+  using client = openHttp2Session(service.url);
+  const watch = client.open({ ...GRPC, ':path': '/grpc.health.v1.Health/Watch' });
+  watch.end(frame(''));
+  await once(watch, 'data');
+
+  const closed = service.close();
+  const [chunk] = await once(watch, 'data');
+  const { status } = fromBinary(HealthCheckResponseSchema, chunk.subarray(5));
+  expect(status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  expect(await request(service.url, { path: '/readyz' })).toMatchObject({ status: 503 });
+  const path = `/api/events/${delayed.eventId}`;
+  expect(await request(service.url, { method: 'DELETE', path, headers: key })).toMatchObject({ status: 200 });
+  expect(await client.exchange({ ':method': 'GET', ':path': '/healthz' })).toMatchObject({ status: 200 });
+  expect(watch.readableEnded).toBe(false);
+
+  await closed;
+  await expect(RawConnection.open(service.port)).rejects.toThrow('ECONNREFUSED');
 });
 
 test('tells those who watch the health that it is not serving', async () => {

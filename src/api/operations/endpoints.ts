@@ -6,6 +6,9 @@ import { sendFailure } from '../envelope.ts';
 import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
 
+/** What load balancers probe. */
+export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+
 export function createOperationsEndpoints(
   publicJwks: { readonly keys: readonly JWK[] },
   readiness: Readiness,

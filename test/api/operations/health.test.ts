@@ -17,6 +17,7 @@ import { pathOf } from '../../../src/api/procedures.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { openHttp2Session, readReply } from '../../support/http2-session.ts';
+import { RawConnection } from '../../support/raw-connection.ts';
 import { startTestService } from '../../support/service.ts';
 
 const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
@@ -96,6 +97,18 @@ describe.each([
     watches[0]?.close(constants.NGHTTP2_CANCEL);
     const next = open();
     expect(await Promise.race([once(next, 'data'), readReply(next)])).toEqual([expect.any(Buffer)]);
+  });
+});
+
+describe.each(['/healthz', '/readyz'])('%s', (path) => {
+  test.each(['1.0', '1.1'])('answers probes over HTTP/%s that send no Host', async (version) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`GET ${path} HTTP/${version}\r\n\r\n`);
+    expect(await connection.reply()).toMatchObject({ status: 200 });
+  });
+
+  test('returns 400 for an invalid Host', async () => {
+    expect(await request(service.url, { path, headers: { host: 'a b' } })).toMatchObject({ status: 400 });
   });
 });
 
