@@ -153,7 +153,7 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
     for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 404, 'Not found');
+    sendFailure(context, 'NOT_FOUND');
   };
 }
 

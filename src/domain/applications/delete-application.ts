@@ -11,7 +11,7 @@ const rules = { applicationId: uuid };
 export async function deleteApplication({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { applicationId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId, now });
-  if (!deleted) throw new ServiceError('not_found', 'Application not found');
+  if (!deleted) throw new ServiceError('APPLICATION_NOT_FOUND');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) =>

@@ -56,7 +56,7 @@ export interface CompletedLogin {
 /** Returns why an intent could not be completed. */
 export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
-  return refusalOf(intent, call.now) ?? new ServiceError('not_found', 'User not found');
+  return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
 const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>

@@ -44,7 +44,7 @@ export async function createLoginCode(
   const isAllowed =
     (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
     (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
-  if (!isAllowed) throw new ServiceError('resource_exhausted', 'Too many codes');
+  if (!isAllowed) throw new ServiceError('TOO_MANY_CODES');
 
   const id = randomUUID();
   const code = generateLoginCode();

@@ -44,11 +44,10 @@ export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'o
 
 /** Returns the error for an intent that is not open, or undefined for an open one. */
 export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
-  if (!intent) return new ServiceError('not_found', 'Login intent not found');
+  if (!intent) return new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const status = statusOf(intent, now);
   if (status === 'open') return undefined;
-  const message = status === 'completed' ? 'Login intent already completed' : 'Login intent expired';
-  return new ServiceError('failed_precondition', message);
+  return new ServiceError(status === 'completed' ? 'LOGIN_INTENT_COMPLETED' : 'LOGIN_INTENT_EXPIRED');
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>

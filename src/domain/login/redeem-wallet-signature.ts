@@ -33,7 +33,7 @@ export async function redeemWalletSignature(
     browserDigest: browser.digest,
     now: call.now,
   });
-  if (!challenge) throw new ServiceError('unauthenticated', 'Invalid signature');
+  if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
     const userId = await findSigner(call, challenge, signature);
     return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
@@ -46,11 +46,11 @@ export async function redeemWalletSignature(
 
 /** Returns the ID of the user whose wallet made the signature. */
 async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
-  if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
+  if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
   const owners = await call.run(selectWalletUsers, { address });
   const [owner] = owners;
   // A wallet that several users share identifies none of them.
-  if (!owner || owners.length > 1) throw new ServiceError('not_found', 'Unknown wallet');
+  if (!owner || owners.length > 1) throw new ServiceError('UNKNOWN_WALLET');
   return owner.id;
 }
 

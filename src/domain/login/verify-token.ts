@@ -125,6 +125,6 @@ function requireThat(holds: boolean): asserts holds {
 
 class InvalidTokenError extends ServiceError {
   constructor() {
-    super('unauthenticated', 'Invalid or expired token');
+    super('INVALID_TOKEN');
   }
 }

@@ -48,7 +48,7 @@ export async function exchangeToken(
     now,
     expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
   });
-  if (!session) throw new ServiceError('not_found', 'User not found');
+  if (!session) throw new ServiceError('USER_NOT_FOUND');
   return session;
 }
 

@@ -15,7 +15,7 @@ const rules = { userId: uuid };
 export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { userId } = check(request, rules);
   const [deleted] = await run(markDeleted, { userId, now });
-  if (!deleted) throw new ServiceError('not_found', 'User not found');
+  if (!deleted) throw new ServiceError('USER_NOT_FOUND');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) => {

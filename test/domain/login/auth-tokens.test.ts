@@ -11,7 +11,12 @@ const NOW = new Date('2026-03-01T12:00:00.250Z');
 const SECOND = Math.floor(NOW.getTime() / 1000);
 const LIFETIME_SECONDS = 900;
 
-const REFUSAL = { code: 'unauthenticated', message: 'Invalid or expired token', violations: [], reason: undefined };
+const REFUSAL = {
+  code: 'unauthenticated',
+  message: 'Invalid or expired token',
+  violations: [],
+  reason: 'INVALID_TOKEN',
+};
 
 const edwards = createJwk('EdDSA', 'edwards-key');
 const curve = createJwk('ES256', 'curve-key');
