@@ -47,6 +47,7 @@ test.each<[string, Environment]>([
     workers: 1,
     logLevel: 'info',
     requestTimeoutMs: 5_000,
+    shutdownDelayMs: 0,
     shutdownTimeoutMs: 10_000,
   });
   expect(trustedProxies.rules).toEqual([]);
