@@ -1,8 +1,10 @@
 /** Parsers of settings. Each throws an Error whose message continues the name of the setting. */
+import { parseDatabaseUrl } from './database-url.ts';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 
-export function parseDatabaseUrl(text: string): string {
-  if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL');
+/** Returns the URL as it is written, for processes and clients that parse it again. */
+export function parseDatabaseUrlText(text: string): string {
+  parseDatabaseUrl(text);
   return text;
 }
 

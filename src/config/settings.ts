@@ -2,7 +2,7 @@ import { BlockList } from 'node:net';
 import {
   integerBetween,
   oneOf,
-  parseDatabaseUrl,
+  parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
   parsePublicUrl,
@@ -43,7 +43,7 @@ export const SETTINGS = {
   publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL of Usher for callers; issuer of auth tokens.', {
     defaultText: '`http://localhost:<port>`',
   }),
-  databaseUrl: setting('DATABASE_URL', parseDatabaseUrl, '`postgres://user:password@host/database`.', {
+  databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, '`postgres://user:password@host/database`.', {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),

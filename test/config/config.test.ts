@@ -134,13 +134,28 @@ describe('refuses', () => {
     expect(problemsOf({ [name]: value })).toBe(`Invalid settings: ${name} ${problem}`);
   });
 
-  test.each(['mysql://db.test', 'db.test:5432', 'postgres:db.test', 'postgres://db.test:99999/usher'])(
-    'DATABASE_URL=%s',
-    (url) => {
-      const problem = 'Invalid settings: DATABASE_URL must be a postgres:// URL';
-      expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(problem);
-    },
-  );
+  test.each([
+    ...['mysql://db.test', 'db.test:5432', 'postgres:db.test', 'postgres://db.test:99999/usher', 'postgres://db test'],
+    ...['postgres://db.test:0', 'postgres://%zz/usher', 'postgres://db.test/usher#a', 'postgres://[::1/usher'],
+  ])('DATABASE_URL=%s', (url) => {
+    const problem = 'Invalid settings: DATABASE_URL must be a postgres:// URL';
+    expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(problem);
+  });
+
+  test.each([
+    ['application_name=a', 'must not have the parameter application_name'],
+    [
+      'statement_timeout=0&sslmode=require&lock_timeout=0',
+      'must not have the parameter statement_timeout or lock_timeout',
+    ],
+    ['options=-csearch_path%3Dother', 'must not have the parameter options'],
+    ['max=1', 'must not have the parameter max'],
+    ['sslmode=never', 'has a parameter sslmode with a value that Usher does not support'],
+    ['target_session_attrs=standby', 'has a parameter target_session_attrs with a value that Usher does not support'],
+  ])('DATABASE_URL with ?%s', (query, problem) => {
+    const url = `postgres://usher:secret@db.test/usher?${query}`;
+    expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(`Invalid settings: DATABASE_URL ${problem}`);
+  });
 
   test.each(['http://mail.test', 'smtp://', 'smtp://mail server.test', 'smtp://a%20b', 'smtp://mail.test:99999'])(
     'SMTP_URL=%s',

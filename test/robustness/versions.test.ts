@@ -52,7 +52,7 @@ async function migrateWith(
   const added = later.map((_, index) => ({ idx: 1000 + index, when: latest + 1 + index, tag: `later_${index}` }));
   await writeFile(journalFile, JSON.stringify({ ...journal, entries: [...present, ...added] }));
   for (const [index, text] of later.entries()) await writeFile(join(folder, `later_${index}.sql`), text);
-  await migrateDatabase(url, folder).finally(() => rm(folder, { recursive: true }));
+  await migrateDatabase(url, { folder }).finally(() => rm(folder, { recursive: true }));
 }
 
 /** Starts replicas at the same time on the database. */
