@@ -188,9 +188,12 @@ export const checkIns = pgTable(
     eventId: text('event_id').notNull(),
     attendeeId: text('attendee_id').notNull(),
     checkedInAt: instant('checked_in_at').notNull(),
+    /** Whether the attendee has tried to check in again. */
+    isRepeated: boolean('is_repeated').notNull().default(false),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.eventId, table.attendeeId] }),
     foreignKey({ columns: [table.applicationId, table.eventId], foreignColumns: [events.applicationId, events.id] }),
+    index('check_ins_list_idx').on(table.applicationId, table.eventId, table.checkedInAt, table.attendeeId),
   ],
 );

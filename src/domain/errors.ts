@@ -30,6 +30,7 @@ export const ERRORS = {
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
   APPLICATION_NOT_FOUND: ['not_found', 'Application not found'],
+  CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],

@@ -30,7 +30,7 @@ import { compareTimings, measureArea, type Kind as TimedKind } from '../support/
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
-const { deleteEvent, createEvent, getEvent, listEvents, checkIn } = EventService.method;
+const { deleteEvent, createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 
 /** A fixed time, so that timestamps in replies are the same. */
 const NOW = new Date();
@@ -112,12 +112,27 @@ async function pageTokenOf(owner: Tenant): Promise<string> {
   return (await clientsOf(service, owner).events.listEvents({ pageSize: 1 })).nextPageToken;
 }
 
+async function createEventWithAda(owner: Tenant): Promise<string> {
+  const eventId = await createTestEvent(service, owner);
+  await clientsOf(service, owner).events.checkIn({ eventId, attendeeId: 'ada' });
+  return eventId;
+}
+
 const events: Make5 = [
   () => createTestEvent(service, tenant),
   () => createTestEvent(service, other),
   randomUUID,
   createDeletedEvent,
   () => 'event\n',
+];
+
+/** The same with a check-in of `ada`. */
+const eventsWithAda: Make5 = [
+  () => createEventWithAda(tenant),
+  () => createEventWithAda(other),
+  events[2],
+  events[3],
+  events[4],
 ];
 
 const ROWS: readonly Row[] = [
@@ -194,11 +209,11 @@ const ROWS: readonly Row[] = [
     answers: ['ok', INVALID, INVALID, INVALID, INVALID],
     alike: ['foreign', 'deleted'],
   },
-  ...[checkIn, deleteEvent, getEvent].map((method) => ({
+  ...[checkIn, undoCheckIn, listCheckIns, deleteEvent, getEvent].map((method) => ({
     method,
     name: 'event',
-    fieldsOf: (eventId: string) => ({ eventId, ...(method === checkIn && { attendeeId: 'ada' }) }),
-    values: events,
+    fieldsOf: (eventId: string) => ({ eventId, ...(method.input.field.attendeeId && { attendeeId: 'ada' }) }),
+    values: method === undoCheckIn ? eventsWithAda : events,
     answers: ['ok', NO_EVENT, NO_EVENT, NO_EVENT, INVALID] as const,
     alike: ['foreign', 'deleted'] as const,
     isTimed: true,

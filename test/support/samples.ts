@@ -7,6 +7,7 @@ import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
   beginLogin,
+  clientsOf,
   createTenant,
   createTestEvent,
   createTestUser,
@@ -75,6 +76,24 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       eventId: await createTestEvent(service, tenant),
       attendeeId: awkward('attendee'),
     }),
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/ListCheckIns': {
+    required: async ({ service, tenant }) => {
+      const eventId = await createTestEvent(service, tenant, awkward('event'));
+      for (const attendeeId of ['ada', 'grace'])
+        await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId });
+      return { eventId };
+    },
+    optional: { pageSize: 1 },
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/UndoCheckIn': {
+    required: async ({ service, tenant }) => {
+      const fields = { eventId: await createTestEvent(service, tenant), attendeeId: awkward('attendee') };
+      await clientsOf(service, tenant).events.checkIn(fields);
+      return fields;
+    },
     toOthers: EVENT_NOT_FOUND,
   },
   'EventService/DeleteEvent': {
