@@ -88,7 +88,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
+  const { sessionMaxAgeSeconds } = config;
+  const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { and, isNull, sql } from 'drizzle-orm';
+import { and, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { digestLoginCode, generateLoginCode, type LoginCodeKeys } from './login-code.ts';
@@ -75,7 +76,7 @@ const insertCode: Statement<{ email: string | null }[]> = (db) => {
     db
       .select({ id: users.id, email: users.email })
       .from(users)
-      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt))),
+      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser)),
   );
   const created = db.$with('created').as(
     db

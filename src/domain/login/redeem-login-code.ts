@@ -39,6 +39,7 @@ export async function redeemLoginCode(
     id,
     isRight,
     userId,
+    method: 'email',
     browserDigest: browser.digest,
     now: call.now,
   });
@@ -48,7 +49,7 @@ export async function redeemLoginCode(
     throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
   }
   if (!attempt.completed) throw await explainRefusal(call, loginIntentId);
-  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, completedAt: call.now });
+  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, method: 'email', completedAt: call.now });
 }
 
 const selectLatestCode: Statement<{ id: string; userId: string | null; codeDigest: Buffer }[]> = (db) =>
