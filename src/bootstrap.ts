@@ -24,7 +24,7 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const secrets = await readSecrets(config);
-  await migrateDatabase(databaseUrl);
+  await migrateDatabase(databaseUrl, { onWait: (reason) => options.logger.warn({ reason }, 'migrations wait') });
 
   const disposables = stack.move();
   return {

@@ -3,6 +3,7 @@ import { loadEnvFile } from 'node:process';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
+import { describeFailure } from './database/start-failure.ts';
 import { describeDemo } from './demo/demo.ts';
 import { createLogger } from './log.ts';
 import { startServer, type UsherServer } from './server.ts';
@@ -27,7 +28,7 @@ try {
     process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
   }
 } catch (error) {
-  process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`usher: ${describeFailure(error)}\n`);
   process.exit(1);
 }
 

@@ -87,7 +87,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
+  const { sessionMaxAgeSeconds } = config;
+  const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
@@ -145,7 +146,7 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
     for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 404, 'Not found');
+    sendFailure(context, 'NOT_FOUND');
   };
 }
 

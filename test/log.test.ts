@@ -21,6 +21,8 @@ import { TcpProxy } from './support/tcp-proxy.ts';
 interface LoggedCall {
   readonly line: Readonly<Record<'requestId' | 'protocol' | 'method' | 'code', string>> & {
     readonly applicationId: string | undefined;
+    /** Undefined, or what matches any reason. */
+    readonly reason: unknown;
   };
   readonly answer: Answer;
 }
@@ -76,6 +78,7 @@ async function callAndKeep(
       protocol: protocol.kind,
       method: `${method.parent.typeName}/${method.name}`,
       code: answer.code,
+      reason: answer.code === 'ok' ? undefined : expect.stringMatching(/^[A-Z_]+$/),
       applicationId: hasApplication ? tenant.id : undefined,
     },
     answer,
@@ -97,7 +100,7 @@ describe('every call', () => {
     return log.callLines.filter(({ requestId }) => ids.has(String(requestId)));
   };
 
-  test('has one line with its method, protocol, application, code, status and duration, and no other field', async () => {
+  test('has one line with its method, protocol, application, code, reason, status and duration, and no other field', async () => {
     await expect.poll(() => ownLines().length).toBe(calls.length);
     const lines = ownLines();
     const common = { level: 30, msg: 'call', time: expect.any(Number), status: expect.any(Number) };
@@ -215,8 +218,8 @@ describe('the line of a call', () => {
     }
     await expect.poll(() => own.callLines.length).toBe(3);
     for (const line of own.callLines) {
-      expect(line).toMatchObject({ requestId: 'refused', code: 'unavailable', status: 503 });
-      expect(line.reason).toMatch(/^(CONNECTION_CLOSED|ECONNRESET|ECONNREFUSED|[A-Z][a-z].*)$/);
+      expect(line).toMatchObject({ requestId: 'refused', reason: 'SERVICE_UNAVAILABLE', status: 503 });
+      expect(line.detail).toMatch(/^(CONNECTION_CLOSED|ECONNRESET|ECONNREFUSED|[A-Z][a-z].*)$/);
     }
     await proxy.setMode('pass');
     const { password } = new URL(url);

@@ -1,10 +1,11 @@
 /** Every error that ends a call, as one that an edge can answer. */
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, DeadlinePassedError } from '../database/database.ts';
-import { type ErrorCode, ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { IssuerUnavailableError } from '../domain/login/external-issuer.ts';
-import { HttpError } from '../http/read-body.ts';
+import { HttpError } from '../http/errors.ts';
 import type { Call } from './call.ts';
+import type { Outcome } from './call-log.ts';
 
 /**
  * Returns the error to answer with: documented errors as they are, an unavailable dependency as
@@ -18,27 +19,27 @@ export function toCallError(error: unknown, call: Call, logger: Logger): Service
   }
   if (error instanceof IssuerUnavailableError) return unavailable(error.message);
   logger.error({ err: error, requestId: call.requestId, method: call.name }, 'unexpected error');
-  return new ServiceError('internal', 'Internal error');
+  return new ServiceError('INTERNAL_ERROR');
 }
 
-/** Returns the code of an error for the log. */
-export function codeOf(error: ServiceError | HttpError): ErrorCode {
-  if (error instanceof ServiceError) return error.code;
-  return error.status === 408 ? 'deadline_exceeded' : 'invalid_argument';
+/** Returns the error as the log shows it. */
+export function outcomeOf(error: ServiceError | HttpError): Outcome {
+  if (error instanceof ServiceError) return error;
+  return { code: error.status === 408 ? 'deadline_exceeded' : 'invalid_argument', reason: error.reason };
 }
 
-/** `reason` is for the log. */
-export function unavailable(reason?: string): ServiceError {
-  return new ServiceError('unavailable', 'Service unavailable', reason === undefined ? {} : { reason });
+/** `detail` is for the log. */
+export function unavailable(detail?: string): ServiceError {
+  return new ServiceError('SERVICE_UNAVAILABLE', { detail });
 }
 
-/** `reason` is for the log. */
-export function deadlineExceeded(reason?: string): ServiceError {
-  return new ServiceError('deadline_exceeded', 'Deadline exceeded', reason === undefined ? {} : { reason });
+/** `detail` is for the log. */
+export function deadlineExceeded(detail?: string): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', { detail });
 }
 
 /** The request message cannot be decoded. */
 export function malformedMessage(): ServiceError {
   const violation = { field: 'body', message: 'must be a well-formed message' };
-  return new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+  return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
 }

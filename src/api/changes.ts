@@ -29,7 +29,7 @@ function toNames({ paths }: FieldMask, names: readonly string[]): string[] {
   const changed = paths.map((path) => path.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
   if (changed.every((name) => names.includes(name))) return changed;
   const violation = { field: 'updateMask', message: `must name fields of ${names.join(', ')}` };
-  throw new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+  throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
 }
 
 function isEmptyList(value: unknown): boolean {

@@ -18,8 +18,8 @@ export function requireApplication(
   { method, deadline }: { method: DescMethod; deadline: number },
 ): Promise<Application> {
   // Interface, "Errors": DeleteEvent alone says that the application is gone.
-  const options = method === EventService.method.deleteEvent ? { deletedMessage: 'Application not found' } : {};
-  return apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, ...options });
+  const deletedReason = method === EventService.method.deleteEvent ? 'APPLICATION_DELETED' : 'INVALID_API_KEY';
+  return apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, deletedReason });
 }
 
 /** @throws ServiceError `Invalid admin key` */

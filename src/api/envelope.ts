@@ -1,10 +1,14 @@
 /** Interface, "Common response envelope": the shape of every REST response, errors included. */
+import type { ErrorReason } from '../domain/errors.ts';
+import { HTTP_ERRORS, type HttpErrorReason } from '../http/errors.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { sendJson } from '../http/response.ts';
 
 export interface Envelope {
   readonly status: boolean;
   readonly message: string;
+  /** Of an error. */
+  readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
 }
@@ -18,16 +22,11 @@ export function sendEnvelope(
   sendJson(context, status, JSON.stringify(envelope), headers);
 }
 
-export function sendFailure(
-  context: HttpContext,
-  status: number,
-  message: string,
-  headers: Record<string, string> = {},
-): void {
-  sendJson(context, status, renderFailure(message), headers);
+export function sendFailure(context: HttpContext, reason: HttpErrorReason, headers: Record<string, string> = {}): void {
+  sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason), headers);
 }
 
-/** Returns the JSON of an error without field violations. */
-export function renderFailure(message: string): string {
-  return JSON.stringify({ status: false, message } satisfies Envelope);
+/** Returns the JSON of an error of HTTP. */
+export function renderFailure(reason: HttpErrorReason): string {
+  return JSON.stringify({ status: false, message: HTTP_ERRORS[reason][1], reason } satisfies Envelope);
 }

@@ -6,12 +6,12 @@ import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
-import type { Peer } from '../domain/sessions/exchange-token.ts';
+import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { type Call, createCall, type Protocol } from './call.ts';
-import { codeOf, deadlineExceeded, toCallError, unavailable } from './call-errors.ts';
+import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
 import { logCall, type Outcome } from './call-log.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
@@ -88,7 +88,7 @@ export class Pipeline {
       return await withDeadline(call.deadline, work, timeoutError);
     } catch (cause) {
       const error = toCallError(cause, call, logger);
-      outcome = { code: codeOf(error), reason: 'reason' in error ? error.reason : undefined };
+      outcome = outcomeOf(error);
       throw error;
     }
   }

@@ -9,8 +9,13 @@ process.on('SIGINT', () => {});
 
 // Listens before the imports: the message may arrive while they load.
 const initialised = once(process, 'message');
-const [{ createLogger }, { startServer }, { createShutdown }] = await importFast(() =>
-  Promise.all([import('../log.ts'), import('../server.ts'), import('./shutdown.ts')]),
+const [{ createLogger }, { startServer }, { createShutdown }, { describeFailure }] = await importFast(() =>
+  Promise.all([
+    import('../log.ts'),
+    import('../server.ts'),
+    import('./shutdown.ts'),
+    import('../database/start-failure.ts'),
+  ]),
 );
 const [{ config, bootstrap, demo }]: [WorkerInit] = (await initialised) as [WorkerInit];
 try {
@@ -23,7 +28,7 @@ try {
   sendStatus({ url: server.url, demo: server.demo });
 } catch (error) {
   // The primary stops this worker after it has read the message.
-  sendStatus({ failure: error instanceof Error ? error.message : String(error) });
+  sendStatus({ failure: describeFailure(error) });
 }
 
 function sendStatus(status: WorkerStatus): void {

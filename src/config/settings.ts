@@ -2,10 +2,11 @@ import { BlockList } from 'node:net';
 import {
   integerBetween,
   oneOf,
-  parseDatabaseUrl,
+  parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
   parsePublicUrl,
+  parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
 } from './parse-setting.ts';
@@ -43,7 +44,7 @@ export const SETTINGS = {
   publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL of Usher for callers; issuer of auth tokens.', {
     defaultText: '`http://localhost:<port>`',
   }),
-  databaseUrl: setting('DATABASE_URL', parseDatabaseUrl, '`postgres://user:password@host/database`.', {
+  databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, '`postgres://user:password@host/database`.', {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),
@@ -84,6 +85,12 @@ export const SETTINGS = {
     requiredWith: 'AUTH_JWKS_URL',
   }),
   jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of that issuer.', { requiredWith: 'AUTH_ISSUER' }),
+  sessionMaxAgeSeconds: setting(
+    'SESSION_MAX_AGE',
+    parseSessionMaxAge,
+    'How long sessions can be renewed after the sign-in: seconds, or a number with `m`, `h` or `d`.',
+    { default: 43_200, defaultText: '`12h`' },
+  ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     (text) => parseTrustedProxies(splitList(text)),

@@ -5,7 +5,7 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { ConnectionFailedError, DeadlinePassedError } from './errors.ts';
-import { openClient } from './open-client.ts';
+import { type ClientTarget, openClientOf, socketOf } from './open-client.ts';
 import type { Db, PlaceholderValues, Statement, StatementCall } from './statement.ts';
 
 export interface ConnectionOptions {
@@ -42,17 +42,17 @@ export class Connection {
   #socket: Socket | undefined;
   #isGivenUp = false;
 
-  constructor(url: string, { name, statementTimeoutMs, lockTimeoutMs }: ConnectionOptions) {
+  constructor(target: ClientTarget, { name, statementTimeoutMs, lockTimeoutMs }: ConnectionOptions) {
     const options = {
       max: 1,
       fetch_types: false,
       onnotice: () => {},
       max_lifetime: null,
-      // Not in the types of postgres.js: opens the socket to the host that the URL names.
-      socket: (target: Target) => this.#openSocket(target),
+      // Not in the types of postgres.js.
+      socket: () => this.#openSocket(target),
       connection: { application_name: name, statement_timeout: statementTimeoutMs, lock_timeout: lockTimeoutMs },
     };
-    this.#client = openClient(url, options);
+    this.#client = openClientOf(target, options);
     this.#db = drizzle(this.#client);
   }
 
@@ -126,14 +126,16 @@ export class Connection {
     else this.#sent.splice(this.#sent.indexOf(sent), 1);
   }
 
-  async #openSocket({ host, port, path }: Target): Promise<Socket> {
+  async #openSocket({ servers }: ClientTarget): Promise<Socket> {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
     let failure: unknown = new ConnectionFailedError('The connection was given up');
-    for (let at = 0; at < host.length && !this.#isGivenUp; at++) {
-      const socket = path ? connect(path) : connect({ host: host[at] ?? '', port: port[at] ?? 5432 });
+    for (const server of servers) {
+      if (this.#isGivenUp) break;
+      const path = socketOf(server);
+      const socket = path ? connect(path) : connect(server);
       this.#socket = socket;
       // postgres.js looks here for the name of the TLS server.
-      Object.assign(socket, { host: host[at], port: port[at] });
+      Object.assign(socket, server);
       try {
         await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
         return socket;
@@ -145,11 +147,4 @@ export class Connection {
     }
     throw failure;
   }
-}
-
-/** What the URL names: hosts to try in order, or the path of a Unix socket. */
-interface Target {
-  readonly host: readonly string[];
-  readonly port: readonly number[];
-  readonly path: string | false | undefined;
 }

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { DatabaseUnavailableError, DeadlinePassedError, isLockTimeout } from './errors.ts';
 import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
+import { readTarget } from './open-client.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
 import type { Deadline, PlaceholderValues, Run, Statement, StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
@@ -34,12 +35,13 @@ export class Database {
 
   constructor(url: string, { connections, statementTimeoutMs }: DatabaseOptions) {
     const options = { statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, reconnects: new ReconnectLimiter() };
-    const open = () => new PipelinedConnection(url, { ...options, name: 'usher pool' });
+    const target = readTarget(url);
+    const open = () => new PipelinedConnection(target, { ...options, name: 'usher pool' });
     this.#connections = Array.from({ length: connections }, open);
     const isolated = { ...options, name: 'usher lock isolation', lockTimeoutMs: 0 };
     const capacity = Math.max(MIN_ISOLATED_CONNECTIONS, connections);
-    this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(url, isolated));
-    this.#control = new PipelinedConnection(url, { ...options, name: 'usher control' });
+    this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(target, isolated));
+    this.#control = new PipelinedConnection(target, { ...options, name: 'usher control' });
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 

@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { DrizzleQueryError, sql } from 'drizzle-orm';
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { migrate } from 'drizzle-orm/postgres-js/migrator';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
-import { openClient } from './open-client.ts';
+import { describeServers, openClientOf, readTarget } from './open-client.ts';
+import { requireUsable } from './require-usable.ts';
+import { describeFailure } from './start-failure.ts';
+
+export interface MigrationOptions {
+  readonly folder?: string;
+  /** How long to wait for other processes that migrate, and for tables in use. */
+  readonly timeoutMs?: number;
+  /** Called once for each reason to wait. */
+  readonly onWait?: (reason: string) => void;
+}
 
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
@@ -17,49 +25,106 @@ const ADVISORY_LOCK = 7_580_447;
  */
 const TABLE_LOCK_TIMEOUT_MS = 30;
 const PAUSE_MS = 200;
-const ATTEMPTS = 100;
+const TIMEOUT_MS = 5 * 60_000;
 
 /** The codes of lock_not_available and deadlock_detected. */
 const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
 
 /**
- * Brings the database's tables up to date. Replicas that start together migrate one after the other.
+ * Brings the database's tables up to date. Replicas that start together migrate one after the other. Where nothing is
+ * to be done it takes no lock and needs no right but to read.
  *
- * @throws Error of one line, without the password, when the database cannot be reached.
+ * @throws Error of one line, without the password
  */
-export async function migrateDatabase(url: string, folder = MIGRATIONS): Promise<void> {
-  const client = openClient(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
-  const db = drizzle(client);
+export async function migrateDatabase(
+  url: string,
+  { folder = MIGRATIONS, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
+): Promise<void> {
+  const target = readTarget(url);
+  const connection = { application_name: 'usher migration' };
+  const client = openClientOf(target, { max: 1, prepare: false, onnotice: () => {}, connect_timeout: 10, connection });
   try {
-    await db.execute(sql`select pg_advisory_lock(${ADVISORY_LOCK})`).catch((error) => {
-      const host = decodeURIComponent(new URL(url).host);
-      throw new Error(`The database at ${host} cannot be reached: ${reasonOf(error)}`);
-    });
-    await db.execute(sql.raw(`set lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`));
-    await migrateBetweenCalls(db, folder);
+    await requireUsable(client);
+    await migrate(client, readMigrationFiles({ migrationsFolder: folder }), { timeoutMs, onWait });
+  } catch (error) {
+    const problem = error instanceof postgres.PostgresError || !isNetworkError(error) ? 'used' : 'reached';
+    throw new Error(`The database at ${describeServers(target)} cannot be ${problem}: ${describeFailure(error)}`);
   } finally {
-    // Ends the database session, and with it the lock.
     await client.end({ timeout: 5 });
   }
 }
 
-/** Tries again after every conflict with the statements of other replicas. */
-async function migrateBetweenCalls(db: PostgresJsDatabase, migrationsFolder: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await migrate(db, { migrationsFolder });
-    } catch (error) {
-      const cause = error instanceof DrizzleQueryError ? error.cause : error;
-      const isConflict = cause instanceof postgres.PostgresError && LOCK_CONFLICTS.includes(cause.code);
-      if (!isConflict || attempt >= ATTEMPTS) throw error;
-      await sleep(PAUSE_MS);
-    }
+/** Tries again while another process migrates, and after every conflict with the statements of other replicas. */
+async function migrate(
+  client: postgres.Sql,
+  migrations: readonly MigrationMeta[],
+  { timeoutMs, onWait }: { timeoutMs: number; onWait: MigrationOptions['onWait'] },
+): Promise<void> {
+  const waitUntil = performance.now() + timeoutMs;
+  for (let told = ''; (await selectPending(client, migrations)).length > 0; ) {
+    const reason = await applyPending(client, migrations);
+    if (!reason) return;
+    if (performance.now() > waitUntil) throw new Error(`It is not migrated after ${timeoutMs / 1_000} s: ${reason}`);
+    if (reason !== told) onWait?.(reason);
+    told = reason;
+    await sleep(PAUSE_MS);
   }
 }
 
-/** Returns the message of the innermost cause. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
-  return inner === undefined ? error.message : reasonOf(inner);
+/** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
+async function applyPending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<string | undefined> {
+  await client.unsafe(`begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+  try {
+    const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
+    if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
+    await createJournal(client);
+    for (const { sql, hash, folderMillis } of await selectPending(client, migrations)) {
+      for (const statement of sql) await client.unsafe(statement);
+      await client`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
+    }
+    await client.unsafe('commit');
+    return undefined;
+  } catch (error) {
+    const isConflict = error instanceof postgres.PostgresError && LOCK_CONFLICTS.includes(error.code);
+    if (!isConflict) throw error;
+    return 'a table is in use';
+  } finally {
+    // Does nothing after a commit.
+    await client.unsafe('rollback').catch(() => {});
+  }
+}
+
+async function selectPending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<MigrationMeta[]> {
+  let last = -1;
+  if (await hasJournal(client)) {
+    const [row] = await client`select max(created_at)::float8 as last from drizzle.__drizzle_migrations`;
+    last = row?.last ?? -1;
+  }
+  return migrations.filter(({ folderMillis }) => folderMillis > last);
+}
+
+/** The journal that Drizzle's own migrator keeps. */
+async function createJournal(client: postgres.Sql): Promise<void> {
+  if (await hasJournal(client)) return;
+  await client.unsafe(`
+    create schema if not exists drizzle;
+    create table drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`);
+}
+
+async function hasJournal(client: postgres.Sql): Promise<boolean> {
+  const [row] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as "isThere"`;
+  return row?.isThere;
+}
+
+/** Returns the process of Postgres that has the advisory lock. */
+async function describeHolder(client: postgres.Sql): Promise<string> {
+  const [holder] = await client`
+    select pid, client_addr as address from pg_locks left join pg_stat_activity using (pid)
+    where locktype = 'advisory' and objid = ${ADVISORY_LOCK} and granted
+      and database = (select oid from pg_database where datname = current_database())`;
+  return holder ? ` (Postgres process ${holder.pid}${holder.address ? ` of ${holder.address}` : ''})` : '';
+}
+
+function isNetworkError(error: unknown): boolean {
+  return error instanceof AggregateError || (error instanceof Error && 'code' in error);
 }

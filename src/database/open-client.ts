@@ -1,18 +1,82 @@
+import { readFileSync } from 'node:fs';
 import postgres from 'postgres';
+import { type DatabaseServer, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
 
 type Options = postgres.Options<Record<string, never>>;
 
-/**
- * Opens a postgres.js client. Unlike postgres.js alone, it also understands libpq's URLs of Unix sockets,
- * whose host is a percent-encoded directory: `postgres://usher@%2Frun%2Fpostgresql/usher`.
- */
-export function openClient(url: string, options: Options): postgres.Sql {
-  const directory = readSocketDirectory(url);
-  return postgres(url, directory === undefined ? options : { ...options, host: directory });
+/** What to connect to, and how. */
+export interface ClientTarget {
+  /** To be tried in order until one is the primary. */
+  readonly servers: readonly DatabaseServer[];
+  readonly options: Options;
 }
 
-/** Returns the directory of the Unix socket that the URL names, or undefined when it names a host. */
-export function readSocketDirectory(url: string): string | undefined {
-  const host = decodeURIComponent(new URL(url).hostname);
-  return host.startsWith('/') ? host : undefined;
+/** Opens a postgres.js client for the first server of the URL. */
+export function openClient(url: string, options: Options): postgres.Sql {
+  return openClientOf(readTarget(url), options);
+}
+
+/**
+ * Opens a postgres.js client for one of the servers, the first by default. It gets no URL: parameters of a URL would
+ * override options, and postgres.js understands fewer URLs than libpq.
+ */
+export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): postgres.Sql {
+  if (!server) throw new Error('There is no server to connect to');
+  const path = socketOf(server);
+  // Lists, which the types of postgres.js do not know: it would split an IPv6 address at its colons.
+  const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
+  return postgres({ ...target.options, ...address, ...options });
+}
+
+/** Parses the URL and reads the files that it names. @throws Error of one line */
+export function readTarget(url: string): ClientTarget {
+  const { servers, database, user, password, tls } = parseDatabaseUrl(url);
+  const options = {
+    ...(database !== undefined && { database }),
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { password }),
+    ...toTlsOptions(tls),
+  };
+  return { servers, options };
+}
+
+/** Returns the path of the Unix socket, or undefined for a host. */
+export function socketOf({ host, port }: DatabaseServer): string | undefined {
+  return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : undefined;
+}
+
+/** Names the servers as an operator would, without user and password. */
+export function describeServers({ servers }: ClientTarget): string {
+  return servers.map((server) => socketOf(server) ?? `${server.host}:${server.port}`).join(', ');
+}
+
+function toTlsOptions(tls: TlsTarget | undefined): Options & { sslnegotiation?: string } {
+  if (!tls) return { ssl: false };
+  const { mode, isDirect, rootCertificate, certificate, key } = tls;
+  const files = {
+    ...(rootCertificate && { ca: readPem('sslrootcert', rootCertificate) }),
+    ...(certificate && { cert: readPem('sslcert', certificate) }),
+    ...(key && { key: readPem('sslkey', key) }),
+  };
+  const isVerified = mode === 'verify-ca' || mode === 'verify-full';
+  return {
+    ...(isDirect && { sslnegotiation: 'direct' }),
+    ssl:
+      mode === 'prefer' && Object.keys(files).length === 0
+        ? 'prefer'
+        : {
+            ...files,
+            rejectUnauthorized: isVerified,
+            ...(mode === 'verify-ca' && { checkServerIdentity: () => undefined }),
+          },
+  };
+}
+
+function readPem(parameter: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
+    throw new Error(`DATABASE_URL names a file in ${parameter} that cannot be read${code}`);
+  }
 }

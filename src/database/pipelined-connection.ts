@@ -1,5 +1,6 @@
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from './errors.ts';
+import type { ClientTarget } from './open-client.ts';
 import type { StatementCall } from './statement.ts';
 
 /** How often `tick` is called. */
@@ -36,17 +37,17 @@ export class PipelinedConnection {
   #backOffUntil = 0;
   #answeredBefore = 0;
   #silentTicks = 0;
-  readonly #url: string;
+  readonly #target: ClientTarget;
   protected readonly options: PipelinedConnectionOptions;
   /** Counts ticks instead of time: a stalled event loop has answers that it has not read yet. */
   readonly #maxSilentTicks: number;
 
-  constructor(url: string, options: PipelinedConnectionOptions) {
-    this.#url = url;
+  constructor(target: ClientTarget, options: PipelinedConnectionOptions) {
+    this.#target = target;
     this.options = options;
     // Postgres ends every statement before that.
     this.#maxSilentTicks = (options.statementTimeoutMs + BACKOFF_MS) / TICK_MS;
-    this.#connection = new Connection(url, options);
+    this.#connection = new Connection(target, options);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */
@@ -94,7 +95,7 @@ export class PipelinedConnection {
   }
 
   #replace(failed: Connection): void {
-    this.#connection = new Connection(this.#url, this.options);
+    this.#connection = new Connection(this.#target, this.options);
     this.#silentTicks = 0;
     failed.giveUp();
   }

@@ -4,7 +4,7 @@ import { ServiceError } from './errors.ts';
 /** Compares in constant time. @throws ServiceError `Invalid admin key` */
 export function authenticateAdmin(given: string | undefined, adminKey: string): void {
   if (given === undefined || !timingSafeEqual(digest(given), digest(adminKey))) {
-    throw new ServiceError('unauthenticated', 'Invalid admin key');
+    throw new ServiceError('INVALID_ADMIN_KEY');
   }
 }
 

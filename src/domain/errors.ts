@@ -12,27 +12,86 @@ export type ErrorCode =
   | 'unavailable'
   | 'unauthenticated';
 
+/**
+ * Every error by its reason, which clients match and which therefore never changes. A new error is a row
+ * here, and one in the table of `src/api/README.md`.
+ */
+export const ERRORS = {
+  VALIDATION_FAILED: ['invalid_argument', 'Validation failed'],
+  CLIENT_ID_MISMATCH: ['invalid_argument', 'Client ID mismatch'],
+  INVALID_REDIRECT_URI: ['invalid_argument', 'Invalid redirect URI'],
+  INVALID_WEBHOOK_ID: ['invalid_argument', 'Invalid webhook ID format'],
+  INVALID_TIMEOUT: ['invalid_argument', 'Invalid timeout'],
+
+  INVALID_API_KEY: ['unauthenticated', 'Invalid API key'],
+  INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
+  INVALID_TOKEN: ['unauthenticated', 'Invalid or expired token'],
+  APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
+
+  API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
+  APPLICATION_NOT_FOUND: ['not_found', 'Application not found'],
+  CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
+  EVENT_NOT_FOUND: ['not_found', 'Event not found'],
+  LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
+  USER_NOT_FOUND: ['not_found', 'User not found'],
+  WEBHOOK_NOT_FOUND: ['not_found', 'Webhook not found'],
+
+  EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
+  USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
+
+  LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
+  LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
+
+  // Of the login page.
+  CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
+  INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
+  TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
+  TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
+  UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
+  WRONG_CODE: ['unauthenticated', 'Wrong code'],
+
+  HTTP2_REQUIRED: ['unimplemented', 'This method needs HTTP/2'],
+  TOO_MANY_STREAMS: ['resource_exhausted', 'Too many open streams'],
+  UNKNOWN_METHOD: ['unimplemented', 'Unknown method'],
+
+  CANCELED: ['canceled', 'The stream has been reset'],
+  DEADLINE_EXCEEDED: ['deadline_exceeded', 'Deadline exceeded'],
+  INTERNAL_ERROR: ['internal', 'Internal error'],
+  MESSAGE_TOO_LARGE: ['resource_exhausted', 'Message too large'],
+  PROTOCOL_ERROR: ['unimplemented', 'Protocol error'],
+  SERVICE_UNAVAILABLE: ['unavailable', 'Service unavailable'],
+  UNKNOWN_SERVICE: ['not_found', 'Unknown service'],
+} as const satisfies Record<string, readonly [ErrorCode, message: string]>;
+
+export type ErrorReason = keyof typeof ERRORS;
+
 /** What is wrong with one field of a request. */
 export interface Violation {
   readonly field: string;
   readonly message: string;
 }
 
-/** A documented error. Every edge maps its code once; callers see its message as it is. */
+interface ErrorOptions {
+  readonly violations?: readonly Violation[];
+  /** For the log only. It holds no value of a caller's. */
+  readonly detail?: string | undefined;
+  /** Replaces the message of the reason. */
+  readonly message?: string;
+}
+
+/** A documented error. Every edge maps its code once; callers see its reason and message as they are. */
 export class ServiceError extends Error {
+  readonly reason: ErrorReason;
   readonly code: ErrorCode;
   readonly violations: readonly Violation[];
-  /** For the log only: why, where the message does not say. It holds no value of a caller's. */
-  readonly reason: string | undefined;
+  readonly detail: string | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { violations = [], reason }: { violations?: readonly Violation[]; reason?: string } = {},
-  ) {
-    super(message);
+  constructor(reason: ErrorReason, { violations = [], detail, message }: ErrorOptions = {}) {
+    const [code, text] = ERRORS[reason];
+    super(message ?? text);
+    this.reason = reason;
     this.code = code;
     this.violations = violations;
-    this.reason = reason;
+    this.detail = detail;
   }
 }

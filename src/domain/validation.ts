@@ -27,7 +27,7 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
       violations.push({ field: name, message: error.message });
     }
   }
-  if (violations) throw new ServiceError('invalid_argument', 'Validation failed', { violations });
+  if (violations) throw new ServiceError('VALIDATION_FAILED', { violations });
   // The rule of each name returned its value.
   return values as Checked<Rules>;
 }

@@ -3,8 +3,9 @@ import { createServer as createHttpServer, type Server, type ServerOptions } fro
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type Connections, SWEEP_INTERVAL_MS } from './connections.ts';
+import type { RenderError } from './errors.ts';
 import { requestIdOf } from './http-context.ts';
-import { answerUnparsableRequest, formatRawError, type RenderError } from './raw-error.ts';
+import { answerUnparsableRequest, formatRawError } from './raw-error.ts';
 import { MAX_HEADER_BYTES } from './validate-head.ts';
 
 /** PEM. */
@@ -51,7 +52,7 @@ export function createHttp1Server(
   server.removeAllListeners(connectionEvent);
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   server.on('connect', ({ headers }, socket) => {
-    socket.end(formatRawError(405, renderError('Method not allowed'), requestIdOf(headers)));
+    socket.end(formatRawError('METHOD_NOT_ALLOWED', renderError, requestIdOf(headers)));
   });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);

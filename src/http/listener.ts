@@ -7,6 +7,7 @@ import { ServerResponse } from 'node:http';
 import { type BlockList, Server as NetServer, type Socket } from 'node:net';
 import { Connections, SWEEP_INTERVAL_MS } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
+import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
 import {
   createHttpContext,
   type HttpContext,
@@ -17,7 +18,6 @@ import {
 } from './http-context.ts';
 import { createHttp1Server, type TlsOptions } from './http1-server.ts';
 import { createHttp2Server, endUnreadStream, serveStreams } from './http2-server.ts';
-import type { RenderError } from './raw-error.ts';
 import { RequestScheduler } from './request-scheduler.ts';
 import { sendJson } from './response.ts';
 import { findHeadProblem } from './validate-head.ts';
@@ -96,8 +96,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const address = http1.address();
   if (address === null || typeof address === 'string') throw new Error('The listener has no port');
 
-  const sendError = (context: HttpContext, status: number, message: string) =>
-    sendJson(context, status, renderError(message));
+  const sendError = (context: HttpContext, reason: HttpErrorReason) =>
+    sendJson(context, HTTP_ERRORS[reason][0], renderError(reason));
 
   /** Returns undefined if the connection has been closed instead. */
   function openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
@@ -117,12 +117,12 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       const handleSafely = async (context: HttpContext) => {
         const { request, response } = context;
         const problem = findHeadProblem(request.headers, request.rawHeaders);
-        if (problem) return sendError(context, problem.status, problem.message);
+        if (problem) return sendError(context, problem);
         try {
           await handle(context);
         } catch (error) {
           onError(error, context.requestId);
-          if (!response.headersSent) sendError(context, 500, 'Internal error');
+          if (!response.headersSent) sendError(context, 'INTERNAL_ERROR');
         }
       };
       const serveRequest = (request: NodeRequest, response: NodeResponse) => {
@@ -135,9 +135,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
           if (!request.socket.destroyed) handleSafely(context);
         }, connection);
       };
-      const refuse = (status: number, message: string) => (request: NodeRequest, response: NodeResponse) => {
+      const refuse = (reason: HttpErrorReason) => (request: NodeRequest, response: NodeResponse) => {
         const context = openContext(request, response);
-        if (context) sendError(context, status, message);
+        if (context) sendError(context, reason);
       };
       for (const server of [http1, http2.server]) {
         server.on('request', serveRequest);
@@ -145,9 +145,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
           response.writeContinue();
           serveRequest(request, response);
         });
-        server.on('checkExpectation', refuse(417, 'Expectation failed'));
+        server.on('checkExpectation', refuse('EXPECTATION_FAILED'));
       }
-      http2.server.on('connect', refuse(405, 'Method not allowed'));
+      http2.server.on('connect', refuse('METHOD_NOT_ALLOWED'));
       serveStreams(http2, handleStream, { scheduler, trustedProxies });
       setReady();
     },

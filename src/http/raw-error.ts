@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-
-/** Returns the JSON body of an error. */
-export type RenderError = (message: string) => string;
+import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
 
 /** Returns a whole response as text, after which the connection is closed. */
-export function formatRawError(status: number, body: string, requestId: string): string {
+export function formatRawError(reason: HttpErrorReason, renderError: RenderError, requestId: string): string {
+  const [status] = HTTP_ERRORS[reason];
+  const body = renderError(reason);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json',
@@ -26,11 +26,10 @@ export function answerUnparsableRequest(error: NodeJS.ErrnoException, socket: So
     socket.destroy();
     return;
   }
-  const [status, message] = ANSWERS[error.code ?? ''] ?? [400, 'Bad request'];
-  socket.end(formatRawError(status, renderError(message), randomUUID()));
+  socket.end(formatRawError(REASONS[error.code ?? ''] ?? 'BAD_REQUEST', renderError, randomUUID()));
 }
 
-const ANSWERS: Readonly<Record<string, [status: number, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request header fields too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request timeout'],
+const REASONS: Readonly<Record<string, HttpErrorReason>> = {
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
 };

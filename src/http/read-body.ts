@@ -1,18 +1,9 @@
+import { HttpError } from './errors.ts';
 import { headerOf, type NodeRequest } from './http-context.ts';
-
-/** A refusal of the request itself, by the status that HTTP has for it. */
-export class HttpError extends Error {
-  readonly status: 408 | 413 | 415;
-
-  constructor(status: HttpError['status'], message: string) {
-    super(message);
-    this.status = status;
-  }
-}
 
 /** @throws HttpError 413 if `Content-Length` says that the body is larger. */
 export function checkContentLength(request: NodeRequest, maxBytes: number): void {
-  if (Number(headerOf(request, 'content-length') ?? 0) > maxBytes) throw new HttpError(413, 'Payload too large');
+  if (Number(headerOf(request, 'content-length') ?? 0) > maxBytes) throw new HttpError('PAYLOAD_TOO_LARGE');
 }
 
 /**
@@ -28,7 +19,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
   let length = 0;
   const onData = (chunk: Buffer) => {
     length += chunk.length;
-    if (length > maxBytes) reject(new HttpError(413, 'Payload too large'));
+    if (length > maxBytes) reject(new HttpError('PAYLOAD_TOO_LARGE'));
     else chunks.push(chunk);
   };
   const onEnd = () => {
@@ -36,7 +27,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     request.off('close', onClose);
     resolve(Buffer.concat(chunks));
   };
-  const onClose = () => reject(new HttpError(408, 'Request timeout'));
+  const onClose = () => reject(new HttpError('REQUEST_TIMEOUT'));
   const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
   request.on('data', onData).once('end', onEnd).once('close', onClose);
   try {

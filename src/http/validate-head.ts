@@ -1,19 +1,17 @@
 /** What a request head must satisfy before any handler sees it. */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { HttpErrorReason } from './errors.ts';
 
 /** The largest sum of the lengths of all header names and values, in bytes. */
 export const MAX_HEADER_BYTES = 16_384;
 
-export interface HeadProblem {
-  readonly status: 400 | 431;
-  readonly message: string;
-}
-
 /** Returns why the head is refused, or undefined if it is accepted. */
-export function findHeadProblem(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): HeadProblem | undefined {
-  if (countHeaderBytes(rawHeaders) > MAX_HEADER_BYTES)
-    return { status: 431, message: 'Request header fields too large' };
-  if (!hasValidAuthority(headers, rawHeaders)) return { status: 400, message: 'Invalid host' };
+export function findHeadProblem(
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+): HttpErrorReason | undefined {
+  if (countHeaderBytes(rawHeaders) > MAX_HEADER_BYTES) return 'HEADERS_TOO_LARGE';
+  if (!hasValidAuthority(headers, rawHeaders)) return 'INVALID_HOST';
   return undefined;
 }
 

@@ -2,12 +2,13 @@
 import type { Logger } from 'pino';
 import type { Admission } from '../api/admission.ts';
 import { createCall } from '../api/call.ts';
-import { codeOf, toCallError } from '../api/call-errors.ts';
+import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import { logCall, type Outcome } from '../api/call-log.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { ServiceError } from '../domain/errors.ts';
+import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
-import { HttpError, readBody } from '../http/read-body.ts';
+import { readBody } from '../http/read-body.ts';
 import { ACTIONS, type Action, answerProblem, type Fields, type LoginPageParts, type LoginRequest } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { refuse, sendErrorPage } from './responses.ts';
@@ -66,7 +67,7 @@ async function serve(
     await admission.run(() => run(action, { context, call: domainCall, browser, fields, parts }));
   } catch (cause) {
     const error = toCallError(cause, call, logger);
-    outcome = { code: codeOf(error), reason: 'reason' in error ? error.reason : undefined };
+    outcome = outcomeOf(error);
     if (error instanceof HttpError) refuse(action.form, context, 'bad-request', error.status);
     else refuse(action.form, context, 'unavailable', error.code === 'internal' ? 500 : 503);
   }
@@ -88,7 +89,7 @@ async function readFields(action: Action, { request, query }: HttpContext, deadl
   if (action.method === 'POST') {
     const contentType = headerOf(request, 'content-type') ?? '';
     if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
-      throw new HttpError(415, 'Unsupported media type');
+      throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
     }
     text = (await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8');
   }

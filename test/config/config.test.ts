@@ -46,6 +46,7 @@ test.each<[string, Environment]>([
     databaseConnections: 4,
     workers: 1,
     logLevel: 'info',
+    sessionMaxAgeSeconds: 43_200,
     requestTimeoutMs: 5_000,
     shutdownTimeoutMs: 10_000,
   });
@@ -60,6 +61,9 @@ test.each<[Environment, Partial<Config>]>([
   [{ PUBLIC_URL: 'https://Usher.test:443' }, { publicUrl: 'https://Usher.test:443' }],
   [{ AUTH_PAGE_URL: 'https://login.test' }, { authPageUrl: 'https://login.test/' }],
   [{ AUTH_PAGE_URL: 'https://login.test/start?a=1' }, { authPageUrl: 'https://login.test/start?a=1' }],
+  [{ SESSION_MAX_AGE: '15m' }, { sessionMaxAgeSeconds: 900 }],
+  [{ SESSION_MAX_AGE: '3600' }, { sessionMaxAgeSeconds: 3_600 }],
+  [{ SESSION_MAX_AGE: '30d' }, { sessionMaxAgeSeconds: 2_592_000 }],
   [{ DATA_DIR: '/var/lib/usher' }, { dataDir: '/var/lib/usher' }],
   [{ ADMIN_KEY }, { secrets: { adminKey: ADMIN_KEY } }],
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
@@ -134,13 +138,28 @@ describe('refuses', () => {
     expect(problemsOf({ [name]: value })).toBe(`Invalid settings: ${name} ${problem}`);
   });
 
-  test.each(['mysql://db.test', 'db.test:5432', 'postgres:db.test', 'postgres://db.test:99999/usher'])(
-    'DATABASE_URL=%s',
-    (url) => {
-      const problem = 'Invalid settings: DATABASE_URL must be a postgres:// URL';
-      expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(problem);
-    },
-  );
+  test.each([
+    ...['mysql://db.test', 'db.test:5432', 'postgres:db.test', 'postgres://db.test:99999/usher', 'postgres://db test'],
+    ...['postgres://db.test:0', 'postgres://%zz/usher', 'postgres://db.test/usher#a', 'postgres://[::1/usher'],
+  ])('DATABASE_URL=%s', (url) => {
+    const problem = 'Invalid settings: DATABASE_URL must be a postgres:// URL';
+    expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(problem);
+  });
+
+  test.each([
+    ['application_name=a', 'must not have the parameter application_name'],
+    [
+      'statement_timeout=0&sslmode=require&lock_timeout=0',
+      'must not have the parameter statement_timeout or lock_timeout',
+    ],
+    ['options=-csearch_path%3Dother', 'must not have the parameter options'],
+    ['max=1', 'must not have the parameter max'],
+    ['sslmode=never', 'has a parameter sslmode with a value that Usher does not support'],
+    ['target_session_attrs=standby', 'has a parameter target_session_attrs with a value that Usher does not support'],
+  ])('DATABASE_URL with ?%s', (query, problem) => {
+    const url = `postgres://usher:secret@db.test/usher?${query}`;
+    expect(problemsOf({ ...production, DATABASE_URL: url })).toBe(`Invalid settings: DATABASE_URL ${problem}`);
+  });
 
   test.each(['http://mail.test', 'smtp://', 'smtp://mail server.test', 'smtp://a%20b', 'smtp://mail.test:99999'])(
     'SMTP_URL=%s',

@@ -3,12 +3,12 @@ import { type DescField, fromJson, type JsonObject, type JsonValue } from '@bufb
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { describe, expect, it } from 'vitest';
-import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { refusal, validationFailed, without } from '../support/answers.ts';
+import { readErrorDetails } from '../support/error-details.ts';
 import { answerOf, CONNECT, call, PROTOCOLS, REST, RPC_PROTOCOLS, send, supports } from '../support/protocols.ts';
 import { credentialFor, sampleFields, sampleOf } from '../support/samples.ts';
 import { ADMIN_KEY, createTestEvent } from '../support/service.ts';
@@ -116,9 +116,10 @@ describe("Connect's own client", () => {
       const error = await unary({}).catch(ConnectError.from);
       if (!(error instanceof ConnectError)) throw new Error('Nothing was refused');
       expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: 'Validation failed' });
-      expect(error.findDetails(BadRequestSchema)).toMatchObject([
-        { fieldViolations: [{ field: 'webhookId', description: 'is required' }] },
-      ]);
+      expect(readErrorDetails(error)).toMatchObject({
+        info: { reason: 'VALIDATION_FAILED', domain: 'usher' },
+        fieldViolations: [{ field: 'webhookId', description: 'is required' }],
+      });
     },
   );
 });

@@ -1,9 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { openClient } from '../../src/database/open-client.ts';
+import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
+import { holdLock } from '../support/lock.ts';
+
+/** The key of the advisory lock of every version of Usher. */
+const KEY = 7_580_447;
 
 test('a migration leaves no connection and no lock behind', async () => {
-  await using database = await cloneDatabase();
+  await using database = await createDatabase('');
   const readSessions = async () =>
     (await database.sql`select pid from pg_stat_activity where datname = current_database()`).map(({ pid }) => pid);
   const before = await readSessions();
@@ -15,8 +21,146 @@ test('a migration leaves no connection and no lock behind', async () => {
   expect(locks).toEqual([]);
 });
 
+test('four migrations at the same time apply each step once', async () => {
+  await using database = await createDatabase('');
+  await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(database.url)));
+  const [steps] = await database.sql`
+    select count(*)::int as all, count(distinct created_at)::int as distinct from drizzle.__drizzle_migrations`;
+  expect(steps?.all).toBeGreaterThan(0);
+  expect(steps?.distinct).toBe(steps?.all);
+});
+
+test('a migration that has to wait says for whom, and gives up at its deadline', async () => {
+  await using database = await createDatabase('');
+  const reasons: string[] = [];
+  const onWait = (reason: string) => reasons.push(reason);
+  await using held = await holdLock(database, `select pg_advisory_xact_lock(${KEY})`);
+  const [holder] = await database.sql`select pid from pg_locks where locktype = 'advisory' and objid = ${KEY}`;
+  const reason = `another process migrates the database (Postgres process ${holder?.pid})`;
+  await expect(migrateDatabase(database.url, { timeoutMs: 500, onWait })).rejects.toThrow(
+    `cannot be used: It is not migrated after 0.5 s: ${reason}`,
+  );
+  expect(reasons).toEqual([reason]);
+
+  const migrated = migrateDatabase(database.url, { onWait });
+  await expect.poll(() => reasons).toHaveLength(2);
+  await held.release();
+  await migrated;
+});
+
+test('where nothing is pending, needs no right but to read, and waits for nobody', async () => {
+  await using database = await cloneDatabase();
+  await using role = await createRole(database);
+  await database.sql.unsafe(`grant usage on schema drizzle to ${role.name}`);
+  await database.sql.unsafe(`grant select on drizzle.__drizzle_migrations to ${role.name}`);
+  await using _held = await holdLock(database, `select pg_advisory_xact_lock(${KEY})`);
+  await migrateDatabase(role.url);
+});
+
 test('names the host but not the password of a database that cannot be reached', async () => {
   await expect(migrateDatabase('postgres://usher:secret@127.0.0.1:1/usher')).rejects.toThrow(
     /^The database at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/,
   );
 });
+
+interface Unusable {
+  readonly options?: string;
+  /** Statements of an administrator. `<role>` stands for the role that migrates. */
+  readonly setup?: string;
+  readonly url?: (url: URL) => void;
+  readonly message: string;
+}
+
+test.each<[string, Unusable]>([
+  [
+    'its role may create nothing',
+    { message: 'permission denied for database <database>. Grant what is missing: GRANT CREATE ON DATABASE … TO …;' },
+  ],
+  [
+    'another role migrated it',
+    {
+      options: 'template usher_template',
+      message: 'permission denied for schema drizzle. Grant what is missing:',
+    },
+  ],
+  [
+    'a schema has the name of the role',
+    {
+      setup: 'create schema authorization <role>',
+      message:
+        'new tables of role <role> go to the schema <role>, and Usher needs public. Set it: ' +
+        'ALTER ROLE "<role>" IN DATABASE "<database>" SET search_path = public',
+    },
+  ],
+  [
+    'there is no schema public',
+    { setup: 'drop schema public', message: 'there is no schema public, and Usher needs public' },
+  ],
+  [
+    'its encoding is not UTF8',
+    {
+      options: "encoding 'LATIN1' template template0",
+      message:
+        "its encoding is LATIN1, and Usher needs UTF8. Create another one: CREATE DATABASE … ENCODING 'UTF8' TEMP",
+    },
+  ],
+  [
+    'it is read-only',
+    {
+      setup: 'grant create on database <database> to <role>; alter role <role> set default_transaction_read_only = on',
+      message: 'cannot execute CREATE SCHEMA in a read-only transaction. Name the primary in DATABASE_URL',
+    },
+  ],
+  [
+    'it has tables of the same name',
+    {
+      setup:
+        'grant create on database <database> to <role>; grant create on schema public to <role>; create table users (id int)',
+      message: 'relation "users" already exists. Tables of the same name exist. Give Usher a database of its own.',
+    },
+  ],
+  [
+    'it does not exist',
+    {
+      url: (url) => Object.assign(url, { pathname: '/missing' }),
+      message: 'database "missing" does not exist. Create it: CREATE DATABASE',
+    },
+  ],
+  [
+    'the role does not exist',
+    {
+      url: (url) => Object.assign(url, { username: 'nobody' }),
+      message: 'role "nobody" does not exist. Check user and password in DATABASE_URL',
+    },
+  ],
+])('says why a database cannot be used, and what to do: %s', async (_, { options = '', setup = '', url, message }) => {
+  await using database = await createDatabase(options);
+  await using role = await createRole(database);
+  const insert = (text: string) => text.replaceAll('<role>', role.name).replaceAll('<database>', role.database);
+  await database.sql.unsafe(insert(setup));
+  const target = new URL(role.url);
+  url?.(target);
+  const error = await migrateDatabase(target.href).catch((error: Error) => error);
+  const said = String(error?.message);
+  expect(said).toContain(` cannot be used: ${insert(message)}`);
+  expect(said).not.toContain('\n');
+  expect(said).not.toContain('Failed query');
+});
+
+/** Creates a role that may connect and nothing else. */
+async function createRole(database: TestDatabase) {
+  const name = `role_${randomBytes(6).toString('hex')}`;
+  const url = Object.assign(new URL(database.url), { username: name });
+  await withServer((server) => server.unsafe(`create role ${name} login`));
+  return {
+    name,
+    url: url.href,
+    database: url.pathname.slice(1),
+    async [Symbol.asyncDispose]() {
+      const sql = openClient(database.url, { max: 1, onnotice: () => {} });
+      await sql.unsafe(`reassign owned by ${name} to current_user; drop owned by ${name}`);
+      await sql.end();
+      await withServer((server) => server.unsafe(`drop role ${name}`));
+    },
+  };
+}

@@ -59,7 +59,10 @@ describe.each<[string, ProxyMode]>([
 
   test('returns 503 in the envelope, with Retry-After', async () => {
     const { status, headers, body } = await pool.exchange('GET', `/api/webhooks/${webhookId}`);
-    expect({ status, body }).toEqual({ status: 503, body: { status: false, message: 'Service unavailable' } });
+    expect({ status, body }).toEqual({
+      status: 503,
+      body: { status: false, message: 'Service unavailable', reason: 'SERVICE_UNAVAILABLE' },
+    });
     expect(headers['retry-after']).toBe('1');
   });
 

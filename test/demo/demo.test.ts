@@ -83,5 +83,8 @@ describe('the demo application', () => {
 it('an external database has no demo application', async () => {
   await using service = await startTestService();
   const { status, body } = await new LoginBrowser(service).open('/demo/callback?state=x');
-  expect({ status, reply: JSON.parse(body) }).toEqual({ status: 404, reply: { status: false, message: 'Not found' } });
+  expect({ status, reply: JSON.parse(body) }).toEqual({
+    status: 404,
+    reply: { status: false, message: 'Not found', reason: 'NOT_FOUND' },
+  });
 });

@@ -68,7 +68,7 @@ describe('in cleartext', () => {
       await connection.sendSlowly(bytes);
       const reply = await connection.reply();
       expect(reply.status).toBe(400);
-      expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Bad request' });
+      expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Bad request', reason: 'BAD_REQUEST' });
       await connection.ended();
     },
   );
@@ -93,7 +93,11 @@ describe('in cleartext', () => {
     for (const bytes of [17_000, 40_000]) {
       const reply = await client.exchange({ ':path': '/api/webhooks/x', 'x-large': 'x'.repeat(bytes) });
       expect(reply.status, `${bytes} bytes`).toBe(431);
-      expect(JSON.parse(reply.body)).toEqual({ status: false, message: 'Request header fields too large' });
+      expect(JSON.parse(reply.body)).toEqual({
+        status: false,
+        message: 'Request header fields too large',
+        reason: 'HEADERS_TOO_LARGE',
+      });
       fixture.expectWebhook(await client.exchange(fixture.http2));
     }
   });
@@ -174,7 +178,7 @@ test('a handler that throws is reported with the request ID and answered with 50
     port: 0,
     tls: undefined,
     trustedProxies: parseTrustedProxies([]),
-    renderError: (message) => JSON.stringify({ message }),
+    renderError: (reason) => JSON.stringify({ reason }),
   });
   const reported: unknown[] = [];
   const failure = new Error('a bug');
@@ -186,7 +190,7 @@ test('a handler that throws is reported with the request ID and answered with 50
   const url = `http://127.0.0.1:${listener.port}`;
   for (const httpVersion of ['1.1', '2'] as const) {
     const { status, body, headers } = await request(url, { httpVersion, path: '/' });
-    expect({ status, body }).toEqual({ status: 500, body: '{"message":"Internal error"}' });
+    expect({ status, body }).toEqual({ status: 500, body: '{"reason":"INTERNAL_ERROR"}' });
     expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
   }
   await listener.close(1_000);

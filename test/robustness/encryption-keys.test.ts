@@ -90,7 +90,7 @@ test('a signing key that was moved to another webhook is not shown, and reading 
   await using service = await startWith(database, [OLD]);
   using pool = new HttpPool(service, { 'x-api-key': database.apiKey });
   const reply = await pool.call('GET', `/api/webhooks/${to?.id}`);
-  expect(reply).toEqual({ status: 500, body: { status: false, message: 'Internal error' } });
+  expect(reply).toEqual({ status: 500, body: { status: false, message: 'Internal error', reason: 'INTERNAL_ERROR' } });
 });
 
 function startWith(database: TestDatabase, encryptionKeys: readonly Buffer[]): Promise<TestService> {

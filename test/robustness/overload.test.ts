@@ -98,7 +98,7 @@ async function openCaller(wire: Protocol, concurrency: number) {
 function expectRefusal({ status, headers, trailers, body }: HttpReply): void {
   if (status === 503) {
     expect(headers).toMatchObject({ 'retry-after': '1', 'content-type': 'application/json' });
-    expect(JSON.parse(body)).toEqual({ status: false, message: 'Service unavailable' });
+    expect(JSON.parse(body)).toEqual({ status: false, message: 'Service unavailable', reason: 'SERVICE_UNAVAILABLE' });
   } else {
     expect({ ...headers, ...trailers }).toMatchObject({ 'grpc-status': '14', 'retry-after': '1' });
   }

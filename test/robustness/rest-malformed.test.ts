@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkReason } from '../support/error-details.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import {
@@ -219,7 +220,8 @@ function expectFailure(
   expect(reply.headers['content-type']).toBe('application/json');
   expect(reply.headers['x-request-id']).toMatch(/^[\w.:+/=-]{1,128}$/);
   const { errors: reported, ...envelope } = JSON.parse(reply.body);
-  expect(envelope).toEqual({ status: false, message });
+  expect(envelope).toEqual({ status: false, message, reason: expect.any(String) });
+  checkReason(envelope.reason, message);
   if (errors) expect(reported).toEqual(errors);
   else if (message !== 'Validation failed') expect(reported).toBeUndefined();
 }

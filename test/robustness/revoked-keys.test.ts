@@ -35,7 +35,10 @@ describe.concurrent('a revoked key', () => {
     });
     await Promise.all(callers);
     expect(lastAccepted - revokedAt).toBeLessThan(LIMIT_MS);
-    expect(await getWebhook(pool)).toEqual({ status: 401, body: { status: false, message: 'Invalid API key' } });
+    expect(await getWebhook(pool)).toEqual({
+      status: 401,
+      body: { status: false, message: 'Invalid API key', reason: 'INVALID_API_KEY' },
+    });
   });
 });
 

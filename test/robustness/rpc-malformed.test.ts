@@ -192,9 +192,14 @@ describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
     },
   );
 
-  const notAllowed = { code: 'unimplemented', message: 'Method not allowed' };
-  const unsupported = { code: 'invalid_argument', message: 'Unsupported media type' };
-  const invalidHost = { status: false, message: 'Invalid host' };
+  const because = (reason: string) => [{ type: 'google.rpc.ErrorInfo', debug: { reason, domain: 'usher' } }];
+  const notAllowed = { code: 'unimplemented', message: 'Method not allowed', details: because('METHOD_NOT_ALLOWED') };
+  const unsupported = {
+    code: 'invalid_argument',
+    message: 'Unsupported media type',
+    details: because('UNSUPPORTED_MEDIA_TYPE'),
+  };
+  const invalidHost = { status: false, message: 'Invalid host', reason: 'INVALID_HOST' };
   const refused: [status: number, what: string, value: string, body: Record<string, unknown>][] = [
     [405, 'method', 'GET', notAllowed],
     [405, 'method', 'OPTIONS', notAllowed],
@@ -214,7 +219,7 @@ describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
 
     expect(reply).toMatchObject({ status, headers: { 'content-type': 'application/json' } });
     expect(reply.headers.allow).toBe(status === 405 ? 'POST' : undefined);
-    expect(JSON.parse(reply.body)).toEqual(body);
+    expect(JSON.parse(reply.body)).toMatchObject(body);
     expectRequestId(reply);
     await expectHealthy(client, protocol);
   });

@@ -11,10 +11,15 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 /** Creates a migrated, empty database. Disposal drops it. */
-export async function cloneDatabase(): Promise<TestDatabase> {
+export function cloneDatabase(): Promise<TestDatabase> {
+  return createDatabase(`template ${TEMPLATE}`);
+}
+
+/** Creates a database with options of `create database`. Disposal drops it. */
+export async function createDatabase(options: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   const url = new URL(inject('postgresUrl'));
-  await withServer((server) => server.unsafe(`create database ${name} template ${TEMPLATE}`));
+  await withServer((server) => server.unsafe(`create database ${name} ${options}`));
   url.pathname = name;
   const sql = openClient(url.href, { max: 2, onnotice: () => {} });
   return {
@@ -34,7 +39,8 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
   return rows.length;
 }
 
-async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
+/** Runs statements on the server's default database. */
+export async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
   const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   try {
     await run(server);

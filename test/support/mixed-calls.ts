@@ -87,7 +87,8 @@ export class MixedCalls implements Disposable {
       if (reply.status === expected) return 'ok';
       const isAsDocumented =
         reply.headers['retry-after'] === '1' &&
-        JSON.stringify(reply.body) === '{"status":false,"message":"Service unavailable"}';
+        JSON.stringify(reply.body) ===
+          '{"status":false,"message":"Service unavailable","reason":"SERVICE_UNAVAILABLE"}';
       return reply.status === 503 && isAsDocumented ? 'unavailable' : `${reply.status} ${JSON.stringify(reply.body)}`;
     };
     const login = { redirectUri: REDIRECT_URI, state: 'state' };

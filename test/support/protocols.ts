@@ -12,9 +12,9 @@ import { ConnectError } from '@connectrpc/connect';
 import { codeToString, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerFlag, trailerParse } from '@connectrpc/connect/protocol-grpc-web';
-import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import type { Route } from '../../src/api/rest/routes.ts';
+import { checkReason, readErrorDetails } from './error-details.ts';
 import { type HttpReply, type HttpRequest, type HttpVersion, request } from './http.ts';
 
 export type ProtocolKind = 'rest' | 'connect' | 'grpc-web' | 'grpc';
@@ -239,19 +239,20 @@ const REST_CODES: Readonly<Record<number, string>> = {
   503: 'unavailable',
 };
 
-/** @throws when the body is not the documented envelope, whole and with nothing beside it. */
+/** @throws when the body is not the documented envelope, whole and with nothing beside it */
 function readRest({ status, headers, bytes }: RawReply): Outcome {
-  const { status: isSuccess, message, data, errors, ...others } = JSON.parse(bytes.toString());
+  const { status: isSuccess, message, data, reason, errors, ...others } = JSON.parse(bytes.toString());
   const violations: readonly Record<string, unknown>[] = errors ?? [];
   const isEnvelope =
     headers['content-type'] === 'application/json' &&
     isSuccess === (status === 200 || status === 201) &&
     typeof message === 'string' &&
-    (isSuccess || data === undefined) &&
+    (isSuccess ? reason : data) === undefined &&
     (errors !== undefined) === (message === 'Validation failed') &&
-    violations.every(({ field, message: reason, ...more }) => field && reason && Object.keys(more).length === 0) &&
+    violations.every(({ field, message: problem, ...more }) => field && problem && Object.keys(more).length === 0) &&
     Object.keys(others).length === 0;
   if (!isEnvelope) throw new Error(`The body is not the envelope: ${bytes}`);
+  if (!isSuccess) checkReason(reason, message);
   const fields = violations.map(({ field }) => String(field));
   return { code: REST_CODES[status] ?? String(status), message, fields, payload: isSuccess ? bytes : NOTHING };
 }
@@ -291,7 +292,8 @@ function toSuccess(payload: Buffer): Outcome {
 }
 
 function toFailure(error: ConnectError): Outcome {
-  const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
-  const fields = violations.map(({ field }) => field);
+  const { info, fieldViolations } = readErrorDetails(error);
+  checkReason(info.reason, error.rawMessage);
+  const fields = fieldViolations.map(({ field }) => field);
   return { code: codeToString(error.code), message: error.rawMessage, fields, payload: NOTHING };
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readSocketDirectory } from '../../src/database/open-client.ts';
+import { readTarget, socketOf } from '../../src/database/open-client.ts';
 
 /**
  * `pass`: everything works. `freeze`: connections stay open and new ones are accepted, but no byte passes. `reset`:
@@ -28,9 +28,10 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   static async open(databaseUrl: string): Promise<TcpProxy> {
-    const { hostname: host, port } = new URL(databaseUrl);
-    const directory = readSocketDirectory(databaseUrl);
-    const target = directory ? { path: `${directory}/.s.PGSQL.${port}` } : { host, port: Number(port) };
+    const [server] = readTarget(databaseUrl).servers;
+    if (!server) throw new Error('No server');
+    const path = socketOf(server);
+    const target = path ? { path } : server;
     const proxy = new TcpProxy(target);
     await proxy.setMode('pass');
     return proxy;

@@ -24,7 +24,7 @@ export function createOperationsEndpoints(
     if (!answer) return false;
     const { method } = context.request;
     if (method === 'GET' || method === 'HEAD') await answer(context);
-    else sendFailure(context, 405, 'Method not allowed', { allow: 'GET, HEAD' });
+    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
     return true;
   };
 }

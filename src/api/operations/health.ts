@@ -24,7 +24,7 @@ export class HealthMonitor {
 
   readonly handlers: Pick<OpenHandlers<typeof Health>, 'check' | 'list'> = {
     check: async ({ service }) => {
-      if (!this.#known.has(String(service))) throw new ServiceError('not_found', 'Unknown service');
+      if (!this.#known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
       return { status: toStatus(await this.#readiness.read()) };
     },
 

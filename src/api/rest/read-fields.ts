@@ -1,8 +1,9 @@
 /** Reads the fields of an RPC from an HTTP request. Their types are unchecked: a body may hold any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { ServiceError } from '../../domain/errors.ts';
+import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
-import { checkContentLength, HttpError, readBody } from '../../http/read-body.ts';
+import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call.ts';
 import type { PathParameters } from './router.ts';
 import type { Route } from './routes.ts';
@@ -49,7 +50,7 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
   }
   if (!isObject(value)) {
     const violation = { field: 'body', message: 'must be a JSON object in UTF-8' };
-    throw new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
   }
   return value;
 }
@@ -61,7 +62,7 @@ function requireJson(request: NodeRequest): void {
   const isJson = /^application\/json\s*(?:;|$)/i.test(contentType);
   const isForeignCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i.test(contentType);
   if (!isJson || isForeignCharset || encoding.toLowerCase() !== 'identity')
-    throw new HttpError(415, 'Unsupported media type');
+    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
 
 /** Returns the values of a query parameter. URLSearchParams would replace what is malformed. */

@@ -1,7 +1,7 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
-import { HttpError } from '../../http/read-body.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline, ResponseMessage } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
@@ -21,11 +21,11 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
 
   return (context) => {
     const found = router.find(context.path);
-    if (!found) return sendFailure(context, 404, 'Not found');
+    if (!found) return sendFailure(context, 'NOT_FOUND');
     const { endpoints, parameters } = found;
     const endpoint = endpoints.get(context.request.method ?? '');
     if (endpoint) return serve(endpoint, parameters, context, pipeline);
-    sendFailure(context, 405, 'Method not allowed', { allow: [...endpoints.keys()].join(', ') });
+    sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: [...endpoints.keys()].join(', ') });
   };
 }
 
@@ -38,10 +38,10 @@ async function serve(
   const read = (deadline: number) => readFields(route, parameters, context, deadline);
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest' }, read);
-    const { status, message } = route;
-    sendEnvelope(context, status, { status: true, message, data: toData(route, response) });
+    const { message } = route;
+    sendEnvelope(context, statusOf(route, response), { status: true, message, data: toData(route, response) });
   } catch (error) {
-    if (error instanceof HttpError) sendFailure(context, error.status, error.message);
+    if (error instanceof HttpError) sendFailure(context, error.reason);
     else if (error instanceof ServiceError) sendServiceError(context, error);
     else throw error;
   }
@@ -61,18 +61,14 @@ const STATUSES: Record<ErrorCode, number> = {
   unauthenticated: 401,
 };
 
-function sendServiceError(context: HttpContext, { code, message, violations }: ServiceError): void {
-  sendEnvelope(
-    context,
-    STATUSES[code],
-    {
-      status: false,
-      // A REST caller sets no deadline: the one that passed is that of the body.
-      message: code === 'deadline_exceeded' ? 'Request timeout' : message,
-      ...(violations.length > 0 && { errors: violations }),
-    },
-    code === 'unavailable' ? { 'retry-after': '1' } : {},
-  );
+function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
+  // A REST caller sets no deadline: the one that passed is that of the body.
+  if (code === 'deadline_exceeded') {
+    sendFailure(context, 'REQUEST_TIMEOUT');
+    return;
+  }
+  const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
+  sendEnvelope(context, STATUSES[code], envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
 }
 
 /** Returns the `data` of a success, or undefined where the response has no fields. */
@@ -80,7 +76,13 @@ function toData({ rpc: { output }, resource, present }: Route, response: Respons
   if (present) return present(response);
   if (output.fields.length === 0) return undefined;
   const message = presentMessage(output, response);
-  return resource === undefined ? message : message[resource];
+  if (resource === undefined) return message;
+  const { [resource]: fields, ...others } = message;
+  return { ...(fields as object), ...others };
+}
+
+function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {
+  return existedBefore !== undefined && response[existedBefore] === true ? 200 : status;
 }
 
 function procedureOf({ rpc }: Route, procedures: Procedures): Procedure {

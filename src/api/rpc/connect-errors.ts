@@ -2,9 +2,9 @@
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
-import { BadRequestSchema } from '../../../gen/google/rpc/error_details_pb.ts';
-import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { type ErrorCode, type ErrorReason, ServiceError } from '../../domain/errors.ts';
 import { malformedMessage } from '../call-errors.ts';
+import { toErrorDetails } from './error-details.ts';
 
 const CODES: Record<ErrorCode, Code> = {
   canceled: Code.Canceled,
@@ -20,13 +20,12 @@ const CODES: Record<ErrorCode, Code> = {
   unauthenticated: Code.Unauthenticated,
 };
 
-/** Returns the error to answer an RPC with. Field violations become an error detail. */
-export function toConnectError({ code, message, violations }: ServiceError): ConnectError {
+/** Returns the error to answer an RPC with. Its reason and field violations become error details. */
+export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
   const headers = code === 'unavailable' ? { 'retry-after': '1' } : undefined;
-  if (violations.length === 0) return new ConnectError(message, CODES[code], headers);
-  const fieldViolations = violations.map(({ field, message }) => ({ field, description: message }));
-  const detail = { desc: BadRequestSchema, value: { fieldViolations } };
-  return new ConnectError(message, CODES[code], headers, [detail]);
+  const error = new ConnectError(message, CODES[code], headers);
+  error.details = toErrorDetails(reason, violations);
+  return error;
 }
 
 /** Returns the code of an error as `ServiceError` has it. */
@@ -49,13 +48,27 @@ export function toDecodingError(error: unknown): ServiceError {
     const field = fieldError.field();
     const name = field.kind === 'field' ? field.jsonName : field.name;
     const violation = { field: name, message: 'must be of the documented type' };
-    return new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+    return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
   }
   // The only header that Connect finds malformed is the timeout; every other of these errors is the message's.
   const isTimeout = error.rawMessage.includes('timeout');
   const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
-  return isMalformed ? malformedMessage() : new ServiceError(codeOfConnectError(error), error.rawMessage);
+  return isMalformed ? malformedMessage() : toServiceError(error);
 }
+
+/** Returns an error of Connect's own, such as an unknown compression, with its reason. */
+export function toServiceError(error: ConnectError): ServiceError {
+  const reason = REASONS[codeOfConnectError(error)] ?? 'INTERNAL_ERROR';
+  return new ServiceError(reason, { message: error.rawMessage });
+}
+
+const REASONS: Readonly<Partial<Record<ErrorCode, ErrorReason>>> = {
+  canceled: 'CANCELED',
+  deadline_exceeded: 'DEADLINE_EXCEEDED',
+  invalid_argument: 'INVALID_TIMEOUT',
+  resource_exhausted: 'MESSAGE_TOO_LARGE',
+  unimplemented: 'PROTOCOL_ERROR',
+};
 
 /** Protobuf wraps the error of a field in the error of its message. */
 function findFieldError(error: unknown): FieldError | undefined {
@@ -66,14 +79,17 @@ function findFieldError(error: unknown): FieldError | undefined {
 /** As Connect words it. */
 export function messageTooLarge(bytes: number | undefined, maxBytes: number): ServiceError {
   const size = bytes === undefined ? 'message size' : `message size ${bytes}`;
-  return new ServiceError('resource_exhausted', `${size} is larger than configured readMaxBytes ${maxBytes}`);
+  return new ServiceError('MESSAGE_TOO_LARGE', {
+    message: `${size} is larger than configured readMaxBytes ${maxBytes}`,
+  });
 }
 
 /** Returns the error to end a stream with. An unexpected one is logged and shown as `Internal error`. */
 export function toStreamError(error: unknown, logger: Logger): ConnectError {
-  if (error instanceof ConnectError) return error;
+  if (error instanceof ServiceError) return toConnectError(error);
+  if (error instanceof ConnectError) return error.details.length > 0 ? error : toConnectError(toServiceError(error));
   logger.error({ err: error }, 'unexpected error');
-  return new ConnectError('Internal error', Code.Internal);
+  return toConnectError(new ServiceError('INTERNAL_ERROR'));
 }
 
 /** Returns Connect's HTTP status, except for a message that is too large: HTTP has 413 for that. */

@@ -1,11 +1,15 @@
 /** What Connect's handlers answer, on a Node response, with the statuses that they leave without a body. */
-import { Code } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
-import { endStreamFlag } from '@connectrpc/connect/protocol-connect';
+import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { ServiceError } from '../../domain/errors.ts';
+import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { mustClose, send, sendJson } from '../../http/response.ts';
-import { toHttpStatus } from './connect-errors.ts';
+import { toConnectError, toHttpStatus } from './connect-errors.ts';
+import { toErrorDetails } from './error-details.ts';
 import type { RpcProtocol } from './timeout.ts';
 
 /** What Connect refuses without a body, since none of its protocols claims the request. */
@@ -14,11 +18,11 @@ export const REFUSED_STATUSES = new Set([405, 415, 505]);
 /** Sends the response of one of Connect's handlers. */
 export async function writeResponse(context: HttpContext, response: UniversalServerResponse): Promise<void> {
   if (response.status === 405) {
-    sendError(context, 405, 'unimplemented', 'Method not allowed', { allow: 'POST' });
+    sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
   } else if (response.status === 415) {
-    sendError(context, 415, 'invalid_argument', 'Unsupported media type');
+    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE');
   } else if (response.status === 505) {
-    sendError(context, 505, 'unimplemented', 'This method needs HTTP/2', { connection: 'close' });
+    sendError(context, 505, toConnectError(new ServiceError('HTTP2_REQUIRED')), { connection: 'close' });
   } else if (mustClose(context) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
@@ -35,27 +39,26 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
 
 /** Answers a request for an RPC that does not exist. */
 export function refuseUnknownMethod(context: HttpContext): void {
-  const message = 'Unknown method';
-  if (protocolOf(context) === 'connect') sendError(context, 404, 'unimplemented', message);
-  else sendGrpcError(context, Code.Unimplemented, message);
+  const error = toConnectError(new ServiceError('UNKNOWN_METHOD'));
+  if (protocolOf(context) === 'connect') sendError(context, 404, error);
+  else sendGrpcError(context, error);
 }
 
 /** Answers a request for a stream when too many are open, at a fraction of what Connect's handlers cost. */
 export function refuseStream(context: HttpContext): void {
-  const message = 'Too many open streams';
+  const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
   const contentType = headerOf(context, 'content-type') ?? '';
   if (contentType.startsWith('application/connect+')) {
-    const end = JSON.stringify({ error: { code: 'resource_exhausted', message } });
+    const end = JSON.stringify({ error: errorToJson(error, undefined) });
     send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
-  } else if (protocolOf(context) === 'connect') sendError(context, 429, 'resource_exhausted', message);
-  else sendGrpcError(context, Code.ResourceExhausted, message);
+  } else if (protocolOf(context) === 'connect') sendError(context, 429, error);
+  else sendGrpcError(context, error);
 }
 
-function sendGrpcError(context: HttpContext, code: Code, message: string): void {
+function sendGrpcError(context: HttpContext, error: ConnectError): void {
   const headers = {
     'content-type': headerOf(context, 'content-type') ?? '',
-    'grpc-status': String(code),
-    'grpc-message': message,
+    ...Object.fromEntries(setTrailerStatus(new Headers(), error)),
   };
   const { response } = context;
   // Trailers-only: gRPC takes them from a head that is the whole response.
@@ -64,15 +67,21 @@ function sendGrpcError(context: HttpContext, code: Code, message: string): void 
   else send(context, 200, '', headers);
 }
 
-/** Sends an error in Connect's shape, for requests that no protocol claims. */
-function sendError(
+function sendHttpError(
   context: HttpContext,
-  status: number,
-  code: string,
-  message: string,
+  code: Code,
+  reason: HttpErrorReason,
   headers?: Record<string, string>,
 ): void {
-  sendJson(context, status, JSON.stringify({ code, message }), headers);
+  const [status, message] = HTTP_ERRORS[reason];
+  const error = new ConnectError(message, code);
+  error.details = toErrorDetails(reason);
+  sendError(context, status, error, headers);
+}
+
+/** Sends an error in Connect's shape, for requests that no protocol claims. */
+function sendError(context: HttpContext, status: number, error: ConnectError, headers?: Record<string, string>): void {
+  sendJson(context, status, JSON.stringify(errorToJson(error, undefined)), headers);
 }
 
 /** Returns the protocol that the content type names. */

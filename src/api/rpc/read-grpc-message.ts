@@ -29,7 +29,7 @@ export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> 
     const settle = () => {
       stream.off('readable', onReadable).off('end', settle).off('close', settle);
       // The caller expects no answer any more.
-      if (stream.closed) return reject(new ServiceError('canceled', 'The stream has been reset'));
+      if (stream.closed) return reject(new ServiceError('CANCELED'));
       try {
         resolve(parseMessage(Buffer.concat(chunks, length)));
       } catch (error) {
@@ -66,5 +66,5 @@ function isWholeFrame(bytes: Buffer): boolean {
 
 /** As Connect words it. */
 function protocolError(message: string): ServiceError {
-  return new ServiceError('unimplemented', `protocol error: ${message}`);
+  return new ServiceError('PROTOCOL_ERROR', { message: `protocol error: ${message}` });
 }

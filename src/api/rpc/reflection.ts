@@ -9,7 +9,6 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
-import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
 import {
   type ServerReflection,
   type ServerReflectionRequest,
@@ -21,9 +20,9 @@ import { SERVED_SERVICES } from '../catalogue.ts';
 type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
 type Answer = NonNullable<Init['messageResponse']>;
 
-/** Describes all services with their files, and the file of the error details. */
+/** Describes all services with their files. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
-  const files = withDependencies([...SERVED_SERVICES.map(({ file }) => file), file_google_rpc_error_details]);
+  const files = withDependencies(SERVED_SERVICES.map(({ file }) => file));
   const registry = createRegistry(...files.values());
 
   function fileOfSymbol(symbol: string): DescFile | undefined {

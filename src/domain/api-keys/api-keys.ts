@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
 import type { Application } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import { type ErrorReason, ServiceError } from '../errors.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
 import { ApiKeyLoader, type KeyOwner } from './api-key-loader.ts';
@@ -36,16 +36,16 @@ export class ApiKeys {
   /**
    * Returns the application of the key.
    *
-   * @throws ServiceError `Invalid API key`, or `deletedMessage` for the key of a deleted application
+   * @throws ServiceError `Invalid API key`, or `deletedReason` for the key of a deleted application
    */
   async authenticate(
     apiKey: string | undefined,
-    { deadline, deletedMessage = 'Invalid API key' }: { deadline: Deadline; deletedMessage?: string },
+    { deadline, deletedReason = 'INVALID_API_KEY' }: { deadline: Deadline; deletedReason?: ErrorReason },
   ): Promise<Application> {
     const owner =
       apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), deadline) : undefined;
-    if (!owner) throw new ServiceError('unauthenticated', 'Invalid API key');
-    if (owner.isDeleted) throw new ServiceError('unauthenticated', deletedMessage);
+    if (!owner) throw new ServiceError('INVALID_API_KEY');
+    if (owner.isDeleted) throw new ServiceError(deletedReason);
     return owner.application;
   }
 

@@ -16,7 +16,7 @@ export async function createApiKey(
   const { applicationId } = check(request, rules);
   const { apiKey, apiKeyId, digest } = newApiKey();
   const [created] = await run(insertApiKey, { applicationId, apiKeyId, digest, now });
-  if (!created) throw new ServiceError('not_found', 'Application not found');
+  if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }
 

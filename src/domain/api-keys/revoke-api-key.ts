@@ -11,7 +11,7 @@ const rules = { apiKeyId: uuid };
 export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { apiKeyId } = check(request, rules);
   const [revoked] = await run(markRevoked, { apiKeyId, now });
-  if (!revoked) throw new ServiceError('not_found', 'API key not found');
+  if (!revoked) throw new ServiceError('API_KEY_NOT_FOUND');
 }
 
 const markRevoked: Statement<{ id: string }[]> = (db) =>

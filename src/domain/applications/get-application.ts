@@ -14,7 +14,7 @@ export async function getApplication(
   request: Unchecked<keyof typeof rules>,
 ): Promise<ApplicationDetails> {
   const [application] = await run(selectApplication, check(request, rules));
-  if (!application) throw new ServiceError('not_found', 'Application not found');
+  if (!application) throw new ServiceError('APPLICATION_NOT_FOUND');
   return application;
 }
 

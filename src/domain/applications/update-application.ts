@@ -31,7 +31,7 @@ export async function updateApplication(
 ): Promise<ApplicationDetails> {
   const { applicationId, ...changes } = check(request, rules);
   const [updated] = await run(updateChanged, { applicationId, ...changeParameters(changes) });
-  if (!updated) throw new ServiceError('not_found', 'Application not found');
+  if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   return updated;
 }
 

@@ -15,7 +15,7 @@ export async function createEvent(
 ): Promise<Event> {
   const { eventId, name } = check(request, rules);
   const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
-  if (!created) throw new ServiceError('already_exists', 'Event already exists');
+  if (!created) throw new ServiceError('EVENT_ALREADY_EXISTS');
   return { eventId, name, createdAt: now };
 }
 

@@ -18,7 +18,7 @@ export async function deleteEvent(
 ): Promise<void> {
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
-  if (!deleted) throw new ServiceError('not_found', 'Event not found');
+  if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) =>

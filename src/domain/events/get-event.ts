@@ -15,7 +15,7 @@ export async function getEvent(
 ): Promise<Event> {
   const { eventId } = check(request, rules);
   const [event] = await run(selectEvent, { applicationId: application.id, eventId });
-  if (!event) throw new ServiceError('not_found', 'Event not found');
+  if (!event) throw new ServiceError('EVENT_NOT_FOUND');
   return event;
 }
 

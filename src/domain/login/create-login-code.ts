@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { and, isNull, sql } from 'drizzle-orm';
+import { and, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { digestLoginCode, generateLoginCode, type LoginCodeKeys } from './login-code.ts';
@@ -44,7 +45,7 @@ export async function createLoginCode(
   const isAllowed =
     (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
     (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
-  if (!isAllowed) throw new ServiceError('resource_exhausted', 'Too many codes');
+  if (!isAllowed) throw new ServiceError('TOO_MANY_CODES');
 
   const id = randomUUID();
   const code = generateLoginCode();
@@ -75,7 +76,7 @@ const insertCode: Statement<{ email: string | null }[]> = (db) => {
     db
       .select({ id: users.id, email: users.email })
       .from(users)
-      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt))),
+      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser)),
   );
   const created = db.$with('created').as(
     db

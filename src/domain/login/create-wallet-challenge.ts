@@ -33,7 +33,7 @@ export async function createWalletChallenge(
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
   if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
-    throw new ServiceError('resource_exhausted', 'Too many challenges');
+    throw new ServiceError('TOO_MANY_CHALLENGES');
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
   const message = formatSignInMessage({

@@ -38,9 +38,8 @@ export async function generateAuthUrl(
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
   const { clientId, redirectUri, state } = check(request, rules);
-  if (clientId !== application.clientId) throw new ServiceError('invalid_argument', 'Client ID mismatch');
-  if (!isRegistered(redirectUri, application.redirectUris))
-    throw new ServiceError('invalid_argument', 'Invalid redirect URI');
+  if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
+  if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
 
   // Ordered by time, so that inserts write to the end of large indexes only.
   const loginIntentId = randomUUIDv7();

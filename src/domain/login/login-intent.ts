@@ -3,6 +3,7 @@ import type { Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import type { SignInMethod } from './verify-token.ts';
 
 export interface LoginIntent {
   readonly id: string;
@@ -14,6 +15,7 @@ export interface LoginIntent {
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
   readonly userId: string | null;
+  readonly method: SignInMethod;
   /** The browser that completed the intent on the login page. */
   readonly browserDigest: Buffer | null;
 }
@@ -44,11 +46,10 @@ export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'o
 
 /** Returns the error for an intent that is not open, or undefined for an open one. */
 export function refusalOf(intent: LoginIntent | undefined, now: Date): ServiceError | undefined {
-  if (!intent) return new ServiceError('not_found', 'Login intent not found');
+  if (!intent) return new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const status = statusOf(intent, now);
   if (status === 'open') return undefined;
-  const message = status === 'completed' ? 'Login intent already completed' : 'Login intent expired';
-  return new ServiceError('failed_precondition', message);
+  return new ServiceError(status === 'completed' ? 'LOGIN_INTENT_COMPLETED' : 'LOGIN_INTENT_EXPIRED');
 }
 
 const selectIntent: Statement<LoginIntent[]> = (db) =>
@@ -63,6 +64,7 @@ const selectIntent: Statement<LoginIntent[]> = (db) =>
       expiresAt: loginIntents.expiresAt,
       completedAt: loginIntents.completedAt,
       userId: loginIntents.userId,
+      method: sql<SignInMethod>`coalesce(nullif(${loginIntents.method}, ''), 'unknown')`,
       browserDigest: loginIntents.browserDigest,
     })
     .from(loginIntents)

@@ -30,7 +30,7 @@ export async function redeemLoginCode(
   const { loginIntentId, code } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
   const [latest] = await call.run(selectLatestCode, { applicationId, loginIntentId, browserDigest: browser.digest });
-  if (!latest) throw new ServiceError('unauthenticated', 'Code no longer valid');
+  if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const { id, userId, codeDigest } = latest;
   const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && userId !== null;
   const [attempt] = await call.run(countAttempt, {
@@ -39,16 +39,17 @@ export async function redeemLoginCode(
     id,
     isRight,
     userId,
+    method: 'email',
     browserDigest: browser.digest,
     now: call.now,
   });
-  if (!attempt) throw new ServiceError('unauthenticated', 'Code no longer valid');
+  if (!attempt) throw new ServiceError('CODE_NOT_VALID');
   if (!isRight) {
     const isLast = attempt.attempts >= ATTEMPTS;
-    throw new ServiceError('unauthenticated', isLast ? 'Code no longer valid' : 'Wrong code');
+    throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
   }
   if (!attempt.completed) throw await explainRefusal(call, loginIntentId);
-  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, completedAt: call.now });
+  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, method: 'email', completedAt: call.now });
 }
 
 const selectLatestCode: Statement<{ id: string; userId: string | null; codeDigest: Buffer }[]> = (db) =>

@@ -1,9 +1,10 @@
-import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
@@ -33,10 +34,15 @@ export async function redeemWalletSignature(
     browserDigest: browser.digest,
     now: call.now,
   });
-  if (!challenge) throw new ServiceError('unauthenticated', 'Invalid signature');
+  if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
     const userId = await findSigner(call, challenge, signature);
-    return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
+    return await completeLogin(
+      call,
+      tokens,
+      { loginIntentId, userId },
+      { method: 'wallet', browserDigest: browser.digest },
+    );
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.
@@ -46,11 +52,11 @@ export async function redeemWalletSignature(
 
 /** Returns the ID of the user whose wallet made the signature. */
 async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
-  if (recoverSigner(message, signature) !== address) throw new ServiceError('unauthenticated', 'Invalid signature');
+  if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
   const owners = await call.run(selectWalletUsers, { address });
   const [owner] = owners;
   // A wallet that several users share identifies none of them.
-  if (!owner || owners.length > 1) throw new ServiceError('not_found', 'Unknown wallet');
+  if (!owner || owners.length > 1) throw new ServiceError('UNKNOWN_WALLET');
   return owner.id;
 }
 
@@ -90,6 +96,6 @@ const selectWalletUsers: Statement<{ id: string }[]> = (db) =>
   db
     .select({ id: users.id })
     .from(users)
-    .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isNull(users.deletedAt)))
+    .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isActiveUser))
     .limit(2)
     .prepare('select_wallet_owners');

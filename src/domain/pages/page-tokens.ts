@@ -39,7 +39,7 @@ export class PageTokens {
       if (position) return position;
     }
     const violation = { field: 'pageToken', message: 'must be the nextPageToken of the same list' };
-    throw new ServiceError('invalid_argument', 'Validation failed', { violations: [violation] });
+    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
   }
 }
 

@@ -21,7 +21,7 @@ export interface User extends Profile {
 export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const user = { id: randomUUID(), ...check(request, rules) };
   const [created] = await run(insertUser, { ...user, createdAt: now });
-  if (!created) throw new ServiceError('already_exists', 'User already exists');
+  if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
   return user;
 }
 

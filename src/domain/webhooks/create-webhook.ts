@@ -29,7 +29,7 @@ export async function createWebhook(
     ownerId,
     now,
   });
-  if (!owner) throw new ServiceError('not_found', 'User not found');
+  if (!owner) throw new ServiceError('USER_NOT_FOUND');
   return { id, signingKey, url, isActive: true, application, owner, createdAt: now, updatedAt: now };
 }
 

@@ -21,10 +21,10 @@ export async function getWebhook(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const given = check(request, rules).webhookId;
-  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('invalid_argument', 'Invalid webhook ID format');
+  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('INVALID_WEBHOOK_ID');
   const webhookId = given.toLowerCase();
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
-  if (!row) throw new ServiceError('not_found', 'Webhook not found');
+  if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
   const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });
   return { ...row, signingKey, application };
 }

@@ -1,6 +1,6 @@
 /** Server reflection: clients such as `buf curl` need no schema. */
 import { create, createFileRegistry, fromBinary, type Registry } from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { afterAll, expect, test } from 'vitest';
 import {
   ExtensionRequestSchema,
@@ -35,11 +35,14 @@ const ask = async (...questions: Question[]): Promise<ServerReflectionResponse[]
 
 /** Builds what a client can build of the answer alone. */
 function registryOf(response: ServerReflectionResponse | undefined): Registry {
+  // A set of files has dependencies first.
+  return createFileRegistry(create(FileDescriptorSetSchema, { file: filesOf(response).reverse() }));
+}
+
+function filesOf(response: ServerReflectionResponse | undefined): FileDescriptorProto[] {
   const answer = response?.messageResponse;
   if (answer?.case !== 'fileDescriptorResponse') throw new Error('No files', { cause: answer });
-  const file = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
-  // A set of files has dependencies first.
-  return createFileRegistry(create(FileDescriptorSetSchema, { file: file.reverse() }));
+  return answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
 }
 
 test('lists the services', async () => {
@@ -65,7 +68,6 @@ test.each([
   ['a method', 'usher.v1.WebhookService.GetWebhook', 'usher.v1.Webhook'],
   ['a field', 'usher.v1.Webhook.signing_key', 'google.protobuf.Timestamp'],
   ['a message of another file', 'google.protobuf.Timestamp', 'google.protobuf.Timestamp'],
-  ['a nested message', 'google.rpc.BadRequest.FieldViolation', 'google.rpc.BadRequest'],
   ['an enum', 'grpc.health.v1.HealthCheckResponse.ServingStatus', 'grpc.health.v1.HealthCheckResponse'],
 ])('finds the file of %s', async (_, symbol, message) => {
   const [response] = await ask({ case: 'fileContainingSymbol', value: symbol });
@@ -113,5 +115,13 @@ test('returns 505 over HTTP/1.1, which has no bidirectional streams', async () =
   const headers = { 'content-type': 'application/connect+json' };
   const reply = await request(service.url, { method: 'POST', path, headers });
   expect(reply.status).toBe(505);
-  expect(JSON.parse(reply.body)).toEqual({ code: 'unimplemented', message: 'This method needs HTTP/2' });
+  expect(JSON.parse(reply.body)).toMatchObject({ code: 'unimplemented', message: 'This method needs HTTP/2' });
+});
+
+test('describes no file under the name of a foreign package, where it would be a duplicate of the original', async () => {
+  const responses = await ask(...NAMES.map((value): Question => ({ case: 'fileContainingSymbol', value })));
+  const names = responses.flatMap(filesOf).map(({ name }) => name);
+  expect(names).toContain('usher/v1/webhook.proto');
+  const isOwn = (name: string) => /^(usher\/v1|google\/protobuf|health\/v1|grpc\/reflection\/v1)\//.test(name);
+  expect(names.filter((name) => !isOwn(name))).toEqual([]);
 });

@@ -18,7 +18,7 @@ export class ApiKeyCache {
 
   /** @throws ServiceError `Invalid API key` */
   async authenticate(apiKey: string | undefined): Promise<Application> {
-    if (apiKey === undefined || !isApiKey(apiKey)) throw new ServiceError('unauthenticated', 'Invalid API key');
+    if (apiKey === undefined || !isApiKey(apiKey)) throw new ServiceError('INVALID_API_KEY');
     const digest = digestOf(apiKey);
     const entry = this.#known.get(digest);
     const age = entry ? performance.now() - entry.readAt : Number.POSITIVE_INFINITY;
@@ -33,7 +33,7 @@ export class ApiKeyCache {
   async #read(digest: string): Promise<Application> {
     const readAt = performance.now();
     const application = await this.#select(Buffer.from(digest, 'hex'));
-    if (!application) throw new ServiceError('unauthenticated', 'Invalid API key');
+    if (!application) throw new ServiceError('INVALID_API_KEY');
     this.#known.set(digest, { application, readAt, refreshing: false });
     return application;
   }

@@ -42,9 +42,9 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
     async getWebhook({ application }: Caller, fields: { webhookId?: unknown }) {
       const { id: applicationId, name, clientId } = application;
       const webhookId = check(fields, webhookRules).webhookId.toLowerCase();
-      if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('invalid_argument', 'Invalid webhook ID format');
+      if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('INVALID_WEBHOOK_ID');
       const row = await statements.selectWebhook(applicationId, webhookId);
-      if (!row) throw new ServiceError('not_found', 'Webhook not found');
+      if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
       return {
         webhookId,
         signingKey: cipher.decrypt(row.signingKey, { applicationId, webhookId }),
@@ -70,7 +70,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
         now,
         expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
       });
-      if (!session) throw new ServiceError('not_found', 'User not found');
+      if (!session) throw new ServiceError('USER_NOT_FOUND');
       const { email, name, profileImage, walletAddress } = session;
       return {
         user: { email, ...(name !== null && { name }), profileImage, walletAddress },
@@ -80,9 +80,9 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
 
     async generateAuthUrl({ application }: Caller, fields: { [Name in keyof typeof authUrlRules]?: unknown }) {
       const { clientId, redirectUri, state } = check(fields, authUrlRules);
-      if (clientId !== application.clientId) throw new ServiceError('invalid_argument', 'Client ID mismatch');
+      if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
       if (!isRegistered(redirectUri, application.redirectUris)) {
-        throw new ServiceError('invalid_argument', 'Invalid redirect URI');
+        throw new ServiceError('INVALID_REDIRECT_URI');
       }
       const id = randomUUID();
       const createdAt = new Date();
@@ -94,7 +94,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
     async deleteEvent({ application }: Caller, fields: { eventId?: unknown }): Promise<void> {
       const { eventId } = check(fields, eventRules);
       if (!(await statements.markDeleted(application.id, eventId, new Date()))) {
-        throw new ServiceError('not_found', 'Event not found');
+        throw new ServiceError('EVENT_NOT_FOUND');
       }
     },
 
@@ -102,7 +102,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
       const { eventId, attendeeId } = check(fields, checkInRules);
       const now = new Date();
       const row = await statements.insertCheckIn({ applicationId: application.id, eventId, attendeeId, now });
-      if (!row) throw new ServiceError('not_found', 'Event not found');
+      if (!row) throw new ServiceError('EVENT_NOT_FOUND');
       const { checkedInAt, alreadyCheckedIn } = row;
       return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };
     },

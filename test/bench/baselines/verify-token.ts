@@ -40,7 +40,7 @@ export function verifyToken({ issuer, keys }: TokenKeys, token: string, clientId
 }
 
 function requireThat(holds: boolean): asserts holds {
-  if (!holds) throw new ServiceError('unauthenticated', 'Invalid or expired token');
+  if (!holds) throw new ServiceError('INVALID_TOKEN');
 }
 
 /** Decodes canonical base64url only. */
@@ -54,6 +54,6 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {
-    throw new ServiceError('unauthenticated', 'Invalid or expired token');
+    throw new ServiceError('INVALID_TOKEN');
   }
 }

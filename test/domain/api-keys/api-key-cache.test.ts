@@ -9,7 +9,12 @@ import { holdLock } from '../../support/lock.ts';
 import { refusalOf } from '../../support/refusals.ts';
 import { adminClient, createTenant, startTestService } from '../../support/service.ts';
 
-const INVALID_API_KEY = { code: 'unauthenticated', message: 'Invalid API key', violations: [], reason: undefined };
+const INVALID_API_KEY = {
+  code: 'unauthenticated',
+  message: 'Invalid API key',
+  violations: [],
+  reason: 'INVALID_API_KEY',
+};
 
 const service = await startTestService();
 const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });

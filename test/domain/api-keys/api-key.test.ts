@@ -7,7 +7,12 @@ import { refusalOf } from '../../support/refusals.ts';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PRINTABLE = Array.from({ length: 0x7e - 0x20 + 1 }, (_, index) => String.fromCharCode(0x20 + index));
 
-const INVALID_API_KEY = { code: 'unauthenticated', message: 'Invalid API key', violations: [], reason: undefined };
+const INVALID_API_KEY = {
+  code: 'unauthenticated',
+  message: 'Invalid API key',
+  violations: [],
+  reason: 'INVALID_API_KEY',
+};
 
 const keys = Array.from({ length: 2 }, generateApiKey);
 

@@ -1,0 +1,31 @@
+/** What HTTP itself refuses, by the reason that clients match and that therefore never changes. */
+export const HTTP_ERRORS = {
+  BAD_REQUEST: [400, 'Bad request'],
+  INVALID_HOST: [400, 'Invalid host'],
+  NOT_FOUND: [404, 'Not found'],
+  METHOD_NOT_ALLOWED: [405, 'Method not allowed'],
+  REQUEST_TIMEOUT: [408, 'Request timeout'],
+  PAYLOAD_TOO_LARGE: [413, 'Payload too large'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'Unsupported media type'],
+  EXPECTATION_FAILED: [417, 'Expectation failed'],
+  HEADERS_TOO_LARGE: [431, 'Request header fields too large'],
+  INTERNAL_ERROR: [500, 'Internal error'],
+} as const satisfies Record<string, readonly [status: number, message: string]>;
+
+export type HttpErrorReason = keyof typeof HTTP_ERRORS;
+
+/** Returns the JSON body of an error. */
+export type RenderError = (reason: HttpErrorReason) => string;
+
+/** A refusal of the request itself, by the status that HTTP has for it. */
+export class HttpError extends Error {
+  readonly reason: HttpErrorReason;
+  readonly status: number;
+
+  constructor(reason: HttpErrorReason) {
+    const [status, message] = HTTP_ERRORS[reason];
+    super(message);
+    this.reason = reason;
+    this.status = status;
+  }
+}
