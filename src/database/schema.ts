@@ -4,7 +4,6 @@
  */
 import { type SQL, sql } from 'drizzle-orm';
 import {
-  type AnyPgColumn,
   boolean,
   customType,
   foreignKey,
@@ -33,6 +32,7 @@ export const profileColumns = () => ({
   email: text('email').notNull(),
   name: text('name'),
   profileImage: text('profile_image'),
+  /** Empty if the user has none. */
   walletAddress: text('wallet_address').notNull(),
 });
 
@@ -87,9 +87,18 @@ export const users = pgTable(
   },
   (table) => [
     uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
+    uniqueIndex('users_wallet_address_key')
+      .on(sql`lower(${table.walletAddress})`)
+      .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
   ],
 );
+
+/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
+export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
+  userId: uuid('user_id').primaryKey(),
+  walletAddress: text('wallet_address').notNull(),
+});
 
 export const loginIntents = pgTable(
   'login_intents',
@@ -114,46 +123,6 @@ export const loginIntents = pgTable(
     index('login_intents_id_idx').on(table.id),
     index('login_intents_expires_at_idx').on(table.expiresAt),
     index('login_intents_user_id_idx').on(table.userId),
-  ],
-);
-
-/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
-export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
-  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
-}
-
-export const webhooks = pgTable(
-  'webhooks',
-  {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
-    id: text('id').notNull(),
-    url: text('url').notNull(),
-    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
-    signingKey: bytes('signing_key').notNull(),
-    isActive: boolean('is_active').notNull().default(true),
-    /** Why Usher has made it inactive. */
-    disabledReason: text('disabled_reason'),
-    description: text('description'),
-    /** What it subscribes to; `*` stands for every type. */
-    eventTypes: text('event_types').array().notNull().default([]),
-    /** Whether messages are delivered one after the other. */
-    ordered: boolean('ordered').notNull().default(false),
-    ownerId: uuid('owner_id')
-      .notNull()
-      .references(() => users.id),
-    createdAt: instant('created_at').notNull(),
-    updatedAt: instant('updated_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.id] }),
-    index('webhooks_owner_id_idx').on(table.ownerId),
-    index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
-    index('webhooks_list_idx').on(table.applicationId, table.createdAt, table.id),
-    index('webhooks_subscribed_idx')
-      .on(table.applicationId, table.id)
-      .where(sql`${table.isActive} and ${table.eventTypes} <> '{}'`),
   ],
 );
 

@@ -2,9 +2,60 @@
  * What the delivery of webhooks needs; see src/delivery/README.md. There are no foreign keys: the rows are written with
  * every change of an application, and the expiry job removes what a deleted webhook leaves.
  */
-import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, encryptionKeyIdOf, instant } from './schema.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import {
+  type AnyPgColumn,
+  bigint,
+  boolean,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { applications, bytes, instant, users } from './schema.ts';
+
+/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
+export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
+  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
+}
+
+export const webhooks = pgTable(
+  'webhooks',
+  {
+    applicationId: uuid('application_id')
+      .notNull()
+      .references(() => applications.id),
+    id: text('id').notNull(),
+    url: text('url').notNull(),
+    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
+    signingKey: bytes('signing_key').notNull(),
+    isActive: boolean('is_active').notNull().default(true),
+    /** Why Usher has made it inactive. */
+    disabledReason: text('disabled_reason'),
+    description: text('description'),
+    /** What it subscribes to; `*` stands for every type. */
+    eventTypes: text('event_types').array().notNull().default([]),
+    /** Whether messages are delivered one after the other. */
+    ordered: boolean('ordered').notNull().default(false),
+    ownerId: uuid('owner_id')
+      .notNull()
+      .references(() => users.id),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('webhooks_owner_id_idx').on(table.ownerId),
+    index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
+    index('webhooks_list_idx').on(table.applicationId, table.createdAt, table.id),
+    index('webhooks_subscribed_idx')
+      .on(table.applicationId, table.id)
+      .where(sql`${table.isActive} and ${table.eventTypes} <> '{}'`),
+  ],
+);
 
 /** What has happened, as it is sent. Its ID orders the messages of an application. */
 export const webhookMessages = pgTable(

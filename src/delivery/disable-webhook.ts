@@ -1,8 +1,8 @@
 /** Makes the webhook of an endpoint inactive that has failed for too long or wants no messages. */
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
-import { instantPlaceholder, webhooks } from '../database/schema.ts';
-import { webhookQueues } from '../database/webhook-schema.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 

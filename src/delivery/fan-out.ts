@@ -1,8 +1,8 @@
 /** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
 import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
-import { instantPlaceholder, webhooks } from '../database/schema.ts';
-import { webhookDeliveries, webhookMessages } from '../database/webhook-schema.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
 import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 

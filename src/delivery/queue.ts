@@ -1,8 +1,15 @@
 /** Queues: each endpoint has one, which a single process works on at a time. */
 import { and, asc, eq, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../database/database.ts';
-import { instantPlaceholder, webhooks } from '../database/schema.ts';
-import { webhookDeliveries, webhookMessages, webhookQueues, webhookSigningKeys } from '../database/webhook-schema.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import {
+  webhookDeliveries,
+  webhookMessages,
+  webhookQueues,
+  webhookSigningKeys,
+  webhooks,
+} from '../database/webhook-schema.ts';
+import { selectMessage } from '../domain/webhooks/delivery.ts';
 
 export interface DueQueue {
   readonly applicationId: string;
@@ -100,16 +107,12 @@ export const selectEndpoint: Statement<Endpoint[]> = (db) => {
 
 const deliveryColumns = {
   messageId: sql<string>`${webhookDeliveries.messageId}::text`,
-  type: webhookMessages.type,
-  payload: webhookMessages.payload,
+  type: sql<string | null>`message.type`,
+  payload: sql<string | null>`message.payload`,
   attemptCount: webhookDeliveries.attemptCount,
   scheduleIndex: webhookDeliveries.scheduleIndex,
   isManual: webhookDeliveries.isManual,
 };
-const isMessageOfDelivery = and(
-  eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
-  eq(webhookMessages.id, webhookDeliveries.messageId),
-);
 const isPendingOfQueue = and(
   eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
   eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
@@ -121,7 +124,7 @@ export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
   db
     .select(deliveryColumns)
     .from(webhookDeliveries)
-    .leftJoin(webhookMessages, isMessageOfDelivery)
+    .leftJoinLateral(selectMessage(db), sql`true`)
     .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, instantPlaceholder('now'))))
     .orderBy(asc(webhookDeliveries.dueAt), asc(webhookDeliveries.messageId))
     .limit(sql.placeholder('limit'))
@@ -143,7 +146,7 @@ export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isF
       isFirst: sql<boolean>`coalesce((${firstUnsent}) > ${webhookDeliveries.messageId}, true)`,
     })
     .from(webhookDeliveries)
-    .leftJoin(webhookMessages, isMessageOfDelivery)
+    .leftJoinLateral(selectMessage(db), sql`true`)
     .where(isPendingOfQueue)
     .orderBy(asc(webhookDeliveries.messageId))
     .limit(1)

@@ -21,9 +21,8 @@ export const redeliverBatch: Statement<unknown> = (db) => {
   const renewed = db.$with('renewed', { messageId: sql`message_id`.as('message_id') }).as(sql`
     update ${webhookDeliveries} as delivery
     set status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true
-    from chosen
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
-      and delivery.message_id = chosen.message_id and delivery.status = 'failed'
+      and delivery.message_id = any(array(select message_id from chosen)) and delivery.status = 'failed'
     returning delivery.message_id`);
   // The next batch begins with the last one's instant, so that what fails once more is not redelivered for ever.
   const isCut = sql`(select count(*) from chosen) = ${sql.raw(String(BATCH_SIZE))}`;

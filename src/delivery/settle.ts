@@ -1,8 +1,8 @@
 /** Writes down what has become of a batch, and releases the queue. */
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
-import { instantPlaceholder, webhooks } from '../database/schema.ts';
-import { webhookAttempts, webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
 export const MAX_BATCH_SIZE = 32;
@@ -73,7 +73,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
       last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
     from result, held
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
-      and delivery.message_id = result.message_id
+      and delivery.message_id = any(array(select message_id from result)) and delivery.message_id = result.message_id
     returning delivery.message_id`);
   const others = sql`
     select due_at from ${webhookDeliveries}

@@ -32,6 +32,13 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
   return values as Checked<Rules>;
 }
 
+/** Accepts any string that is not empty, for a field whose format has an error of its own. */
+export const anyString: Rule<string> = (value) => {
+  const string = requireString(value);
+  if (string.length === 0) throw new Unacceptable('is required');
+  return string;
+};
+
 /** Accepts well-formed Unicode text. The length is counted in code points. */
 export function text({ max, min = 1 }: { max: number; min?: number }): Rule<string> {
   return (value) => {
@@ -52,6 +59,13 @@ export const identifier: Rule<string> = (value) => {
 };
 const identifierText = text({ max: 255 });
 
+/** Accepts an identifier that a path can hold: URL clients drop the segments `.` and `..`, also percent-encoded. */
+export const pathIdentifier: Rule<string> = (value) => {
+  const string = identifier(value);
+  if (string === '.' || string === '..') throw new Unacceptable('must not be . or ..');
+  return string;
+};
+
 /** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
 export function textOfBytes(max: number): Rule<string> {
   return (value) => {
@@ -64,8 +78,7 @@ export function textOfBytes(max: number): Rule<string> {
 
 /** Accepts a UUID and returns it in lower case. */
 export const uuid: Rule<string> = (value) => {
-  const string = requireString(value);
-  if (string === '') throw new Unacceptable('is required');
+  const string = anyString(value);
   if (!UUID.test(string)) throw new Unacceptable('must be a UUID');
   return string.toLowerCase();
 };
@@ -111,23 +124,6 @@ export function without<T>(rule: Rule<T>, findProblem: (value: T) => string | un
   };
 }
 
-/** Accepts an instant in ISO 8601 with its time zone, as `2026-03-01T12:00:00.120Z`. */
-export const instantText: Rule<Date> = (value) => {
-  const string = requireString(value);
-  const instant = new Date(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(string) ? string : '');
-  if (Number.isNaN(instant.getTime())) throw new Unacceptable('must be an instant in ISO 8601 with a time zone');
-  return instant;
-};
-
-/** Accepts one of the values. */
-export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
-  return (value) => {
-    const found = values.find((known) => known === value);
-    if (found === undefined) throw new Unacceptable(`must be one of ${values.join(', ')}`);
-    return found;
-  };
-}
-
 /** Accepts an integer of `min` to `max`. */
 export function integer({ min, max }: { min: number; max: number }): Rule<number> {
   return (value) => {
@@ -153,6 +149,11 @@ export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: numbe
     }
     return value.map(item);
   };
+}
+
+/** Returns an empty string for a missing or empty field. Any other value must pass the rule. */
+export function textOrEmpty(rule: Rule<string>): Rule<string> {
+  return (value) => (value === undefined || value === '' ? '' : rule(value));
 }
 
 /** Returns null for a field that is missing or null. Any other value must pass the rule. */

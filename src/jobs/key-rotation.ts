@@ -2,8 +2,7 @@
 import { and, between, eq, gt, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/database.ts';
-import { encryptionKeyIdOf, webhooks } from '../database/schema.ts';
-import { webhookSigningKeys } from '../database/webhook-schema.ts';
+import { encryptionKeyIdOf, webhookSigningKeys, webhooks } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, users, webhooks } from '../../database/schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, optional, type Unchecked } from '../validation.ts';

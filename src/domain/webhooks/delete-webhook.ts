@@ -1,14 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { webhooks } from '../../database/schema.ts';
-import { webhookQueues, webhookSigningKeys } from '../../database/webhook-schema.ts';
+import { webhookQueues, webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
 import { isOwnWebhook } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText };
+const rules = { webhookId: anyString };
 
 /**
  * Deletes a webhook. Nothing is sent to it from then on, except for attempts in flight. The expiry job removes its

@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
-import { textThat } from '../validation.ts';
-import { parseMessageId, toMessageId } from './message-id.ts';
+import { toMessageId } from './message-id.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 
@@ -19,13 +19,9 @@ export interface Delivery {
   readonly createdAt: Date;
 }
 
-export const messageIdText = textThat((text) => parseMessageId(text) !== undefined, 'must be a message ID', {
-  max: 255,
-});
-
 export const deliveryColumns = {
   messageId: sql<string>`${webhookDeliveries.messageId}::text`.mapWith(toMessageId).as('wire_id'),
-  type: sql<string>`coalesce(${webhookMessages.type}, '')`.as('message_type'),
+  type: sql<string>`coalesce(message.type, '')`.as('message_type'),
   status: sql<DeliveryStatus>`${webhookDeliveries.status}`.as('status'),
   attemptCount: webhookDeliveries.attemptCount,
   lastStatusCode: webhookDeliveries.lastStatusCode,
@@ -33,6 +29,21 @@ export const deliveryColumns = {
   nextAttemptAt: webhookDeliveries.dueAt,
   createdAt: webhookDeliveries.createdAt,
 };
+
+/** Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. */
+export function selectMessage(db: Db) {
+  return db
+    .select({ type: webhookMessages.type, payload: webhookMessages.payload })
+    .from(webhookMessages)
+    .where(
+      and(
+        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
+        eq(webhookMessages.id, webhookDeliveries.messageId),
+      ),
+    )
+    .limit(1)
+    .as('message');
+}
 
 const DAY_MS = 24 * 60 * 60_000;
 

@@ -1,15 +1,16 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { webhookAttempts, webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { webhookAttempts, webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
-import { type Delivery, deliveryColumns, messageIdText } from './delivery.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
+import { type Delivery, deliveryColumns, selectMessage } from './delivery.ts';
+import { messageIdText } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { parseMessageId } from './message-id.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText, messageId: messageIdText };
+const rules = { webhookId: anyString, messageId: messageIdText };
 
 /** More attempts than the schedule has come from redeliveries. */
 const MAX_ATTEMPTS = 100;
@@ -44,13 +45,7 @@ const selectDelivery: Statement<Delivery[]> = (db) =>
   db
     .select(deliveryColumns)
     .from(webhookDeliveries)
-    .leftJoin(
-      webhookMessages,
-      and(
-        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
-        eq(webhookMessages.id, webhookDeliveries.messageId),
-      ),
-    )
+    .leftJoinLateral(selectMessage(db), sql`true`)
     .where(
       and(
         eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),

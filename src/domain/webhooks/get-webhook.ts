@@ -1,14 +1,15 @@
 import { eq } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { users, webhooks } from '../../database/schema.ts';
+import { users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwnWebhook, summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText };
+const rules = { webhookId: anyString };
 
 /**
  * Returns a webhook of the application.

@@ -1,8 +1,8 @@
 /** Messages to webhooks. They are inserted by the statement that makes the change, so that both commit or neither does. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
-import { instantPlaceholder, webhooks } from '../../database/schema.ts';
-import { webhookMessages } from '../../database/webhook-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookMessages, webhooks } from '../../database/webhook-schema.ts';
 import { EVERY_TYPE, type EventType } from './event-types.ts';
 
 export interface Message {

@@ -2,18 +2,19 @@ import { and, eq, gte, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
-import { check, instantText, oneOf, optional, type Unchecked } from '../validation.ts';
-import { DELIVERY_STATUSES, type Delivery, deliveryColumns } from './delivery.ts';
+import { anyString, check, optional, type Unchecked } from '../validation.ts';
+import { DELIVERY_STATUSES, type Delivery, deliveryColumns, selectMessage } from './delivery.ts';
+import { instantText, oneOf } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { parseMessageId } from './message-id.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
 const rules = {
-  webhookId: webhookIdText,
+  webhookId: anyString,
   status: optional(oneOf(DELIVERY_STATUSES)),
   since: optional(instantText),
   ...pageRules,
@@ -65,13 +66,7 @@ function selectWithStatus(db: Db, status: SQL) {
   return db
     .select({ ...deliveryColumns, id: webhookDeliveries.messageId })
     .from(webhookDeliveries)
-    .leftJoin(
-      webhookMessages,
-      and(
-        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
-        eq(webhookMessages.id, webhookDeliveries.messageId),
-      ),
-    )
+    .leftJoinLateral(selectMessage(db), sql`true`)
     .where(
       and(
         eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),

@@ -1,16 +1,17 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, webhooks } from '../../database/schema.ts';
-import { webhookQueues } from '../../database/webhook-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, instantText, type Unchecked } from '../validation.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
+import { instantText } from './delivery-rules.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { isOwnWebhook } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText, since: instantText };
+const rules = { webhookId: anyString, since: instantText };
 
 /**
  * Has all messages since an instant delivered again that have failed. The job is kept in the queue of the webhook, so

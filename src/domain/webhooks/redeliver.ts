@@ -1,17 +1,18 @@
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
-import { instantPlaceholder, webhooks } from '../../database/schema.ts';
-import { webhookDeliveries } from '../../database/webhook-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookDeliveries, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
-import { check, type Unchecked } from '../validation.ts';
-import { MAX_REDELIVERY_AGE_MS, messageIdText } from './delivery.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
+import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
+import { messageIdText } from './delivery-rules.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { parseMessageId } from './message-id.ts';
 import { wakeQueues } from './wake-queue.ts';
 import { isOwnWebhook } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText, messageId: messageIdText };
+const rules = { webhookId: anyString, messageId: messageIdText };
 
 /**
  * Delivers a message of the last 14 days again, with a new retry schedule.

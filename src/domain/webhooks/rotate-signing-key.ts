@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
-import { instantPlaceholder, webhooks } from '../../database/schema.ts';
-import { webhookSigningKeys } from '../../database/webhook-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, integer, optional, type Unchecked } from '../validation.ts';
+import { anyString, check, integer, optional, type Unchecked } from '../validation.ts';
 import { createSigningKey } from './create-webhook.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 /** Besides the current one. */
 const MAX_EARLIER_KEYS = 2;
 
 const rules = {
-  webhookId: webhookIdText,
+  webhookId: anyString,
   overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })),
 };
 

@@ -1,16 +1,16 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, webhooks } from '../../database/schema.ts';
-import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookDeliveries, webhookMessages, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
-import { check, type Unchecked } from '../validation.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { toMessageId } from './message-id.ts';
 import { wakeQueues } from './wake-queue.ts';
 import { isOwnWebhook } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: webhookIdText };
+const rules = { webhookId: anyString };
 
 /**
  * Sends a test message to the webhook, whatever it subscribes to. Returns the ID of the message.

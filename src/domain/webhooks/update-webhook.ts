@@ -1,16 +1,16 @@
 import { and, eq, exists, isNull, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, users, webhooks } from '../../database/schema.ts';
-import { webhookQueues } from '../../database/webhook-schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
-import { parseWebhookId, webhookIdText } from './webhook-id.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
 const { url, ownerId, isActive, eventTypes, ordered, description } = webhooks;
 const changeable = { url, ownerId, isActive, eventTypes, ordered, description };
@@ -29,7 +29,7 @@ export async function updateWebhook(
   request: Unchecked<(typeof WEBHOOK_CHANGES)[number] | 'webhookId'>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
-  const { webhookId: given, ...changes } = check(request, { webhookId: webhookIdText, ...webhookChangeRules(policy) });
+  const { webhookId: given, ...changes } = check(request, { webhookId: anyString, ...webhookChangeRules(policy) });
   const webhookId = parseWebhookId(given);
   const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
   const [updated] = await run(updateChanged, parameters);

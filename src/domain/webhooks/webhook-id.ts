@@ -1,8 +1,4 @@
 import { ServiceError } from '../errors.ts';
-import { text } from '../validation.ts';
-
-/** The longest message: the format has an error of its own. */
-export const webhookIdText = text({ max: 65_536 });
 
 /** Returns the ID in lower case. @throws ServiceError `Invalid webhook ID format` */
 export function parseWebhookId(given: string): string {

@@ -1,19 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { users, webhooks } from '../../database/schema.ts';
+import { users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
-import {
-  boolean,
-  change,
-  identifier,
-  listOf,
-  oneOf,
-  optional,
-  type Rule,
-  uuid,
-  webUrl,
-  without,
-} from '../validation.ts';
+import { boolean, change, identifier, listOf, optional, type Rule, uuid, webUrl, without } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
+import { oneOf } from './delivery-rules.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
 import { findUrlProblem } from './webhook-url.ts';
 
