@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
 import { PrimaryFinder } from './primary-finder.ts';
+import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 
@@ -51,6 +52,7 @@ export async function migrateDatabase(
     const client = openClientOf(target, options, primary);
     stack.defer(() => client.end({ timeout: 5 }));
     await requireUsable(client);
+    await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
     await migrate(client, readMigrationFiles({ migrationsFolder: folder }), { timeoutMs, onWait });
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
