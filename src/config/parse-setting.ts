@@ -36,6 +36,15 @@ export function parseLoginMethods(text: string): readonly LoginMethod[] {
   });
 }
 
+/** Returns origins as browsers write them. */
+export function parseOrigins(text: string): readonly string[] {
+  return splitList(text).map((entry) => {
+    const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
+    if (!isOrigin) throw new Error('must be origins such as https://tools.example.com, comma-separated');
+    return entry;
+  });
+}
+
 export function splitList(text: string): string[] {
   return text.split(',').map((entry) => entry.trim());
 }
@@ -48,6 +57,21 @@ export function integerBetween(min: number, max: number): (text: string) => numb
     }
     return number;
   };
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+/** A session lasts 15 minutes, so a shorter limit would be none of renewals. */
+const MIN_SESSION_MAX_AGE_SECONDS = 900;
+const MAX_SESSION_MAX_AGE_SECONDS = 365 * 86_400;
+
+/** Returns seconds. */
+export function parseSessionMaxAge(text: string): number {
+  const [, digits, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
+  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? Number.NaN);
+  if (!(seconds >= MIN_SESSION_MAX_AGE_SECONDS && seconds <= MAX_SESSION_MAX_AGE_SECONDS)) {
+    throw new Error('must be 15m to 365d, such as 12h');
+  }
+  return seconds;
 }
 
 export function oneOf(values: readonly string[]): (text: string) => string {

@@ -5,7 +5,9 @@ import {
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
+  parseOrigins,
   parsePublicUrl,
+  parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
 } from './parse-setting.ts';
@@ -84,12 +86,22 @@ export const SETTINGS = {
     requiredWith: 'AUTH_JWKS_URL',
   }),
   jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of that issuer.', { requiredWith: 'AUTH_ISSUER' }),
+  sessionMaxAgeSeconds: setting(
+    'SESSION_MAX_AGE',
+    parseSessionMaxAge,
+    'How long sessions can be renewed after the sign-in: seconds, or a number with `m`, `h` or `d`.',
+    { default: 43_200, defaultText: '`12h`' },
+  ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     (text) => parseTrustedProxies(splitList(text)),
     'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher believes.',
     { default: new BlockList(), defaultText: 'none' },
   ),
+  corsOrigins: setting('CORS_ORIGINS', parseOrigins, 'Origins, comma-separated, whose pages may call the API.', {
+    default: [],
+    defaultText: 'none',
+  }),
   workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
   logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {

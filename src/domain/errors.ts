@@ -30,6 +30,7 @@ export const ERRORS = {
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
   APPLICATION_NOT_FOUND: ['not_found', 'Application not found'],
+  CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],
@@ -43,6 +44,7 @@ export const ERRORS = {
 
   // Of the login page.
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
+  CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],

@@ -5,10 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
+import { REST, send } from '../support/protocols.ts';
 import { clientsOf, createTenant, createTestEvent } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
-const { createEvent, getEvent, listEvents, checkIn } = EventService.method;
+const { createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
+const checkedIn = (data: JsonObject) => success(data, 'Attendee checked in successfully');
 const created = (event: JsonObject) => success(event, 'Event created successfully');
 const NOT_FOUND = refusal('not_found', 'Event not found');
 const ALREADY_EXISTS = refusal('already_exists', 'Event already exists');
@@ -17,7 +19,7 @@ const BAD_IDENTIFIERS = ['', 'a'.repeat(256), `${ASTRAL_255}a`, 'a\0b', 'a\nb', 
 const NOW = '2026-03-01T12:00:00.120Z';
 
 const clock = new TestClock(new Date(NOW));
-const { service, tenant, other, callWith } = await openContractFixture({ clock: clock.read });
+const { service, tenant, other, credentials, callWith } = await openContractFixture({ clock: clock.read });
 
 async function createDeletedEvent(): Promise<string> {
   const eventId = await createTestEvent(service, tenant);
@@ -64,13 +66,13 @@ describe('CreateEvent', () => {
     expect(await callWith(createEvent, { eventId })).toMatchObject({ code: 'ok' });
   });
 
-  it.each([...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { name: text }]), { eventId: '', name: '' }])(
-    'returns Validation failed for %j',
-    async (wrong) => {
-      const answer = await callWith(createEvent, { eventId: randomUUID(), ...wrong });
-      expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
-    },
-  );
+  it.each([
+    ...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { name: text }]),
+    ...[{ eventId: '.' }, { eventId: '..' }, { eventId: '', name: '' }],
+  ])('returns Validation failed for %j', async (wrong) => {
+    const answer = await callWith(createEvent, { eventId: randomUUID(), ...wrong });
+    expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
+  });
 });
 
 describe('GetEvent', () => {
@@ -117,10 +119,20 @@ describe('CheckIn', () => {
   it('admits an attendee, and the second time returns the first', async () => {
     const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
     const first = { attendeeId: 'ada', checkedInAt: clock.read().toISOString() };
-    expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: false }));
+    expect(await callWith(checkIn, fields)).toEqual(checkedIn({ ...first, alreadyCheckedIn: false }));
     clock.advance(90_000);
-    expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: true }));
-    expect(await callWith(checkIn, fields)).toEqual(success({ checkIn: first, alreadyCheckedIn: true }));
+    for (let again = 0; again < 2; again++) {
+      expect(await callWith(checkIn, fields)).toEqual(checkedIn({ ...first, alreadyCheckedIn: true }));
+    }
+  });
+
+  it('answers 201 over REST the first time, and then 200', async () => {
+    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
+    for (const status of [201, 200, 200]) {
+      expect(await send(REST, service.url, { method: checkIn, fields, headers: credentials })).toMatchObject({
+        status,
+      });
+    }
   });
 
   it('admits each attendee of an event, and an attendee to each event', async () => {
@@ -151,4 +163,61 @@ describe('CheckIn', () => {
       expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
     },
   );
+});
+
+describe('UndoCheckIn', () => {
+  it('lets the attendee check in again, at a later time', async () => {
+    const fields = { eventId: await createTestEvent(service, tenant, `${randomUUID()}/?#`), attendeeId: 'ada/é?' };
+    await callWith(checkIn, fields);
+    expect(await callWith(undoCheckIn, fields)).toEqual(success(undefined, 'Check-in undone successfully'));
+    clock.advance(1_000);
+    const second = { attendeeId: fields.attendeeId, checkedInAt: clock.read().toISOString(), alreadyCheckedIn: false };
+    expect(await callWith(checkIn, fields)).toEqual(checkedIn(second));
+  });
+
+  it('returns 404 for an attendee who is not checked in, and leaves the others', async () => {
+    const eventId = await createTestEvent(service, tenant);
+    await callWith(checkIn, { eventId, attendeeId: 'ada' });
+    for (const attendeeId of ['grace', 'Ada']) {
+      expect(await callWith(undoCheckIn, { eventId, attendeeId })).toEqual(refusal('not_found', 'Check-in not found'));
+    }
+    await callWith(undoCheckIn, { eventId, attendeeId: 'ada' });
+    const again = await callWith(undoCheckIn, { eventId, attendeeId: 'ada' });
+    expect(again).toEqual(refusal('not_found', 'Check-in not found'));
+  });
+});
+
+describe('ListCheckIns', () => {
+  // Its pages: lists.test.ts.
+  it('returns the attendees who are checked in', async () => {
+    const eventId = await createTestEvent(service, tenant);
+    const listed = (checkIns: JsonObject[]) =>
+      success({ checkIns, nextPageToken: '' }, 'Check-ins retrieved successfully');
+    expect(await callWith(listCheckIns, { eventId })).toEqual(listed([]));
+    for (const attendeeId of ['ada', 'grace', 'mary']) await callWith(checkIn, { eventId, attendeeId });
+    await callWith(undoCheckIn, { eventId, attendeeId: 'grace' });
+    const checkedInAt = clock.read().toISOString();
+    const left = ['mary', 'ada'].map((attendeeId) => ({ attendeeId, checkedInAt }));
+    expect(await callWith(listCheckIns, { eventId })).toEqual(listed(left));
+  });
+});
+
+describe.each([
+  { method: listCheckIns, fields: {} },
+  { method: undoCheckIn, fields: { attendeeId: 'ada' } },
+])('$method.name', ({ method, fields }) => {
+  it.each([
+    ['does not exist', randomUUID()],
+    ['belongs to another application', foreignId],
+    ['has been deleted', deletedId],
+  ])('returns 404 when the event %s', async (_, eventId) => {
+    expect(await callWith(method, { eventId, ...fields })).toEqual(NOT_FOUND);
+  });
+
+  it.each(
+    BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, ...('attendeeId' in fields ? [{ attendeeId: text }] : [])]),
+  )('returns Validation failed for %j', async (wrong) => {
+    const answer = await callWith(method, { eventId: 'event', ...fields, ...wrong });
+    expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
+  });
 });

@@ -25,7 +25,7 @@ describe.each(lists)('$name', (operation) => {
   /** Opens the list of a new application. */
   async function open(tenant?: Tenant) {
     const owner = tenant ?? (await createTenant(service));
-    const { fields, add } = list.open({ service, tenant: owner });
+    const { fields, add } = await list.open({ service, tenant: owner });
     const read = (more: JsonObject, as = owner, protocol = mainProtocolOf(method)) =>
       call(protocol, service.url, method, { ...fields, ...more }, credentialFor(operation, as));
     return {
@@ -108,7 +108,7 @@ describe.each(lists)('$name', (operation) => {
       expect(await foreign.read({ pageToken: token })).toEqual(validationFailed('pageToken'));
     }
     for (const another of LIST_OPERATIONS.filter((each) => each.method !== method)) {
-      const { fields } = listOf(another.method).open({ service, tenant: owner });
+      const { fields } = await listOf(another.method).open({ service, tenant: owner });
       const headers = credentialFor(another, owner);
       const request = { ...fields, pageToken: token };
       const answer = await call(mainProtocolOf(another.method), service.url, another.method, request, headers);

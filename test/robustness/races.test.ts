@@ -1,6 +1,11 @@
 /** Calls that race on two replicas, many times over. */
 import { test } from 'vitest';
-import { deleteWhileCheckingIn, raceCheckInsWithDeletes, raceExchanges } from '../support/races.ts';
+import {
+  deleteWhileCheckingIn,
+  raceCheckInsWithDeletes,
+  raceCheckInsWithUndos,
+  raceExchanges,
+} from '../support/races.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 test('no check-in commits after a delete has answered, on either of two replicas', { timeout: 120_000 }, () =>
@@ -8,6 +13,10 @@ test('no check-in commits after a delete has answered, on either of two replicas
 );
 
 test('a delete is not starved by callers who check in without a pause', () => deleteWhileCheckingIn(48));
+
+test('check-ins and undos that race on two replicas add up to what is left', { timeout: 120_000 }, () =>
+  raceCheckInsWithUndos(quickOrLong(300, 1_000)),
+);
 
 test('exchanges that race on two replicas all get the one session', { timeout: 60_000 }, () =>
   raceExchanges(quickOrLong(150, 1_000)),

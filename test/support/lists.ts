@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import type { SampleFixture } from './samples.ts';
-import { createTenant, createTestEvent } from './service.ts';
+import { clientsOf, createTenant, createTestEvent } from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -11,7 +11,12 @@ export interface List {
   /** The field of an item that tells it from others. */
   readonly key: string;
   /** Returns fields that a request needs, and a function that adds an item and returns its key. */
-  open(fixture: SampleFixture): { fields: JsonObject; add(): Promise<string> };
+  open(fixture: SampleFixture): OpenList | Promise<OpenList>;
+}
+
+interface OpenList {
+  readonly fields: JsonObject;
+  add(): Promise<string>;
 }
 
 const LISTS: Readonly<Record<string, List>> = {
@@ -19,6 +24,19 @@ const LISTS: Readonly<Record<string, List>> = {
     items: 'applications',
     key: 'id',
     open: ({ service }) => ({ fields: {}, add: async () => (await createTenant(service)).id }),
+  },
+  'EventService/ListCheckIns': {
+    items: 'checkIns',
+    key: 'attendeeId',
+    async open({ service, tenant }) {
+      const eventId = await createTestEvent(service, tenant);
+      const add = async () => {
+        const attendeeId = randomUUID();
+        await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId });
+        return attendeeId;
+      };
+      return { fields: { eventId }, add };
+    },
   },
   'EventService/ListEvents': {
     items: 'events',

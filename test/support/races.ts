@@ -60,6 +60,41 @@ export async function raceCheckInsWithDeletes(rounds: number): Promise<void> {
   expect(admissions).toBeLessThan(rounds * CALLERS);
 }
 
+/** Checks an attendee in and undoes it, 8 callers each at once in every round: the answers add up to what is left. */
+export async function raceCheckInsWithUndos(rounds: number): Promise<void> {
+  await using first = await startTestService({ config: { databaseConnections: 8 } });
+  await using second = await startTestService({ database: first.database, like: first.config });
+  const tenant = await createTenant(first);
+  const headers = { 'x-api-key': tenant.apiKey };
+  using atFirst = new HttpPool(first, headers);
+  using atSecond = new HttpPool(second, headers);
+  await clientsOf(first, tenant).events.createEvent({ eventId: 'event' });
+  const path = '/api/events/event/check-ins';
+  const counts = { created: 0, repeated: 0, undone: 0, missed: 0 };
+  const checkedIn: Readonly<Record<number, keyof typeof counts>> = { 201: 'created', 200: 'repeated' };
+  const undone: Readonly<Record<number, keyof typeof counts>> = { 200: 'undone', 404: 'missed' };
+  for (let round = 0; round < rounds; round++) {
+    const attendeeId = `attendee-${round}`;
+    const answers = await Promise.all(
+      Array.from({ length: CALLERS }, async (_, caller) => {
+        const pool = caller % 4 < 2 ? atFirst : atSecond;
+        return caller % 2 === 0
+          ? checkedIn[(await pool.call('POST', path, { attendeeId })).status]
+          : undone[(await pool.call('DELETE', `${path}/${attendeeId}`)).status];
+      }),
+    );
+    const before = counts.created - counts.undone;
+    for (const answer of answers) {
+      if (!answer) throw new Error('An answer is not documented');
+      counts[answer]++;
+    }
+    const left = await first.database.sql`select from check_ins where attendee_id = ${attendeeId}`;
+    expect(counts.created - counts.undone - before, `round ${round}`).toBe(left.length);
+  }
+  // Otherwise there was no race.
+  for (const [answer, times] of Object.entries(counts)) expect(times, answer).toBeGreaterThan(0);
+}
+
 /** Deletes an event while that many callers on two replicas check in to it without a pause. */
 export async function deleteWhileCheckingIn(callers: number): Promise<void> {
   await using service = await startTestService({ config: { databaseConnections: 8 } });

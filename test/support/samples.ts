@@ -7,6 +7,8 @@ import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
   beginLogin,
+  beginSession,
+  clientsOf,
   createTenant,
   createTestEvent,
   createTestUser,
@@ -44,6 +46,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     toOthers: refusal('unauthenticated', 'Invalid or expired token'),
   },
 
+  'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
+  'SessionService/RevokeSession': { required: ownSession },
+  'SessionService/RevokeUserSessions': {
+    required: async ({ service, tenant }) => {
+      const user = await createTestUser(service);
+      await beginSession(service, tenant, user);
+      return { userId: user.id };
+    },
+  },
+
   'WebhookService/GetWebhook': {
     required: async ({ service, tenant }) => ({ webhookId: (await createTestWebhook(service, tenant)).webhookId }),
     toOthers: refusal('not_found', 'Webhook not found'),
@@ -75,6 +87,24 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       eventId: await createTestEvent(service, tenant),
       attendeeId: awkward('attendee'),
     }),
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/ListCheckIns': {
+    required: async ({ service, tenant }) => {
+      const eventId = await createTestEvent(service, tenant, awkward('event'));
+      for (const attendeeId of ['ada', 'grace'])
+        await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId });
+      return { eventId };
+    },
+    optional: { pageSize: 1 },
+    toOthers: EVENT_NOT_FOUND,
+  },
+  'EventService/UndoCheckIn': {
+    required: async ({ service, tenant }) => {
+      const fields = { eventId: await createTestEvent(service, tenant), attendeeId: awkward('attendee') };
+      await clientsOf(service, tenant).events.checkIn(fields);
+      return fields;
+    },
     toOthers: EVENT_NOT_FOUND,
   },
   'EventService/DeleteEvent': {
@@ -145,4 +175,8 @@ export function credentialFor({ credential }: Operation, { apiKey }: Pick<Tenant
 /** Returns a value that is like no other and that most encodings escape. */
 function awkward(name: string): string {
   return `${name}+${randomUUID()}/ü?&="`;
+}
+
+async function ownSession({ service, tenant }: SampleFixture): Promise<JsonObject> {
+  return { sessionId: await beginSession(service, tenant, await createTestUser(service)) };
 }

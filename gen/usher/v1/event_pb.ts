@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/event.proto.
  */
 export const file_usher_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UiQgoSQ3JlYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBAUIHCgVfbmFtZSI1ChNDcmVhdGVFdmVudFJlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8udXNoZXIudjEuRXZlbnQiIwoPR2V0RXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIjIKEEdldEV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCJNChFMaXN0RXZlbnRzUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJQgwKCl9wYWdlX3NpemUiTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLnVzaGVyLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg5DaGVja0luUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRITCgthdHRlbmRlZV9pZBgCIAEoCSJSCg9DaGVja0luUmVzcG9uc2USIwoIY2hlY2tfaW4YASABKAsyES51c2hlci52MS5DaGVja0luEhoKEmFscmVhZHlfY2hlY2tlZF9pbhgCIAEoCCJlCgVFdmVudBIQCghldmVudF9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiUQoHQ2hlY2tJbhITCgthdHRlbmRlZV9pZBgBIAEoCRIxCg1jaGVja2VkX2luX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLyAgoMRXZlbnRTZXJ2aWNlEkoKC0RlbGV0ZUV2ZW50EhwudXNoZXIudjEuRGVsZXRlRXZlbnRSZXF1ZXN0Gh0udXNoZXIudjEuRGVsZXRlRXZlbnRSZXNwb25zZRJKCgtDcmVhdGVFdmVudBIcLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVzcG9uc2USQQoIR2V0RXZlbnQSGS51c2hlci52MS5HZXRFdmVudFJlcXVlc3QaGi51c2hlci52MS5HZXRFdmVudFJlc3BvbnNlEkcKCkxpc3RFdmVudHMSGy51c2hlci52MS5MaXN0RXZlbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRI+CgdDaGVja0luEhgudXNoZXIudjEuQ2hlY2tJblJlcXVlc3QaGS51c2hlci52MS5DaGVja0luUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UiQgoSQ3JlYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBAUIHCgVfbmFtZSI1ChNDcmVhdGVFdmVudFJlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8udXNoZXIudjEuRXZlbnQiIwoPR2V0RXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIjIKEEdldEV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCJNChFMaXN0RXZlbnRzUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJQgwKCl9wYWdlX3NpemUiTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLnVzaGVyLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg5DaGVja0luUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRITCgthdHRlbmRlZV9pZBgCIAEoCSJSCg9DaGVja0luUmVzcG9uc2USIwoIY2hlY2tfaW4YASABKAsyES51c2hlci52MS5DaGVja0luEhoKEmFscmVhZHlfY2hlY2tlZF9pbhgCIAEoCCJhChNMaXN0Q2hlY2tJbnNSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJVChRMaXN0Q2hlY2tJbnNSZXNwb25zZRIkCgljaGVja19pbnMYASADKAsyES51c2hlci52MS5DaGVja0luEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChJVbmRvQ2hlY2tJblJlcXVlc3QSEAoIZXZlbnRfaWQYASABKAkSEwoLYXR0ZW5kZWVfaWQYAiABKAkiFQoTVW5kb0NoZWNrSW5SZXNwb25zZSJlCgVFdmVudBIQCghldmVudF9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiUQoHQ2hlY2tJbhITCgthdHRlbmRlZV9pZBgBIAEoCRIxCg1jaGVja2VkX2luX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKNBAoMRXZlbnRTZXJ2aWNlEkoKC0RlbGV0ZUV2ZW50EhwudXNoZXIudjEuRGVsZXRlRXZlbnRSZXF1ZXN0Gh0udXNoZXIudjEuRGVsZXRlRXZlbnRSZXNwb25zZRJKCgtDcmVhdGVFdmVudBIcLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVzcG9uc2USQQoIR2V0RXZlbnQSGS51c2hlci52MS5HZXRFdmVudFJlcXVlc3QaGi51c2hlci52MS5HZXRFdmVudFJlc3BvbnNlEkcKCkxpc3RFdmVudHMSGy51c2hlci52MS5MaXN0RXZlbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRI+CgdDaGVja0luEhgudXNoZXIudjEuQ2hlY2tJblJlcXVlc3QaGS51c2hlci52MS5DaGVja0luUmVzcG9uc2USTQoMTGlzdENoZWNrSW5zEh0udXNoZXIudjEuTGlzdENoZWNrSW5zUmVxdWVzdBoeLnVzaGVyLnYxLkxpc3RDaGVja0luc1Jlc3BvbnNlEkoKC1VuZG9DaGVja0luEhwudXNoZXIudjEuVW5kb0NoZWNrSW5SZXF1ZXN0Gh0udXNoZXIudjEuVW5kb0NoZWNrSW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.DeleteEventRequest
@@ -51,7 +51,8 @@ export const DeleteEventResponseSchema: GenMessage<DeleteEventResponse> = /*@__P
  */
 export type CreateEventRequest = Message<"usher.v1.CreateEventRequest"> & {
   /**
-   * 1 to 255 characters without control characters.
+   * 1 to 255 characters without control characters, but not "." or "..", which
+   * no URL can hold.
    *
    * @generated from field: string event_id = 1;
    */
@@ -226,6 +227,102 @@ export const CheckInResponseSchema: GenMessage<CheckInResponse> = /*@__PURE__*/
   messageDesc(file_usher_v1_event, 9);
 
 /**
+ * @generated from message usher.v1.ListCheckInsRequest
+ */
+export type ListCheckInsRequest = Message<"usher.v1.ListCheckInsRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListCheckInsRequest.
+ * Use `create(ListCheckInsRequestSchema)` to create a new message.
+ */
+export const ListCheckInsRequestSchema: GenMessage<ListCheckInsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 10);
+
+/**
+ * @generated from message usher.v1.ListCheckInsResponse
+ */
+export type ListCheckInsResponse = Message<"usher.v1.ListCheckInsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.CheckIn check_ins = 1;
+   */
+  checkIns: CheckIn[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListCheckInsResponse.
+ * Use `create(ListCheckInsResponseSchema)` to create a new message.
+ */
+export const ListCheckInsResponseSchema: GenMessage<ListCheckInsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 11);
+
+/**
+ * @generated from message usher.v1.UndoCheckInRequest
+ */
+export type UndoCheckInRequest = Message<"usher.v1.UndoCheckInRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * The attendee, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string attendee_id = 2;
+   */
+  attendeeId: string;
+};
+
+/**
+ * Describes the message usher.v1.UndoCheckInRequest.
+ * Use `create(UndoCheckInRequestSchema)` to create a new message.
+ */
+export const UndoCheckInRequestSchema: GenMessage<UndoCheckInRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 12);
+
+/**
+ * @generated from message usher.v1.UndoCheckInResponse
+ */
+export type UndoCheckInResponse = Message<"usher.v1.UndoCheckInResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.UndoCheckInResponse.
+ * Use `create(UndoCheckInResponseSchema)` to create a new message.
+ */
+export const UndoCheckInResponseSchema: GenMessage<UndoCheckInResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 13);
+
+/**
  * @generated from message usher.v1.Event
  */
 export type Event = Message<"usher.v1.Event"> & {
@@ -250,7 +347,7 @@ export type Event = Message<"usher.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 10);
+  messageDesc(file_usher_v1_event, 14);
 
 /**
  * @generated from message usher.v1.CheckIn
@@ -274,7 +371,7 @@ export type CheckIn = Message<"usher.v1.CheckIn"> & {
  * Use `create(CheckInSchema)` to create a new message.
  */
 export const CheckInSchema: GenMessage<CheckIn> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 11);
+  messageDesc(file_usher_v1_event, 15);
 
 /**
  * The events of an application and their check-ins. Every call carries the
@@ -348,6 +445,33 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof CheckInRequestSchema;
     output: typeof CheckInResponseSchema;
+  },
+  /**
+   * Lists the check-ins of an event, newest first.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
+   * NOT_FOUND "Event not found".
+   *
+   * @generated from rpc usher.v1.EventService.ListCheckIns
+   */
+  listCheckIns: {
+    methodKind: "unary";
+    input: typeof ListCheckInsRequestSchema;
+    output: typeof ListCheckInsResponseSchema;
+  },
+  /**
+   * Removes a check-in. The attendee may check in again.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
+   * NOT_FOUND "Event not found", or "Check-in not found" for an attendee who is
+   * not checked in.
+   *
+   * @generated from rpc usher.v1.EventService.UndoCheckIn
+   */
+  undoCheckIn: {
+    methodKind: "unary";
+    input: typeof UndoCheckInRequestSchema;
+    output: typeof UndoCheckInResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_event, 0);

@@ -1,11 +1,13 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { checkIn } from '../../domain/events/check-in.ts';
+import { type CheckIn, checkIn } from '../../domain/events/check-in.ts';
 import { createEvent } from '../../domain/events/create-event.ts';
 import { deleteEvent } from '../../domain/events/delete-event.ts';
 import type { Event } from '../../domain/events/event.ts';
 import { getEvent } from '../../domain/events/get-event.ts';
+import { listCheckIns } from '../../domain/events/list-check-ins.ts';
 import { listEvents } from '../../domain/events/list-events.ts';
+import { undoCheckIn } from '../../domain/events/undo-check-in.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 
@@ -30,12 +32,26 @@ export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers
     },
 
     async checkIn(fields, call) {
-      const { attendeeId, checkedInAt, alreadyCheckedIn } = await checkIn(call, fields);
-      return { checkIn: { attendeeId, checkedInAt: timestampFromDate(checkedInAt) }, alreadyCheckedIn };
+      const { alreadyCheckedIn, ...made } = await checkIn(call, fields);
+      return { checkIn: toCheckIn(made), alreadyCheckedIn };
+    },
+
+    async listCheckIns(fields, call) {
+      const { rows, nextPageToken } = await listCheckIns(call, pageTokens, fields);
+      return { checkIns: rows.map(toCheckIn), nextPageToken };
+    },
+
+    async undoCheckIn(fields, call) {
+      await undoCheckIn(call, fields);
+      return {};
     },
   };
 }
 
 function toEvent({ eventId, name, createdAt }: Event) {
   return { eventId, createdAt: timestampFromDate(createdAt), ...(name !== null && { name }) };
+}
+
+function toCheckIn({ attendeeId, checkedInAt }: Pick<CheckIn, 'attendeeId' | 'checkedInAt'>) {
+  return { attendeeId, checkedInAt: timestampFromDate(checkedInAt) };
 }

@@ -38,8 +38,8 @@ async function serve(
   const read = (deadline: number) => readFields(route, parameters, context, deadline);
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest' }, read);
-    const { status, message } = route;
-    sendEnvelope(context, status, { status: true, message, data: toData(route, response) });
+    const { message } = route;
+    sendEnvelope(context, statusOf(route, response), { status: true, message, data: toData(route, response) });
   } catch (error) {
     if (error instanceof HttpError) sendFailure(context, error.reason);
     else if (error instanceof ServiceError) sendServiceError(context, error);
@@ -76,7 +76,13 @@ function toData({ rpc: { output }, resource, present }: Route, response: Respons
   if (present) return present(response);
   if (output.fields.length === 0) return undefined;
   const message = presentMessage(output, response);
-  return resource === undefined ? message : message[resource];
+  if (resource === undefined) return message;
+  const { [resource]: fields, ...others } = message;
+  return { ...(fields as object), ...others };
+}
+
+function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {
+  return existedBefore !== undefined && response[existedBefore] === true ? 200 : status;
 }
 
 function procedureOf({ rpc }: Route, procedures: Procedures): Procedure {

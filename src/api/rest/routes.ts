@@ -2,6 +2,7 @@
 import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { presentExchange, presentWebhook } from './present.ts';
 
@@ -18,8 +19,10 @@ export interface Route {
   readonly status: number;
   /** The message of a success. */
   readonly message: string;
-  /** The field of the response that is `data` itself. Without it, `data` has all of its fields. */
+  /** The field of the response that is `data` itself, together with the other fields. Without it, `data` has all fields. */
   readonly resource?: string;
+  /** The field of the response that is true when the call has created nothing, and the status is 200. */
+  readonly existedBefore?: string;
   /** Returns a `data` that is documented otherwise. */
   present?(response: unknown): unknown;
 }
@@ -42,6 +45,27 @@ export const routes: readonly Route[] = [
     fields: { authToken: 'body' },
     message: 'Token exchanged successfully',
     present: presentExchange,
+  }),
+  route({
+    method: 'POST',
+    path: '/api/sessions/check',
+    rpc: SessionService.method.checkSession,
+    fields: { sessionId: 'body', maxStalenessMs: 'body' },
+    message: 'Session checked successfully',
+  }),
+  route({
+    method: 'POST',
+    path: '/api/sessions/revoke',
+    rpc: SessionService.method.revokeSession,
+    fields: { sessionId: 'body' },
+    message: 'Session revoked successfully',
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/users/:userId/sessions',
+    rpc: SessionService.method.revokeUserSessions,
+    fields: { userId: 'path' },
+    message: 'Sessions revoked successfully',
   }),
   route({
     method: 'GET',
@@ -82,17 +106,42 @@ export const routes: readonly Route[] = [
     message: 'Event created successfully',
     resource: 'event',
   }),
+  route({
+    method: 'POST',
+    path: '/api/events/:eventId/check-ins',
+    rpc: EventService.method.checkIn,
+    fields: { eventId: 'path', attendeeId: 'body' },
+    status: 201,
+    existedBefore: 'alreadyCheckedIn',
+    message: 'Attendee checked in successfully',
+    resource: 'checkIn',
+  }),
+  route({
+    method: 'GET',
+    path: '/api/events/:eventId/check-ins',
+    rpc: EventService.method.listCheckIns,
+    fields: { eventId: 'path', ...PAGE },
+    message: 'Check-ins retrieved successfully',
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/events/:eventId/check-ins/:attendeeId',
+    rpc: EventService.method.undoCheckIn,
+    fields: { eventId: 'path', attendeeId: 'path' },
+    message: 'Check-in undone successfully',
+  }),
 ];
 
 /** Ties a row to the request and the response of its own RPC. */
 function route<Rpc extends DescMethodUnary>({
   status = 200,
   ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'present'> & {
+}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore' | 'present'> & {
   rpc: Rpc;
   fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
   status?: 200 | 201;
   resource?: FieldOf<Rpc['output']>;
+  existedBefore?: FieldOf<Rpc['output']>;
   present?(response: MessageInitShape<Rpc['output']>): unknown;
 }): Route {
   return { status, ...row } as Route;

@@ -68,6 +68,7 @@ const selectKeyOwners: Statement<{ digest: string; application: Application; del
         name: applications.name,
         clientId: applications.clientId,
         redirectUris: applications.redirectUris,
+        sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
       },
       deletedAt: applications.deletedAt,
     })

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { checkIns, events, instantPlaceholder } from '../../database/schema.ts';
+import { checkIns, instantPlaceholder } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { eventLock, isOpenEvent } from './open-event.ts';
+import { selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
 
@@ -31,15 +31,7 @@ export async function checkIn(
  * for a delete read the row again. So no check-in commits after the delete has answered.
  */
 const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
-  const open = db
-    .$with('open_event')
-    .as(
-      db
-        .select({ applicationId: events.applicationId, eventId: events.id })
-        .from(events)
-        .where(isOpenEvent(eventLock.shared))
-        .for('share'),
-    );
+  const open = db.$with('open_event').as(selectAndShareEvent(db));
   return db
     .with(open)
     .insert(checkIns)
@@ -50,18 +42,15 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
           eventId: open.eventId,
           attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
           checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
+          isRepeated: sql`false`.as('is_repeated'),
         })
         .from(open),
     )
     .onConflictDoUpdate({
       target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
-      // Changes nothing, but returns the existing row.
-      set: { attendeeId: sql`${checkIns.attendeeId}` },
+      // It takes the row lock: an undo that commits first removes the row, and this inserts it.
+      set: { isRepeated: true },
     })
-    .returning({
-      checkedInAt: checkIns.checkedInAt,
-      // This transaction has locked a row that existed before.
-      alreadyCheckedIn: sql<boolean>`xmax <> 0`,
-    })
+    .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated })
     .prepare('insert_check_in');
 };

@@ -1,4 +1,5 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 
 /** Two events whose keys collide wait for each other, and nothing else. */
@@ -12,6 +13,15 @@ export const eventLock = {
   shared: sql`pg_advisory_xact_lock_shared(${lockKey}) is not null`,
   exclusive: sql`pg_advisory_xact_lock(${lockKey}) is not null`,
 };
+
+/** Selects the open event and keeps it from being deleted until the transaction commits. */
+export function selectAndShareEvent(db: Db) {
+  return db
+    .select({ applicationId: events.applicationId, eventId: events.id })
+    .from(events)
+    .where(isOpenEvent(eventLock.shared))
+    .for('share');
+}
 
 /** Selects the event of the application that is not deleted. Placeholders: applicationId, eventId. */
 export function isOpenEvent(lock?: SQL): SQL | undefined {

@@ -1,0 +1,58 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { checkIns, events } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { PageTokens } from '../pages/page-tokens.ts';
+import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { check, identifier, type Unchecked } from '../validation.ts';
+import type { CheckIn } from './check-in.ts';
+import { isOpenEvent } from './open-event.ts';
+
+const rules = { eventId: identifier, ...pageRules };
+
+type ListedCheckIn = Omit<CheckIn, 'alreadyCheckedIn'>;
+
+/** Returns a page of an event's check-ins. @throws ServiceError `Event not found`, also for a deleted one */
+export async function listCheckIns(
+  { application, run }: ApplicationCall,
+  pageTokens: PageTokens,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Page<ListedCheckIn>> {
+  const { eventId, ...page } = check(request, rules);
+  return readPage(
+    pageTokens,
+    ['check-ins', application.id, eventId],
+    page,
+    async (parameters) => {
+      const rows = await run(selectCheckIns, { applicationId: application.id, eventId, ...parameters });
+      if (rows.length === 0) throw new ServiceError('EVENT_NOT_FOUND');
+      return rows.flatMap(({ checkIn }) => checkIn ?? []);
+    },
+    ({ checkedInAt, attendeeId }) => ({ at: checkedInAt, id: attendeeId }),
+  );
+}
+
+/** Returns one row without a check-in for an open event that has none, and no row if there is no open event. */
+const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) => {
+  const page = db
+    .select({ attendeeId: checkIns.attendeeId, checkedInAt: checkIns.checkedInAt })
+    .from(checkIns)
+    .where(
+      and(
+        eq(checkIns.applicationId, sql.placeholder('applicationId')),
+        eq(checkIns.eventId, sql.placeholder('eventId')),
+        startsAfter(checkIns.checkedInAt, checkIns.attendeeId),
+      ),
+    )
+    .orderBy(...newestFirst(checkIns.checkedInAt, checkIns.attendeeId))
+    .limit(pageLimit)
+    .as('page');
+  return db
+    .select({ checkIn: { attendeeId: page.attendeeId, checkedInAt: page.checkedInAt } })
+    .from(events)
+    .leftJoin(page, sql`true`)
+    .where(isOpenEvent())
+    .orderBy(...newestFirst(page.checkedInAt, page.attendeeId))
+    .prepare('select_check_ins');
+};

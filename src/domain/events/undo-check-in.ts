@@ -1,0 +1,47 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { checkIns } from '../../database/schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, type Unchecked } from '../validation.ts';
+import { selectAndShareEvent } from './open-event.ts';
+
+const rules = { eventId: identifier, attendeeId: identifier };
+
+/**
+ * Removes a check-in. Of an undo and a check-in that race, the last to commit wins.
+ *
+ * @throws ServiceError `Event not found`, also for a deleted one; `Check-in not found`
+ */
+export async function undoCheckIn(
+  { application, run }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<void> {
+  const { eventId, attendeeId } = check(request, rules);
+  const [event] = await run(deleteCheckIn, { applicationId: application.id, eventId, attendeeId });
+  if (!event) throw new ServiceError('EVENT_NOT_FOUND');
+  if (event.attendeeId === null) throw new ServiceError('CHECK_IN_NOT_FOUND');
+}
+
+/** Returns the event, with the attendee if there was a check-in. */
+const deleteCheckIn: Statement<{ eventId: string; attendeeId: string | null }[]> = (db) => {
+  const open = db.$with('open_event').as(selectAndShareEvent(db));
+  const undone = db.$with('undone').as(
+    db
+      .delete(checkIns)
+      .where(
+        and(
+          eq(checkIns.applicationId, sql.placeholder('applicationId')),
+          eq(checkIns.eventId, sql`(select ${open.eventId} from ${open})`),
+          eq(checkIns.attendeeId, sql.placeholder('attendeeId')),
+        ),
+      )
+      .returning({ eventId: checkIns.eventId, attendeeId: checkIns.attendeeId }),
+  );
+  return db
+    .with(open, undone)
+    .select({ eventId: open.eventId, attendeeId: undone.attendeeId })
+    .from(open)
+    .leftJoin(undone, eq(undone.eventId, open.eventId))
+    .prepare('delete_check_in');
+};
