@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
+import { allowOrigins } from './api/cors.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
@@ -25,6 +26,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
+/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
 /** How long Postgres may take to answer a readiness check. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -66,6 +69,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
@@ -96,8 +100,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
     const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-    const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
-    handlers.push(createLoginPage({ ...parts, admission, codeKeys, mailer, methods: config.loginMethods, pageUrl }));
+    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
+    handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
   }
   let { demo } = overrides;
   if (isEmbedded) {
@@ -125,7 +129,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => drain.abort());
 
   listener.serve({
-    handle: createHandler(api.rest, handlers),
+    handle: allowOrigins(config.corsOrigins, createHandler(api.rest, handlers)),
     handleStream: api.grpcStreams,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
