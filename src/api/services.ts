@@ -33,7 +33,7 @@ export function createProcedures(parts: ServiceParts): Procedures {
   const { health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
-    ...createApplicationProcedures(SessionService, createSessionHandlers()),
+    ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
