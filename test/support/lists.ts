@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import type { SampleFixture } from './samples.ts';
-import { clientsOf, createTenant, createTestEvent } from './service.ts';
+import { adminClient, clientsOf, createTenant, createTestEvent } from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -20,6 +20,15 @@ interface OpenList {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  'AdminService/ListApiKeys': {
+    items: 'apiKeys',
+    key: 'apiKeyId',
+    async open({ service }) {
+      const { id: applicationId } = await createTenant(service);
+      const add = async () => (await adminClient(service).createApiKey({ applicationId })).apiKeyId;
+      return { fields: { applicationId }, add };
+    },
+  },
   'AdminService/ListApplications': {
     items: 'applications',
     key: 'id',
