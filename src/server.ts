@@ -27,6 +27,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
+/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
 /** How long Postgres may take to answer a readiness check. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -68,6 +70,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
@@ -92,7 +95,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const parts = { cipher, clock, database, logger, requestTimeoutMs, tokens };
+  const { sessionMaxAgeSeconds } = config;
+  const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), drain.signal);
   const { adminKey } = secrets;
   const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens, usage });
@@ -100,8 +104,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
     const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-    const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
-    handlers.push(createLoginPage({ ...parts, admission, codeKeys, mailer, methods: config.loginMethods, pageUrl }));
+    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
+    handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
   }
   let { demo } = overrides;
   if (isEmbedded) {

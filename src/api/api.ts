@@ -35,6 +35,8 @@ export interface ApiParts {
   readonly logger: Logger;
   readonly pageTokens: PageTokens;
   readonly requestTimeoutMs: number;
+  /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
+  readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
   readonly usage: ApiKeyUsage;
 }

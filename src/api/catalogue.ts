@@ -5,6 +5,7 @@ import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { isUnary } from './procedures.ts';
 import { type Route, routes } from './rest/routes.ts';
@@ -21,6 +22,7 @@ export interface Operation {
 /** Each service takes one credential. */
 export const SERVICES: readonly { readonly service: DescService; readonly credential: Credential }[] = [
   { service: AuthService, credential: 'apiKey' },
+  { service: SessionService, credential: 'apiKey' },
   { service: WebhookService, credential: 'apiKey' },
   { service: EventService, credential: 'apiKey' },
   { service: AdminService, credential: 'adminKey' },

@@ -6,7 +6,7 @@ import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
-import type { Peer } from '../domain/sessions/exchange-token.ts';
+import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';

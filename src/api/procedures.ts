@@ -8,7 +8,7 @@ import type {
   MessageShape,
 } from '@bufbuild/protobuf';
 import type { ApplicationCall, Call } from '../domain/call.ts';
-import type { Peer } from '../domain/sessions/exchange-token.ts';
+import type { Peer } from '../domain/sessions/session.ts';
 
 /** A request's fields. Their types are unchecked: those of REST are whatever JSON the caller sent. */
 export type Fields<Input extends DescMessage = DescMessage> = {

@@ -3,6 +3,7 @@ import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
@@ -11,6 +12,7 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
+import { createSessionHandlers } from './handlers/session-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
 import type { HealthMonitor } from './operations/health.ts';
 import { createApplicationProcedures, createOpenProcedures, type Procedures, pathOf } from './procedures.ts';
@@ -21,13 +23,15 @@ export interface ServiceParts {
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
   readonly pageTokens: PageTokens;
+  readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { authPageUrl, cipher, health, pageTokens, tokens } = parts;
+  const { cipher, health, pageTokens, tokens } = parts;
   const procedures = [
-    ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, authPageUrl)),
+    ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
+    ...createApplicationProcedures(SessionService, createSessionHandlers()),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),

@@ -50,6 +50,21 @@ export function integerBetween(min: number, max: number): (text: string) => numb
   };
 }
 
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+/** A session lasts 15 minutes, so a shorter limit would be none of renewals. */
+const MIN_SESSION_MAX_AGE_SECONDS = 900;
+const MAX_SESSION_MAX_AGE_SECONDS = 365 * 86_400;
+
+/** Returns seconds. */
+export function parseSessionMaxAge(text: string): number {
+  const [, digits, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
+  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? Number.NaN);
+  if (!(seconds >= MIN_SESSION_MAX_AGE_SECONDS && seconds <= MAX_SESSION_MAX_AGE_SECONDS)) {
+    throw new Error('must be 15m to 365d, such as 12h');
+  }
+  return seconds;
+}
+
 export function oneOf(values: readonly string[]): (text: string) => string {
   return (text) => {
     if (!values.includes(text)) throw new Error(`must be one of ${values.join(', ')}`);

@@ -6,6 +6,7 @@ import {
   parseForeignUrl,
   parseLoginMethods,
   parsePublicUrl,
+  parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
 } from './parse-setting.ts';
@@ -84,6 +85,12 @@ export const SETTINGS = {
     requiredWith: 'AUTH_JWKS_URL',
   }),
   jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of that issuer.', { requiredWith: 'AUTH_ISSUER' }),
+  sessionMaxAgeSeconds: setting(
+    'SESSION_MAX_AGE',
+    parseSessionMaxAge,
+    'How long sessions can be renewed after the sign-in: seconds, or a number with `m`, `h` or `d`.',
+    { default: 43_200, defaultText: '`12h`' },
+  ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     (text) => parseTrustedProxies(splitList(text)),

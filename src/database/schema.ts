@@ -9,6 +9,7 @@ import {
   customType,
   foreignKey,
   index,
+  integer,
   pgTable,
   primaryKey,
   text,
@@ -28,7 +29,7 @@ export function instantPlaceholder(name: string): SQL {
 }
 
 /** Returns a user's profile columns, which a session copies. */
-const profileColumns = () => ({
+export const profileColumns = () => ({
   email: text('email').notNull(),
   name: text('name'),
   profileImage: text('profile_image'),
@@ -44,6 +45,8 @@ export const applications = pgTable(
     redirectUris: text('redirect_uris').array().notNull(),
     allowSignUp: boolean('allow_sign_up').notNull().default(false),
     askName: boolean('ask_name').notNull().default(false),
+    /** Null for the default, SESSION_MAX_AGE. */
+    sessionMaxAgeSeconds: integer('session_max_age_seconds'),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
@@ -86,6 +89,8 @@ export const users = pgTable(
     id: uuid('id').primaryKey(),
     ...profileColumns(),
     createdAt: instant('created_at').notNull(),
+    /** A deactivated user cannot sign in. */
+    deactivatedAt: instant('deactivated_at'),
     deletedAt: instant('deleted_at'),
   },
   (table) => [
@@ -107,6 +112,8 @@ export const loginIntents = pgTable(
     expiresAt: instant('expires_at').notNull(),
     completedAt: instant('completed_at'),
     userId: uuid('user_id').references(() => users.id),
+    /** How the user signed in. */
+    method: text('method').notNull().default(''),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
   },
@@ -115,30 +122,6 @@ export const loginIntents = pgTable(
     index('login_intents_id_idx').on(table.id),
     index('login_intents_expires_at_idx').on(table.expiresAt),
     index('login_intents_user_id_idx').on(table.userId),
-  ],
-);
-
-/** The primary key allows one live session per application and user. */
-export const sessions = pgTable(
-  'sessions',
-  {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
-    userId: uuid('user_id')
-      .notNull()
-      .references(() => users.id),
-    id: uuid('id').notNull(),
-    ...profileColumns(),
-    ipAddress: text('ip_address').notNull(),
-    userAgent: text('user_agent').notNull(),
-    createdAt: instant('created_at').notNull(),
-    expiresAt: instant('expires_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.userId] }),
-    index('sessions_user_id_idx').on(table.userId),
-    index('sessions_expires_at_idx').on(table.expiresAt),
   ],
 );
 

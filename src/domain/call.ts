@@ -19,4 +19,6 @@ export interface Application {
   readonly name: string;
   readonly clientId: string;
   readonly redirectUris: readonly string[];
+  /** How long its sessions can be renewed after the authentication, unless it is the default. */
+  readonly sessionMaxAgeSeconds?: number | null;
 }

@@ -1,9 +1,10 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
-import { sql } from 'drizzle-orm';
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
-import { instantPlaceholder, loginIntents, sessions } from '../database/schema.ts';
+import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import { instantPlaceholder, loginIntents } from '../database/schema.ts';
+import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
 import { pause } from '../domain/pause.ts';
 
 const INTERVAL_MS = 60_000;
@@ -19,12 +20,24 @@ interface RemovedBatch {
   readonly latest: Date | null;
 }
 
+/** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
+const deleteUnrecorded: Statement<RemovedBatch[]> = (db) =>
+  db
+    .delete(sessions)
+    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('before')}`)
+    .returning({ count: sql<number>`1`, latest: sql<null>`null` })
+    .prepare('delete_unrecorded_sessions');
+
 const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number }[] = [
   { deleteBatch: deleteExpired(loginCodes), graceMs: 0 },
   { deleteBatch: deleteExpired(walletChallenges), graceMs: 0 },
   { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessions), graceMs: 0 },
+  { deleteBatch: deleteExpired(sessionIds, deleteSessions), graceMs: 0 },
+  { deleteBatch: deleteUnrecorded, graceMs: 0 },
+  { deleteBatch: deleteExpired(sessionCutoffs), graceMs: 0 },
+  { deleteBatch: deleteExpired(userCutoffs), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
+  { deleteBatch: deleteExpired(knownOrigins), graceMs: 0 },
 ];
 
 /**
@@ -63,7 +76,10 @@ export async function removeExpired(database: Pick<Database, 'run'>, now: Date, 
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<RemovedBatch[]> {
+function deleteExpired(
+  table: PgTable & { expiresAt: PgColumn },
+  deleteMore?: (removed: SQLWrapper) => SQL,
+): Statement<RemovedBatch[]> {
   const { expiresAt } = table;
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
@@ -72,11 +88,10 @@ function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Remo
     where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
   return (db) => {
-    const removed = db
-      .$with('removed')
-      .as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning({ expiresAt }));
+    const removed = db.$with('removed').as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning());
+    const more = deleteMore ? [db.$with('more', {}).as(deleteMore(removed))] : [];
     return db
-      .with(removed)
+      .with(removed, ...more)
       .select({
         count: sql<number>`count(*)::int`,
         latest: sql<Date | null>`max(expires_at)`.mapWith((instant: string) => new Date(instant)),
@@ -84,4 +99,12 @@ function deleteExpired(table: PgTable & { expiresAt: PgColumn }): Statement<Remo
       .from(removed)
       .prepare('delete_expired');
   };
+}
+
+/** Deletes the sessions that have not been renewed. They have no index on their expiry. */
+function deleteSessions(removed: SQLWrapper): SQL {
+  return sql`
+    delete from ${sessions} using ${removed} as removed_id
+    where ${sessions.applicationId} = removed_id.application_id and ${sessions.userId} = removed_id.user_id
+      and ${sessions.id} = removed_id.id`;
 }

@@ -46,6 +46,7 @@ test.each<[string, Environment]>([
     databaseConnections: 4,
     workers: 1,
     logLevel: 'info',
+    sessionMaxAgeSeconds: 43_200,
     requestTimeoutMs: 5_000,
     shutdownTimeoutMs: 10_000,
   });
@@ -60,6 +61,9 @@ test.each<[Environment, Partial<Config>]>([
   [{ PUBLIC_URL: 'https://Usher.test:443' }, { publicUrl: 'https://Usher.test:443' }],
   [{ AUTH_PAGE_URL: 'https://login.test' }, { authPageUrl: 'https://login.test/' }],
   [{ AUTH_PAGE_URL: 'https://login.test/start?a=1' }, { authPageUrl: 'https://login.test/start?a=1' }],
+  [{ SESSION_MAX_AGE: '15m' }, { sessionMaxAgeSeconds: 900 }],
+  [{ SESSION_MAX_AGE: '3600' }, { sessionMaxAgeSeconds: 3_600 }],
+  [{ SESSION_MAX_AGE: '30d' }, { sessionMaxAgeSeconds: 2_592_000 }],
   [{ DATA_DIR: '/var/lib/usher' }, { dataDir: '/var/lib/usher' }],
   [{ ADMIN_KEY }, { secrets: { adminKey: ADMIN_KEY } }],
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],

@@ -28,6 +28,8 @@ it('returns a token for the user and the application, which the published keys v
     jti: loginIntentId,
     iat: NOW_SECONDS,
     exp: NOW_SECONDS + 900,
+    auth_time: NOW.getTime(),
+    amr: ['page'],
   });
 });
 

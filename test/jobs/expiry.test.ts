@@ -42,6 +42,25 @@ describe('removeExpired', () => {
     await fixture.addSessions(1, new Date(NOW.getTime() + livesForMs));
     await removeExpired(fixture.database, NOW);
     expect(await fixture.count('sessions')).toBe(isKept ? 1 : 0);
+    expect(await fixture.count('session_ids')).toBe(isKept ? 1 : 0);
+  });
+
+  test('keeps a session whose predecessor has expired', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(1, new Date(NOW.getTime() - 1));
+    await fixture.sql`update sessions set id = gen_random_uuid(), expires_at = ${NOW}`;
+    await removeExpired(fixture.database, NOW);
+    expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([1, 0]);
+  });
+
+  test('removes a session that a replica of the version before began', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(2, NOW);
+    await fixture.sql`
+      update sessions set method = '', expires_at = ${new Date(NOW.getTime() - 1)}
+      where user_id = (select max(user_id::text)::uuid from sessions)`;
+    await removeExpired(fixture.database, NOW);
+    expect(await fixture.count('sessions')).toBe(1);
   });
 
   test('removes batches of 100, the oldest first, and stops between them on the signal', async () => {
@@ -67,7 +86,7 @@ describe('removeExpired', () => {
     const expiries = [3, 2, 1].map((age) => new Date(NOW.getTime() - age));
     for (const expiry of expiries) await fixture.addSessions(100, expiry);
     await removeExpired(recording, NOW);
-    const batches = recording.sent.filter(({ sql }) => sql.includes('delete from "sessions"'));
+    const batches = recording.sent.filter(({ sql }) => sql.includes('delete from "session_ids"'));
     const beginnings = batches.map(({ parameters: [since] }) => new Date(String(since)));
     expect(beginnings).toEqual([new Date(0), ...expiries]);
   });
@@ -76,7 +95,7 @@ describe('removeExpired', () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(20, new Date(0));
     await fixture.sql.begin(async (replica) => {
-      await replica`select from sessions order by user_id limit 5 for update`;
+      await replica`select from session_ids order by id limit 5 for update`;
       await removeExpired(fixture.database, NOW);
       expect(await replica`select count(*)::int as count from sessions`).toEqual([{ count: 5 }]);
     });
@@ -132,7 +151,7 @@ function openDatabase(url: string) {
 
 /** An empty database but for an application and a user. */
 async function openFixture({ url, sql }: TestDatabase) {
-  await sql`truncate applications, users cascade`;
+  await sql`truncate applications, users, session_ids cascade`;
   const { database } = openDatabase(url);
   const applicationId = randomUUID();
   const userId = randomUUID();
@@ -157,9 +176,15 @@ async function openFixture({ url, sql }: TestDatabase) {
       const userIds = Array.from({ length: count }, () => randomUUID());
       await addUsers(sql, userIds);
       await sql`
-        insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, created_at, expires_at)
-        select ${applicationId}, user_id, gen_random_uuid(), 'a@b', 'wallet', '::1', 'test', now(), ${expiresAt}
-        from unnest(${userIds}::uuid[]) as user_id`;
+        with begun as (
+          insert into sessions (
+            application_id, user_id, id, email, wallet_address, ip_address, user_agent, method, created_at, expires_at
+          )
+          select ${applicationId}, user_id, gen_random_uuid(), 'a@b', 'wallet', '::1', 'test', 'page', now(), ${expiresAt}
+          from unnest(${userIds}::uuid[]) as user_id
+          returning *
+        )
+        insert into session_ids select application_id, id, user_id, authenticated_at, created_at, expires_at from begun`;
     },
     [Symbol.asyncDispose]: () => database.close(),
   };

@@ -4,6 +4,7 @@ import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
@@ -11,6 +12,7 @@ import { type HttpReply, openHttpClient } from '../support/http.ts';
 import { comparable, PROTOCOLS, type Protocol, send, supports, toRequest } from '../support/protocols.ts';
 import {
   adminClient,
+  beginSession,
   clientsOf,
   createDeletedUser,
   createTenant,
@@ -30,6 +32,7 @@ import { compareTimings, measureArea, type Kind as TimedKind } from '../support/
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
+const { checkSession, revokeSession, revokeUserSessions } = SessionService.method;
 const { deleteEvent, createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 
 /** A fixed time, so that timestamps in replies are the same. */
@@ -87,6 +90,14 @@ const newUser = async () => (await createTestUser(service)).id;
 const webhookOf = async (owner: Tenant) => (await createTestWebhook(service, owner)).webhookId;
 const tokenOf = async (owner: Tenant) => logIn(service, owner, await createTestUser(service));
 
+const sessionOf = async (owner: Tenant) => beginSession(service, owner, await createTestUser(service));
+
+async function createRevokedSession(): Promise<string> {
+  const sessionId = await sessionOf(tenant);
+  await clientsOf(service, tenant).sessions.revokeSession({ sessionId });
+  return sessionId;
+}
+
 /** Deletes the row, since there is no RPC for it. */
 async function createDeletedWebhook(): Promise<string> {
   const id = await webhookOf(tenant);
@@ -103,7 +114,8 @@ async function createDeletedEvent(): Promise<string> {
 /** Returns a valid token for an application that does not exist. */
 async function createTokenForNobody(): Promise<string> {
   const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
-  return tokens.mint({ userId: randomUUID(), loginIntentId: randomUUID(), clientId: missingClientId() }, NOW);
+  const login = { userId: randomUUID(), loginIntentId: randomUUID(), clientId: missingClientId() };
+  return tokens.mint({ ...login, authenticatedAt: NOW, method: 'page' });
 }
 
 /** Returns the token of the second page of the application's events. */
@@ -182,6 +194,24 @@ const ROWS: readonly Row[] = [
     answers: ['ok', BAD_TOKEN, BAD_TOKEN, NO_USER, INVALID],
     alike: ['foreign'],
     isTimed: true,
+  },
+  ...[checkSession, revokeSession].map((method) => ({
+    method,
+    name: 'session',
+    fieldsOf: (sessionId: string) => ({ sessionId, ...(method === checkSession && { maxStalenessMs: 0 }) }),
+    values: [() => sessionOf(tenant), () => sessionOf(other), randomUUID, createRevokedSession, () => ''] as const,
+    answers: ['ok', 'ok', 'ok', 'ok', INVALID] as const,
+    alike: ['foreign', 'deleted'] as const,
+    isTimed: true,
+  })),
+  {
+    // Users belong to no application.
+    method: revokeUserSessions,
+    name: 'user',
+    fieldsOf: (userId) => ({ userId }),
+    values: [newUser, newUser, randomUUID, () => createDeletedUser(service), () => 'nobody'],
+    answers: ['ok', 'ok', 'ok', 'ok', INVALID],
+    alike: ['own', 'foreign', 'deleted'],
   },
   {
     // Users belong to no application.

@@ -7,6 +7,7 @@ import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
   beginLogin,
+  beginSession,
   clientsOf,
   createTenant,
   createTestEvent,
@@ -43,6 +44,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       authToken: await logIn(service, tenant, await createTestUser(service)),
     }),
     toOthers: refusal('unauthenticated', 'Invalid or expired token'),
+  },
+
+  'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
+  'SessionService/RevokeSession': { required: ownSession },
+  'SessionService/RevokeUserSessions': {
+    required: async ({ service, tenant }) => {
+      const user = await createTestUser(service);
+      await beginSession(service, tenant, user);
+      return { userId: user.id };
+    },
   },
 
   'WebhookService/GetWebhook': {
@@ -179,4 +190,8 @@ export function credentialFor({ credential }: Operation, { apiKey }: Pick<Tenant
 /** Returns a value that is like no other and that most encodings escape. */
 function awkward(name: string): string {
   return `${name}+${randomUUID()}/ü?&="`;
+}
+
+async function ownSession({ service, tenant }: SampleFixture): Promise<JsonObject> {
+  return { sessionId: await beginSession(service, tenant, await createTestUser(service)) };
 }

@@ -5,6 +5,7 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/log.ts';
@@ -84,6 +85,7 @@ export function clientsOf(service: { url: string }, tenant: Pick<Tenant, 'apiKey
     auth: createClient(AuthService, transport),
     webhooks: createClient(WebhookService, transport),
     events: createClient(EventService, transport),
+    sessions: createClient(SessionService, transport),
   };
 }
 
@@ -175,4 +177,13 @@ export async function logInDeletedUser(service: { url: string }, tenant: Tenant)
   const authToken = await logIn(service, tenant, user);
   await adminClient(service).deleteUser({ userId: user.id });
   return authToken;
+}
+
+/** Signs the user in to the application and returns the session's ID. */
+export async function beginSession(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
+  const { session } = await clientsOf(service, tenant).auth.exchangeToken({
+    authToken: await logIn(service, tenant, user),
+  });
+  if (!session) throw new Error('No session');
+  return session.id;
 }

@@ -6,7 +6,10 @@ import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { toProfile } from './to-profile.ts';
 
-export function createAuthHandlers(tokens: AuthTokens, authPageUrl: string): ApplicationHandlers<typeof AuthService> {
+export function createAuthHandlers(
+  tokens: AuthTokens,
+  { authPageUrl, sessionMaxAgeSeconds }: { authPageUrl: string; sessionMaxAgeSeconds: number },
+): ApplicationHandlers<typeof AuthService> {
   const linkTo = createAuthPageLink(authPageUrl);
   return {
     async generateAuthUrl(fields, call) {
@@ -14,7 +17,7 @@ export function createAuthHandlers(tokens: AuthTokens, authPageUrl: string): App
     },
 
     async exchangeToken(fields, call, peer) {
-      const session = await exchangeToken(call, tokens, peer, fields);
+      const session = await exchangeToken(call, { tokens, sessionMaxAgeSeconds }, peer, fields);
       return {
         user: toProfile(session),
         session: { id: session.id, createdAt: timestampFromDate(session.createdAt) },

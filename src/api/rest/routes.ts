@@ -2,6 +2,7 @@
 import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { presentExchange, presentWebhook } from './present.ts';
 
@@ -44,6 +45,27 @@ export const routes: readonly Route[] = [
     fields: { authToken: 'body' },
     message: 'Token exchanged successfully',
     present: presentExchange,
+  }),
+  route({
+    method: 'POST',
+    path: '/api/sessions/check',
+    rpc: SessionService.method.checkSession,
+    fields: { sessionId: 'body', maxStalenessMs: 'body' },
+    message: 'Session checked successfully',
+  }),
+  route({
+    method: 'POST',
+    path: '/api/sessions/revoke',
+    rpc: SessionService.method.revokeSession,
+    fields: { sessionId: 'body' },
+    message: 'Session revoked successfully',
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/users/:userId/sessions',
+    rpc: SessionService.method.revokeUserSessions,
+    fields: { userId: 'path' },
+    message: 'Sessions revoked successfully',
   }),
   route({
     method: 'GET',

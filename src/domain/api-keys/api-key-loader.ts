@@ -74,6 +74,7 @@ const selectKeyOwners: Statement<KeyOwnerRow[]> = (db) => {
         name: applications.name,
         clientId: applications.clientId,
         redirectUris: applications.redirectUris,
+        sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
       },
       deletedAt: applications.deletedAt,
     })

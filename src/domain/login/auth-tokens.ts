@@ -22,6 +22,7 @@ interface SigningKey {
 
 export class AuthTokens implements Issuer {
   readonly issuer: string;
+  readonly isUsher = true;
   readonly #signer: SigningKey;
   readonly #keys: ReadonlyMap<string, SigningKey>;
   readonly #issuers: readonly Issuer[];
@@ -50,10 +51,13 @@ export class AuthTokens implements Issuer {
     };
   }
 
-  /** Signs a JWT for the user, issued at `now` in whole seconds. */
-  async mint({ userId, loginIntentId, clientId }: LoginClaims, now: Date): Promise<string> {
-    const issuedAt = toSeconds(now);
-    return new SignJWT()
+  /**
+   * Signs a JWT for the user, issued at the instant of authentication. A cut-off is compared with that instant, so
+   * `auth_time` has it in milliseconds (OpenID Connect has seconds).
+   */
+  async mint({ userId, loginIntentId, clientId, authenticatedAt, method }: LoginClaims): Promise<string> {
+    const issuedAt = toSeconds(authenticatedAt);
+    return new SignJWT({ auth_time: authenticatedAt.getTime(), amr: [method] })
       .setProtectedHeader({ alg: this.#signer.alg, typ: TOKEN_TYPE, kid: this.#signer.kid })
       .setIssuer(this.issuer)
       .setAudience(clientId)

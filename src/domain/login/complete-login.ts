@@ -1,14 +1,18 @@
-import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Db, Statement } from '../../database/database.ts';
+import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import { findLoginIntent, refusalOf } from './login-intent.ts';
+import type { SignInMethod } from './verify-token.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
+/** A page other than Usher's own. */
+const PAGE = { method: 'page', browserDigest: null } as const;
 
 export interface Completion {
   readonly authToken: string;
@@ -27,53 +31,52 @@ export async function completeLogin(
   { run, now }: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  browserDigest: Buffer | null = null,
+  { method, browserDigest }: { method: SignInMethod; browserDigest: Buffer | null } = PAGE,
 ): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
-  const [intent] = await run(completeIntent, { loginIntentId, userId, browserDigest, now });
+  const [intent] = await run(completeIntent, { loginIntentId, userId, method, browserDigest, now });
   if (!intent) throw await explainRefusal({ run, now }, loginIntentId);
-  return answerLogin(tokens, { ...intent, loginIntentId, userId, completedAt: now });
+  return answerLogin(tokens, { ...intent, loginIntentId, userId, method, completedAt: now });
 }
 
 /** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
-  const { clientId, redirectUri, state, loginIntentId, userId, completedAt } = login;
-  const authToken = await tokens.mint({ userId, loginIntentId, clientId }, completedAt);
+  const { redirectUri, state, completedAt } = login;
+  const authToken = await tokens.mint({ ...login, authenticatedAt: completedAt });
   // RFC 9207: `iss` tells the application which issuer answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   return { authToken, redirectUrl };
 }
 
-export interface CompletedLogin {
+interface CompletedLogin {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
   readonly loginIntentId: string;
   readonly userId: string;
+  readonly method: SignInMethod;
   readonly completedAt: Date;
 }
 
 /** Returns why an intent could not be completed. */
-export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
+async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
   return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
-const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>
-  updateIntent(db).prepare('complete_login_intent');
-
-/** Completes an open intent if the condition holds. Placeholders: loginIntentId, userId, browserDigest, now. */
-export function updateIntent(db: Db, condition?: SQL) {
+/** Completes an open intent of an application and a user that exist. */
+const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) => {
   const now = instantPlaceholder('now');
   const user = db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)));
+    .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
   return db
     .update(loginIntents)
     .set({
       completedAt: sql`${now}`,
       userId: sql`${sql.placeholder('userId')}`,
+      method: sql`${sql.placeholder('method')}`,
       browserDigest: sql`${sql.placeholder('browserDigest')}`,
     })
     .from(applications)
@@ -85,12 +88,12 @@ export function updateIntent(db: Db, condition?: SQL) {
         eq(applications.id, loginIntents.applicationId),
         isNull(applications.deletedAt),
         exists(user),
-        condition,
       ),
     )
     .returning({
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
-    });
-}
+    })
+    .prepare('complete_login_intent');
+};

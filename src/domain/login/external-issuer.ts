@@ -17,6 +17,7 @@ export class IssuerUnavailableError extends Error {}
 
 export class ExternalIssuer implements Issuer {
   readonly issuer: string;
+  readonly isUsher = false;
   readonly #remoteKeys: ReturnType<typeof createRemoteJWKSet>;
   #failedAt = Number.NEGATIVE_INFINITY;
 

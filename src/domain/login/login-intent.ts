@@ -3,6 +3,7 @@ import type { Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import type { SignInMethod } from './verify-token.ts';
 
 export interface LoginIntent {
   readonly id: string;
@@ -14,6 +15,7 @@ export interface LoginIntent {
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
   readonly userId: string | null;
+  readonly method: SignInMethod;
   /** The browser that completed the intent on the login page. */
   readonly browserDigest: Buffer | null;
 }
@@ -62,6 +64,7 @@ const selectIntent: Statement<LoginIntent[]> = (db) =>
       expiresAt: loginIntents.expiresAt,
       completedAt: loginIntents.completedAt,
       userId: loginIntents.userId,
+      method: sql<SignInMethod>`coalesce(nullif(${loginIntents.method}, ''), 'unknown')`,
       browserDigest: loginIntents.browserDigest,
     })
     .from(loginIntents)

@@ -1,9 +1,10 @@
-import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
@@ -36,7 +37,12 @@ export async function redeemWalletSignature(
   if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
     const userId = await findSigner(call, challenge, signature);
-    return await completeLogin(call, tokens, { loginIntentId, userId }, browser.digest);
+    return await completeLogin(
+      call,
+      tokens,
+      { loginIntentId, userId },
+      { method: 'wallet', browserDigest: browser.digest },
+    );
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.
@@ -90,6 +96,6 @@ const selectWalletUsers: Statement<{ id: string }[]> = (db) =>
   db
     .select({ id: users.id })
     .from(users)
-    .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isNull(users.deletedAt)))
+    .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isActiveUser))
     .limit(2)
     .prepare('select_wallet_owners');

@@ -12,16 +12,27 @@ export const TOKEN_TYPE = 'login+jwt';
 
 export type Algorithm = 'EdDSA' | 'ES256';
 
+/**
+ * How a user signed in: by code or wallet on the login page, on a page that called CompleteLogin, or at another issuer.
+ * `unknown`: the version before did not record it.
+ */
+export type SignInMethod = 'email' | 'wallet' | 'page' | 'issuer' | 'unknown';
+
 /** What a token says: this user completed this login intent of the application with this client ID. */
 export interface LoginClaims {
   readonly userId: string;
   readonly loginIntentId: string;
   readonly clientId: string;
+  /** In whole milliseconds; in whole seconds from another issuer or the version before. */
+  readonly authenticatedAt: Date;
+  readonly method: SignInMethod;
 }
 
 export interface Issuer {
   /** The `iss` of its tokens. */
   readonly issuer: string;
+  /** Whether it is Usher, whose tokens say when and how the user signed in. */
+  readonly isUsher: boolean;
   /** Returns the public key with this ID if it is one for this algorithm. */
   findKey(kid: string, alg: Algorithm): Promise<KeyObject | undefined> | KeyObject | undefined;
 }
@@ -47,7 +58,8 @@ export async function verifyToken(
   const issuer = issuers.find((candidate) => candidate.issuer === claims.iss);
   const key = await issuer?.findKey(kid, alg);
   requireThat(key !== undefined && isSignature(decode(signature), `${header}.${payload}`, key, alg));
-  return checkClaims(claims, clientId, toSeconds(now));
+  const login = checkClaims(claims, clientId, toSeconds(now));
+  return { ...login, ...(issuer?.isUsher ? readSignIn(claims) : { method: 'issuer' }) };
 }
 
 export function isAlgorithm(alg: unknown): alg is Algorithm {
@@ -60,13 +72,22 @@ export function toSeconds(date: Date): number {
 }
 
 /** Requires every claim with its type, and exactly the documented lifetime, without leeway. */
-function checkClaims(claims: Record<string, unknown>, clientId: string, now: number): LoginClaims {
+function checkClaims(claims: Record<string, unknown>, clientId: string, now: number): Omit<LoginClaims, 'method'> {
   const { aud, sub, jti, iat, exp, nbf } = claims;
   requireThat(aud === clientId);
   requireThat(typeof sub === 'string' && UUID.test(sub) && typeof jti === 'string' && UUID.test(jti));
   requireThat(isSeconds(iat) && iat <= now && exp === iat + TOKEN_LIFETIME_SECONDS && exp > now);
   requireThat(nbf === undefined || (isSeconds(nbf) && nbf <= now));
-  return { userId: sub.toLowerCase(), loginIntentId: jti, clientId };
+  return { userId: sub.toLowerCase(), loginIntentId: jti, clientId, authenticatedAt: new Date(iat * 1_000) };
+}
+
+/** Reads the claims that Usher alone writes. Tokens of the version before lack them. */
+function readSignIn({
+  auth_time: authTime,
+  amr,
+}: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method'> {
+  const [method] = Array.isArray(amr) ? amr : [];
+  return { method: method ?? 'unknown', ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
 }
 
 function isSeconds(value: unknown): value is number {
@@ -123,7 +144,7 @@ function requireThat(holds: boolean): asserts holds {
   if (!holds) throw new InvalidTokenError();
 }
 
-class InvalidTokenError extends ServiceError {
+export class InvalidTokenError extends ServiceError {
   constructor() {
     super('INVALID_TOKEN');
   }

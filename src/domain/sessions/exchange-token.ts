@@ -1,128 +1,154 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, getTableColumns, gt, isNull, notExists, type SQL, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { applicationUsers, sessionIds, sessions } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
+import { InvalidTokenError } from '../login/verify-token.ts';
+import { isActiveUser } from '../users/active-user.ts';
 import type { Profile } from '../users/profile.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-
-/** Interface, "Limits": a session expires after 15 minutes. */
-const SESSION_LIFETIME_MS = 15 * 60_000;
+import { isLater, latestCutoff } from './cutoffs.ts';
+import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
 
 const rules = { authToken: textOfBytes(8192) };
 
-/** The caller, as a session records it. */
-export interface Peer {
-  readonly ipAddress: string;
-  readonly userAgent: string;
-}
-
 /** A session, with the user's profile as it was when the session began. */
-export interface Session extends Profile {
+export interface BegunSession extends Profile {
   readonly id: string;
   readonly createdAt: Date;
 }
 
 /**
- * Returns the live session of the user, or creates one.
+ * Returns the newest live session of the user, or begins one.
  *
- * @throws ServiceError `Invalid or expired token`, `User not found`
+ * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off; `User not found`
  */
 export async function exchangeToken(
   { application, run, now }: ApplicationCall,
-  tokens: AuthTokens,
-  peer: Peer,
+  { tokens, sessionMaxAgeSeconds }: { tokens: AuthTokens; sessionMaxAgeSeconds: number },
+  { ipAddress, userAgent }: Peer,
   request: Unchecked<keyof typeof rules>,
-): Promise<Session> {
+): Promise<BegunSession> {
   const { authToken } = check(request, rules);
-  const { userId } = await tokens.verify(authToken, application.clientId, now);
-  const [session] = await run(findOrCreateSession, {
-    applicationId: application.id,
-    userId,
-    id: randomUUID(),
-    ipAddress: peer.ipAddress,
-    userAgent: peer.userAgent,
-    now,
-    expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
+  const { userId, authenticatedAt, method } = await tokens.verify(authToken, application.clientId, now);
+  const maxAgeSeconds = application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds;
+  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, authenticatedAt.getTime() + maxAgeSeconds * 1_000);
+  const [user] = await run(findOrBeginSession, {
+    ...{ applicationId: application.id, userId, id: randomUUID(), ipAddress, userAgent, method, authenticatedAt, now },
+    expiresAt: new Date(endsAt),
   });
-  if (!session) throw new ServiceError('USER_NOT_FOUND');
-  return session;
+  if (!user) throw new ServiceError('USER_NOT_FOUND');
+  if (!user.session) throw new InvalidTokenError();
+  return user.session;
 }
 
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of
- * concurrent exchanges the first wins: under the row lock, the others find a session that has not expired
- * and keep it.
+ * concurrent exchanges the first wins: under the row lock, the others find a session that is not over and keep it.
  */
-const findOrCreateSession: Statement<Session[]> = (db) => {
-  const now = instantPlaceholder('now');
-  const { applicationId: _, userId: __, ...begun } = getTableColumns(sessions);
-  const shown = {
-    id: sessions.id,
-    email: sessions.email,
-    name: sessions.name,
-    profileImage: sessions.profileImage,
-    walletAddress: sessions.walletAddress,
-    createdAt: sessions.createdAt,
-  };
+const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) => {
+  const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
+  const id = sql`${sql.placeholder('id')}::uuid`;
+  const now = sql`${instantPlaceholder('now')}::timestamptz`;
+  const authenticatedAt = sql`${instantPlaceholder('authenticatedAt')}::timestamptz`;
+  const shown = pickShown(getTableColumns(sessions));
+
+  const caller = db.$with('caller').as(
+    db
+      .select({
+        userId: users.id,
+        email: users.email,
+        name: users.name,
+        profileImage: users.profileImage,
+        walletAddress: users.walletAddress,
+        latestCutoff: latestCutoff(applicationId, users.id).as('latest_cutoff'),
+      })
+      .from(users)
+      .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),
+  );
+  const isAccepted = isLater(authenticatedAt, caller.latestCutoff);
   const live = db.$with('live').as(
     db
       .select(shown)
       .from(sessions)
-      .innerJoin(users, and(eq(users.id, sessions.userId), isNull(users.deletedAt)))
+      .innerJoin(caller, eq(caller.userId, sessions.userId))
       .where(
         and(
-          eq(sessions.applicationId, sql.placeholder('applicationId')),
-          eq(sessions.userId, sql.placeholder('userId')),
+          eq(sessions.applicationId, applicationId),
           gt(sessions.expiresAt, now),
+          isLater(sessions.authenticatedAt, caller.latestCutoff),
+          isAccepted,
         ),
       ),
   );
-  const created = db.$with('created').as(
+  const begun = db.$with('begun').as(
     db
       .insert(sessions)
       .select(
         db
           .select({
-            applicationId: sql`${sql.placeholder('applicationId')}::uuid`.as('application_id'),
-            userId: users.id,
-            id: sql`${sql.placeholder('id')}::uuid`.as('session_id'),
-            email: users.email,
-            name: users.name,
-            profileImage: users.profileImage,
-            walletAddress: users.walletAddress,
+            applicationId: applicationId.as('application_id'),
+            userId: caller.userId,
+            id: id.as('session_id'),
+            email: caller.email,
+            name: caller.name,
+            profileImage: caller.profileImage,
+            walletAddress: caller.walletAddress,
             ipAddress: sql`${sql.placeholder('ipAddress')}::text`.as('ip_address'),
             userAgent: sql`${sql.placeholder('userAgent')}::text`.as('user_agent'),
-            createdAt: sql`${now}::timestamptz`.as('created_at'),
+            method: sql`${sql.placeholder('method')}::text`.as('method'),
+            authenticatedAt: authenticatedAt.as('authenticated_at'),
+            beganAt: now.as('began_at'),
+            cutoffAt: caller.latestCutoff,
+            createdAt: now.as('created_at'),
             expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
           })
-          .from(users)
-          .where(
-            and(
-              eq(users.id, sql.placeholder('userId')),
-              isNull(users.deletedAt),
-              notExists(db.select({ one: sql`1` }).from(live)),
-            ),
-          ),
+          .from(caller)
+          .where(and(isAccepted, notExists(db.select({ one: sql`1` }).from(live)))),
       )
-      .onConflictDoUpdate({
-        target: [sessions.applicationId, sessions.userId],
-        set: Object.fromEntries(Object.entries(begun).map(([name, column]) => [name, unlessLive(column)])),
-      })
-      .returning(shown),
+      .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: unlessLive() })
+      .returning({ ...shown, userId: sessions.userId, expiresAt: sessions.expiresAt }),
+  );
+  // The session of a concurrent exchange has its own ID, and is recorded by that exchange.
+  const recorded = sql`
+    insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
+    select ${applicationId}, ${begun.id}, ${begun.userId}, ${authenticatedAt}, ${begun.createdAt}, ${begun.expiresAt}
+    from ${begun} where ${begun.id} = ${id}`;
+  const joined = sql`
+    insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
+    select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
+    on conflict do nothing`;
+  const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
+    'session',
   );
   return db
-    .with(live, created)
-    .select()
-    .from(unionAll(db.select().from(live), db.select().from(created)).as('session'))
-    .prepare('find_or_create_session');
+    .with(caller, live, begun, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined))
+    .select({ session: pickShown(session) })
+    .from(caller)
+    .leftJoin(session, sql`true`)
+    .prepare('find_or_begin_session');
 };
 
-/** Keeps the old value while the old session lives. */
-function unlessLive(column: PgColumn): SQL {
-  const isOver = sql`${sessions.expiresAt} <= excluded.${sql.identifier(sessions.createdAt.name)}`;
-  return sql`case when ${isOver} then excluded.${sql.identifier(column.name)} else ${column} end`;
+/** Keeps every value while the old session lives: it has neither expired nor been ended by a cut-off. */
+function unlessLive(): Record<string, SQL> {
+  const excluded = ({ name }: PgColumn) => sql`excluded.${sql.identifier(name)}`;
+  const isOver = sql`
+    ${sessions.expiresAt} <= ${excluded(sessions.createdAt)}
+    or ${sessions.authenticatedAt} <= ${excluded(sessions.cutoffAt)}`;
+  const { applicationId: _, userId: __, ...begun } = getTableColumns(sessions);
+  return Object.fromEntries(
+    Object.entries(begun).map(([name, column]) => [
+      name,
+      sql`case when ${isOver} then ${excluded(column)} else ${column} end`,
+    ]),
+  );
+}
+
+function pickShown<Columns extends Record<keyof BegunSession, unknown>>(columns: Columns) {
+  const { id, email, name, profileImage, walletAddress, createdAt } = columns;
+  return { id, email, name, profileImage, walletAddress, createdAt } as Pick<Columns, keyof BegunSession>;
 }

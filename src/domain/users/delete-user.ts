@@ -1,8 +1,9 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, sessions, users } from '../../database/schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { userId: uuid };
@@ -14,7 +15,7 @@ const rules = { userId: uuid };
  */
 export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { userId } = check(request, rules);
-  const [deleted] = await run(markDeleted, { userId, now });
+  const [deleted] = await run(markDeleted, { userId, ...cutoffAt(now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
 }
 
@@ -26,11 +27,10 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
       .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
       .returning({ id: users.id }),
   );
-  const ended = db.$with('ended').as(
-    db
-      .delete(sessions)
-      .where(inArray(sessions.userId, db.select({ id: deleted.id }).from(deleted)))
-      .returning({ id: sessions.id }),
-  );
-  return db.with(deleted, ended).select({ id: deleted.id }).from(deleted).prepare('mark_user_deleted');
+  const { cutoff, ended } = endUserSessions(sql`${deleted}`);
+  return db
+    .with(deleted, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .select({ id: deleted.id })
+    .from(deleted)
+    .prepare('mark_user_deleted');
 };

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { createPrivateKey, randomUUID } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWK, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
-import { generateIssuerKey } from '../../support/issuer.ts';
+import { generateIssuerKey, signToken } from '../../support/issuer.ts';
 import { refusalOf } from '../../support/refusals.ts';
 
 const ISSUER = 'https://usher.test';
@@ -22,8 +22,14 @@ const edwards = createJwk('EdDSA', 'edwards-key');
 const curve = createJwk('ES256', 'curve-key');
 
 const tokens = await AuthTokens.create(ISSUER, [edwards, curve]);
-const login = { userId: randomUUID(), loginIntentId: randomUUID(), clientId: CLIENT_ID };
-const valid = await tokens.mint(login, NOW);
+const login = {
+  userId: randomUUID(),
+  loginIntentId: randomUUID(),
+  clientId: CLIENT_ID,
+  authenticatedAt: NOW,
+  method: 'email',
+} as const;
+const valid = await tokens.mint(login);
 
 describe('a minted token', () => {
   test('has the documented header and claims', () => {
@@ -35,12 +41,21 @@ describe('a minted token', () => {
       jti: login.loginIntentId,
       iat: SECOND,
       exp: SECOND + LIFETIME_SECONDS,
+      auth_time: NOW.getTime(),
+      amr: ['email'],
     });
+  });
+
+  test('may lack what the version before did not write', async () => {
+    const { auth_time: _, amr: __, ...claims } = decodeJwt(valid);
+    const former = signToken(decodeProtectedHeader(valid), claims, { alg: 'EdDSA', privateKey: toPrivateKey(edwards) });
+    const read = { ...login, authenticatedAt: new Date(SECOND * 1000), method: 'unknown' };
+    expect(await tokens.verify(former, CLIENT_ID, NOW)).toEqual(read);
   });
 
   test.each([edwards, curve])('verifies when $alg signs it', async (key) => {
     const issuer = await AuthTokens.create(ISSUER, [key]);
-    expect(await issuer.verify(await issuer.mint(login, NOW), CLIENT_ID, NOW)).toEqual(login);
+    expect(await issuer.verify(await issuer.mint(login), CLIENT_ID, NOW)).toEqual(login);
   });
 
   test('verifies until the second it expires in', async () => {
@@ -62,7 +77,7 @@ describe('a minted token', () => {
 describe('when keys are rotated', () => {
   test('the first key signs and the second still verifies', async () => {
     const rotated = await AuthTokens.create(ISSUER, [curve, edwards]);
-    expect(decodeProtectedHeader(await rotated.mint(login, NOW))).toEqual({
+    expect(decodeProtectedHeader(await rotated.mint(login))).toEqual({
       alg: 'ES256',
       typ: 'login+jwt',
       kid: 'curve-key',
@@ -96,6 +111,10 @@ test.each<[string, JWK[]]>([
 ])('signing keys are rejected if %s', async (_title, jwks) => {
   await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
 });
+
+function toPrivateKey(jwk: JWK) {
+  return createPrivateKey({ key: { ...jwk }, format: 'jwk' });
+}
 
 function createJwk(alg: 'EdDSA' | 'ES256', kid: string): JWK {
   return { ...generateIssuerKey(alg, kid).privateKey.export({ format: 'jwk' }), kid, alg };

@@ -1,0 +1,99 @@
+/** Sessions, the cut-offs that end them, and who has signed in to an application. */
+import { sql } from 'drizzle-orm';
+import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { applications, instant, profileColumns, users } from './schema.ts';
+
+/**
+ * The newest session of each user in each application: the primary key allows one. A renewal replaces the ID and the
+ * instants. No index has them, so that the update stays on its page (HOT); `session_ids` finds a session by its ID.
+ */
+export const sessions = pgTable(
+  'sessions',
+  {
+    applicationId: uuid('application_id')
+      .notNull()
+      .references(() => applications.id),
+    userId: uuid('user_id')
+      .notNull()
+      .references(() => users.id),
+    id: uuid('id').notNull(),
+    ...profileColumns(),
+    ipAddress: text('ip_address').notNull(),
+    userAgent: text('user_agent').notNull(),
+    /** How the user signed in. Empty in the rows of the version before, which has no `session_ids`. */
+    method: text('method').notNull().default(''),
+    /** The defaults are for the version before: no token is older than 15 minutes. */
+    authenticatedAt: instant('authenticated_at').notNull().default(sql`now() - interval '15 minutes'`),
+    /** When the first session of the chain began. */
+    beganAt: instant('began_at').notNull().default(sql`now()`),
+    /** The latest cut-off when the chain began. */
+    cutoffAt: instant('cutoff_at'),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.userId] }),
+    index('sessions_user_id_idx').on(table.userId),
+    index('sessions_list_idx').on(table.applicationId, table.beganAt, table.userId),
+    index('sessions_without_id_idx').on(table.applicationId).where(sql`${table.method} = ''`),
+  ],
+);
+
+/** Every session by its ID. One that has been renewed lives on beside its successor until it expires. */
+export const sessionIds = pgTable(
+  'session_ids',
+  {
+    applicationId: uuid('application_id').notNull(),
+    id: uuid('id').notNull(),
+    userId: uuid('user_id').notNull(),
+    authenticatedAt: instant('authenticated_at').notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('session_ids_expires_at_idx').on(table.expiresAt),
+  ],
+);
+
+/** Ends what was authenticated up to an instant: for a user in an application, or for all of its users. */
+export const sessionCutoffs = pgTable(
+  'session_cutoffs',
+  {
+    applicationId: uuid('application_id').notNull(),
+    /** `EVERY_USER`, or one. */
+    userId: uuid('user_id').notNull(),
+    cutoffAt: instant('cutoff_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.userId] }),
+    index('session_cutoffs_expires_at_idx').on(table.expiresAt),
+  ],
+);
+
+/** Ends what was authenticated up to an instant: for a user in every application. */
+export const userCutoffs = pgTable(
+  'user_cutoffs',
+  {
+    userId: uuid('user_id').primaryKey(),
+    cutoffAt: instant('cutoff_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [index('user_cutoffs_expires_at_idx').on(table.expiresAt)],
+);
+
+/** The users who have signed in to an application. */
+export const applicationUsers = pgTable(
+  'application_users',
+  {
+    applicationId: uuid('application_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    firstSignedInAt: instant('first_signed_in_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.userId] }),
+    index('application_users_list_idx').on(table.applicationId, table.firstSignedInAt, table.userId),
+    index('application_users_user_id_idx').on(table.userId),
+  ],
+);

@@ -1,0 +1,32 @@
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import type { ApplicationCall } from '../call.ts';
+import { check, identifier, type Unchecked, UUID } from '../validation.ts';
+import { cutoffAt, endSessions } from './cutoffs.ts';
+import { liveSession } from './live-session.ts';
+
+const rules = { sessionId: identifier };
+
+/**
+ * Ends a session with its whole chain, and returns its user. One that has ended is left alone, so that a repeated call
+ * does not end what the user has begun since.
+ */
+export async function revokeSession(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<string | undefined> {
+  const { sessionId } = check(request, rules);
+  if (!UUID.test(sessionId)) return undefined;
+  const [revoked] = await run(endLiveSession, { applicationId: application.id, sessionId, ...cutoffAt(now) });
+  return revoked?.userId;
+}
+
+const endLiveSession: Statement<{ userId: string }[]> = (db) => {
+  const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
+  const { cutoff, ended } = endSessions(sql`${target}`);
+  return db
+    .with(target, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .select({ userId: sql<string>`user_id` })
+    .from(target)
+    .prepare('end_live_session');
+};

@@ -1,0 +1,34 @@
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { users } from '../../database/schema.ts';
+import { sessions } from '../../database/session-schema.ts';
+import type { ApplicationCall } from '../call.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { cutoffAt, endSessions } from './cutoffs.ts';
+
+const rules = { userId: uuid };
+
+/** Ends the sessions and unused auth tokens that a user has in the application, if any, and returns the user's ID. */
+export async function revokeUserSessions(
+  { application, run, now }: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<string> {
+  const { userId } = check(request, rules);
+  await run(endSessionsOfUser, { applicationId: application.id, userId, ...cutoffAt(now) });
+  return userId;
+}
+
+const endSessionsOfUser: Statement<unknown> = (db) => {
+  // A user who has never signed in may still have an auth token. Other IDs must not fill the table.
+  const target = db.$with('target', { userId: sql`user_id` }).as(sql`
+    select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
+    left join ${sessions} on ${sessions.applicationId} = ${sql.placeholder('applicationId')}
+      and ${sessions.userId} = ${users.id}
+    where ${users.id} = ${sql.placeholder('userId')}`);
+  const { cutoff, ended } = endSessions(sql`${target}`);
+  return db
+    .with(target, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .select({ one: sql`1` })
+    .from(target)
+    .prepare('end_sessions_of_user');
+};
