@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
+import { allowOrigins } from './api/cors.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
@@ -134,7 +135,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => drain.abort());
 
   listener.serve({
-    handle: createHandler(api.rest, handlers),
+    handle: allowOrigins(config.corsOrigins, createHandler(api.rest, handlers)),
     handleStream: api.grpcStreams,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });

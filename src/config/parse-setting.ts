@@ -36,6 +36,15 @@ export function parseLoginMethods(text: string): readonly LoginMethod[] {
   });
 }
 
+/** Returns origins as browsers write them. */
+export function parseOrigins(text: string): readonly string[] {
+  return splitList(text).map((entry) => {
+    const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
+    if (!isOrigin) throw new Error('must be origins such as https://tools.example.com, comma-separated');
+    return entry;
+  });
+}
+
 export function splitList(text: string): string[] {
   return text.split(',').map((entry) => entry.trim());
 }

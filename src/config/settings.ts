@@ -5,6 +5,7 @@ import {
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
+  parseOrigins,
   parsePublicUrl,
   parseSessionMaxAge,
   parseSmtpUrl,
@@ -97,6 +98,10 @@ export const SETTINGS = {
     'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher believes.',
     { default: new BlockList(), defaultText: 'none' },
   ),
+  corsOrigins: setting('CORS_ORIGINS', parseOrigins, 'Origins, comma-separated, whose pages may call the API.', {
+    default: [],
+    defaultText: 'none',
+  }),
   workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
   logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {

@@ -52,6 +52,13 @@ export const identifier: Rule<string> = (value) => {
 };
 const identifierText = text({ max: 255 });
 
+/** Accepts an identifier that a path can hold: URL clients drop the segments `.` and `..`, also percent-encoded. */
+export const pathIdentifier: Rule<string> = (value) => {
+  const string = identifier(value);
+  if (string === '.' || string === '..') throw new Unacceptable('must not be . or ..');
+  return string;
+};
+
 /** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
 export function textOfBytes(max: number): Rule<string> {
   return (value) => {

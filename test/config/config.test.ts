@@ -43,6 +43,7 @@ test.each<[string, Environment]>([
     loginMethods: ['wallet', 'email'],
     dataDir: '.data',
     secrets: {},
+    corsOrigins: [],
     databaseConnections: 4,
     workers: 1,
     logLevel: 'info',
@@ -56,6 +57,10 @@ test.each<[string, Environment]>([
 test.each<[Environment, Partial<Config>]>([
   [{ HOST: '::' }, { host: '::' }],
   [{ PORT: '0' }, { port: 0 }],
+  [
+    { CORS_ORIGINS: 'https://a.test, http://localhost:3000' },
+    { corsOrigins: ['https://a.test', 'http://localhost:3000'] },
+  ],
   [{ PORT: '65535' }, { port: 65_535 }],
   [{ PUBLIC_URL: 'http://localhost:8080/base/' }, { publicUrl: 'http://localhost:8080/base/' }],
   [{ PUBLIC_URL: 'https://Usher.test:443' }, { publicUrl: 'https://Usher.test:443' }],
@@ -126,6 +131,18 @@ describe('refuses', () => {
     ...['proxy', '10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '::/129', 'fd00::/8/8'].flatMap((text) =>
       each('TRUSTED_PROXIES', `${text} is neither an IP address nor a CIDR range`, [text]),
     ),
+    ...each('CORS_ORIGINS', 'must be origins such as https://tools.example.com, comma-separated', [
+      ...[
+        '*',
+        'null',
+        'a.test',
+        'https://a.test/',
+        'https://A.test',
+        'https://a.test:443',
+        'https://a.test,',
+        'ftp://a.test',
+      ],
+    ]),
     ...each('TRUSTED_PROXIES', ' is neither an IP address nor a CIDR range', ['10.0.0.1,', '10.0.0.1,,10.0.0.2']),
     ...each('DATABASE_CONNECTIONS', 'must be a whole number from 1 to 64', ['0', '65', 'many']),
     ...each('WORKERS', 'must be a whole number from 1 to 64', ['0', '65', 'auto']),

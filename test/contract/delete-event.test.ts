@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { request } from '../support/http.ts';
+import { CONNECT, call } from '../support/protocols.ts';
 import { adminClient, clientsOf, createTenant, createTestEvent } from '../support/service.ts';
 import { INVALID_API_KEY, openContractFixture } from './contract-fixture.ts';
 
@@ -44,14 +45,20 @@ it.each([
   ['has 255 astral characters, each counted once', '\u{1F6AA}'.repeat(255)],
   ['has 1 character', 'a'],
   ['has reserved characters', 'a/b?c#d%2F&e=f+g;h:i@j\\k"l'],
-  ['is a dot', '.'],
-  ['is two dots', '..'],
   ['is a space', ' '],
   ['is the name of a property of every object', '__proto__'],
   ['is beyond ASCII', 'Sommerfest – Zürich 夏'],
 ])('deletes an event whose ID %s', async (_, eventId) => {
   await createTestEvent(service, tenant, eventId);
   expect(await remove(eventId)).toEqual(DELETED);
+});
+
+it.each(['.', '..'])('deletes an event of the ID %j, which an earlier version created', async (eventId) => {
+  await service.database.sql`
+    insert into events (application_id, id, created_at) values (${tenant.id}, ${eventId}, now())`;
+  const answer = await call(CONNECT, service.url, deleteEvent, { eventId }, credentials);
+  expect(answer).toMatchObject({ code: 'ok' });
+  expect(await remove(eventId)).toEqual(NOT_FOUND);
 });
 
 it('tells IDs apart by case and by normalization', async () => {

@@ -51,7 +51,8 @@ export const DeleteEventResponseSchema: GenMessage<DeleteEventResponse> = /*@__P
  */
 export type CreateEventRequest = Message<"usher.v1.CreateEventRequest"> & {
   /**
-   * 1 to 255 characters without control characters.
+   * 1 to 255 characters without control characters, but not "." or "..", which
+   * no URL can hold.
    *
    * @generated from field: string event_id = 1;
    */

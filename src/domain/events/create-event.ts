@@ -3,10 +3,10 @@ import { placeholders, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, identifier, optional, type Unchecked } from '../validation.ts';
+import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
 import type { Event } from './event.ts';
 
-const rules = { eventId: identifier, name: optional(identifier) };
+const rules = { eventId: pathIdentifier, name: optional(identifier) };
 
 /** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(

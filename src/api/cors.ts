@@ -1,0 +1,36 @@
+/** Lets pages of other origins call the API from a browser (Fetch standard, "CORS protocol"). */
+import { cors } from '@connectrpc/connect';
+import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
+import { send } from '../http/response.ts';
+import { routes } from './rest/routes.ts';
+
+/** REST, RPCs and what describes them. The login page and its cookies stay out of reach. */
+const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
+
+// X-Admin-Key is missing on purpose: a browser is no place for it.
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': [...new Set([...cors.allowedMethods, ...routes.map(({ method }) => method)])].join(),
+  'access-control-allow-headers': [...cors.allowedHeaders, 'X-API-Key', 'X-Request-Id', 'Traceparent'].join(),
+  'access-control-max-age': '7200',
+};
+const EXPOSED_HEADERS = [...cors.exposedHeaders, 'X-Request-Id', 'Retry-After'].join();
+
+/** Returns a handler that answers preflights of the origins, and lets them read the answers of the other. */
+export function allowOrigins(origins: readonly string[], handle: HttpHandler): HttpHandler {
+  if (origins.length === 0) return handle;
+  return (context) => {
+    const { response, path } = context;
+    if (!API_PATHS.test(path)) return handle(context);
+    response.setHeader('vary', 'Origin');
+    const origin = headerOf(context, 'origin');
+    if (origin === undefined || !origins.includes(origin)) return handle(context);
+    response.setHeader('access-control-allow-origin', origin);
+    if (isPreflight(context)) return send(context, 200, '', PREFLIGHT_HEADERS);
+    response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+    return handle(context);
+  };
+}
+
+function isPreflight(context: HttpContext): boolean {
+  return context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
+}
