@@ -114,16 +114,6 @@ export function textThat(accepts: (text: string) => boolean, problem: string, li
   };
 }
 
-/** Accepts what passes the rule and has no problem. */
-export function without<T>(rule: Rule<T>, findProblem: (value: T) => string | undefined): Rule<T> {
-  return (value) => {
-    const accepted = rule(value);
-    const problem = findProblem(accepted);
-    if (problem !== undefined) throw new Unacceptable(problem);
-    return accepted;
-  };
-}
-
 /** Accepts a Date of the years 1 to 9999. */
 export const instant: Rule<Date> = (value) => {
   if (value === undefined) throw new Unacceptable('is required');
