@@ -38,6 +38,7 @@ export const ERRORS = {
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
+  WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
