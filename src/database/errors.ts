@@ -15,6 +15,13 @@ export class DatabaseUnavailableError extends Error {
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
+/** The server is a standby, so nothing can be written there. */
+export class StandbyError extends ConnectionFailedError {
+  constructor(server = 'The server') {
+    super(`${server} is a standby`);
+  }
+}
+
 /** The statement was not answered by its deadline. */
 export class DeadlinePassedError extends Error {
   constructor(message = 'No answer before the deadline') {
@@ -39,6 +46,12 @@ export function isTemporaryFailure(error: unknown): error is Error {
 export function isUniqueViolation(error: unknown): boolean {
   const cause = error instanceof Error && error.cause ? error.cause : error;
   return cause instanceof postgres.PostgresError && cause.code === '23505';
+}
+
+/** Returns whether Postgres has undone a statement because of others at the same time: the next attempt may succeed. */
+export function isSerializationFailure(error: unknown): boolean {
+  const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
+  return cause instanceof postgres.PostgresError && /^40(?!003)/.test(cause.code);
 }
 
 /** Returns whether Postgres ended a statement, without effect, because it waited too long for a lock. */
