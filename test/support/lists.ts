@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import type { SampleFixture } from './samples.ts';
-import { clientsOf, createTenant, createTestEvent } from './service.ts';
+import { beginSession, clientsOf, createTenant, createTestEvent, createTestUser, type Tenant } from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -43,7 +43,19 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'eventId',
     open: ({ service, tenant }) => ({ fields: {}, add: () => createTestEvent(service, tenant, randomUUID()) }),
   },
+  'SessionService/ListSessions': {
+    items: 'sessions',
+    key: 'userId',
+    open: ({ service, tenant }) => ({ fields: {}, add: () => signIn(service, tenant) }),
+  },
 };
+
+/** Returns the ID of a new user with a session. */
+async function signIn(service: SampleFixture['service'], tenant: Tenant): Promise<string> {
+  const user = await createTestUser(service);
+  await beginSession(service, tenant, user);
+  return user.id;
+}
 
 /** The operations that answer in pages. */
 export const LIST_OPERATIONS: readonly Operation[] = OPERATIONS.filter(({ method }) => method.input.field.pageToken);
