@@ -1,0 +1,51 @@
+/** The client package, installed from the npm registry with what it declares, under every Node that it supports. */
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientProject } from '../support/client-project.ts';
+import { expectLogin } from '../support/example-application.ts';
+import { REPOSITORY, runShell } from '../support/process.ts';
+
+const INSTALL_TIMEOUT_MS = 300_000;
+
+// Without a registry, CI fails; on a developer's machine these tests are skipped.
+describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package', () => {
+  let project: ClientProject;
+  let application: string;
+  let nodes: string;
+
+  beforeAll(async () => {
+    project = await ClientProject.create({ usesRegistry: true });
+    application = await project.compile(join(REPOSITORY, 'test/examples/express/app.ts'));
+    nodes = await mkdtemp(join(tmpdir(), 'usher-nodes-'));
+  }, INSTALL_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await project[Symbol.asyncDispose]();
+    await rm(nodes, { recursive: true });
+  });
+
+  test.each([20, 22, 24])(
+    'signs users of an Express application in and out on Node %i',
+    { timeout: INSTALL_TIMEOUT_MS },
+    async (version) => {
+      const directory = join(nodes, String(version));
+      const installed = await runShell(`npm install --prefix ${directory} --no-audit --no-fund node@${version}`);
+      expect(installed).toMatchObject({ exitCode: 0 });
+      const node = join(directory, 'node_modules/node/bin/node');
+      expect(execFileSync(node, ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
+      await expectLogin(application, node);
+    },
+  );
+});
+
+function hasRegistry(): boolean {
+  try {
+    execFileSync('npm', ['ping'], { stdio: 'ignore', timeout: 10_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
