@@ -4,11 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ClientProject } from '../support/client-project.ts';
+import { ClientProject, INSTALL_TIMEOUT_MS, installPackages } from '../support/client-project.ts';
 import { expectLogin } from '../support/example-application.ts';
-import { REPOSITORY, runShell } from '../support/process.ts';
-
-const INSTALL_TIMEOUT_MS = 300_000;
+import { REPOSITORY } from '../support/process.ts';
 
 // Without a registry, CI fails; on a developer's machine these tests are skipped.
 describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package', () => {
@@ -32,8 +30,7 @@ describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package
     { timeout: INSTALL_TIMEOUT_MS },
     async (version) => {
       const directory = join(nodes, String(version));
-      const installed = await runShell(`npm install --prefix ${directory} --no-audit --no-fund node@${version}`);
-      expect(installed).toMatchObject({ exitCode: 0 });
+      await installPackages(directory, [`node@${version}`]);
       const node = join(directory, 'node_modules/node/bin/node');
       expect(execFileSync(node, ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
       await expectLogin(application, node);

@@ -1,12 +1,16 @@
 /** The client package as applications get it: packed, and installed into a project of their own. */
+import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import manifest from '../../package.json' with { type: 'json' };
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
 import { REPOSITORY, runShell } from './process.ts';
 
 const devDependencies: Record<string, string> = manifest.devDependencies;
+/** An installation may take minutes on a busy machine. */
+export const INSTALL_TIMEOUT_MS = 300_000;
 /** What the example needs. */
 const DEVELOPMENT = ['@types/express', '@types/node', 'express', 'typescript'];
 
@@ -39,8 +43,8 @@ export class ClientProject implements AsyncDisposable {
   }
 
   async #install(): Promise<void> {
-    const packages = DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`).join(' ');
-    await runOrThrow(`npm install --prefix ${this.directory} --no-audit --no-fund ${this.tarball} ${packages}`);
+    const packages = DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`);
+    await installPackages(this.directory, [this.tarball, ...packages]);
   }
 
   async #link(): Promise<void> {
@@ -56,6 +60,12 @@ export class ClientProject implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.directory, { recursive: true });
   }
+}
+
+/** Installs packages from the registry, as the environment configures it. */
+export async function installPackages(directory: string, packages: readonly string[]): Promise<void> {
+  const parameters = ['install', '--prefix', directory, '--no-audit', '--no-fund', ...packages];
+  await promisify(execFile)('npm', parameters, { timeout: INSTALL_TIMEOUT_MS });
 }
 
 async function runOrThrow(line: string): Promise<string> {
