@@ -4,19 +4,23 @@ import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
 import { allowOrigins } from './api/cors.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
+import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { createDemoCallback } from './demo/callback.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
+import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
+import { pause } from './domain/pause.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
+import { runApiKeyUsageJob } from './jobs/api-key-usage.ts';
 import { runExpiryJob } from './jobs/expiry.ts';
 import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation.ts';
 import { createLogger } from './log.ts';
@@ -76,10 +80,14 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
-  const drain = new AbortController();
+  const shutdown = new AbortController();
+  const closing = new AbortController();
   const jobs: Promise<void>[] = [];
+  const usage = new ApiKeyUsage();
+  const onUsageError = (error: unknown) => logger.warn({ err: error }, 'API key usage not stored');
   stack.defer(async () => {
     await Promise.all(jobs);
+    await usage.save(database.within(performance.now() + requestTimeoutMs)).catch(onUsageError);
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
   // The default of PUBLIC_URL is known only now.
@@ -93,9 +101,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
-  const readiness = new Readiness(() => isAnswering(database), drain.signal);
+  const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
@@ -111,13 +119,14 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.push(createDemoCallback(demo, url));
   }
 
-  const { signal } = drain;
+  const { signal } = closing;
   jobs.push(
     runExpiryJob(database, {
       clock,
       signal,
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
+    runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
     runKeyRotation(database, cipher, {
       usedAtStart: usedKeyIds,
       signal,
@@ -125,12 +134,17 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   );
-  // Disposed first: readiness fails and jobs stop before the listener closes.
-  stack.defer(() => drain.abort());
+  // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
+  stack.defer(async () => {
+    shutdown.abort();
+    await pause(config.shutdownDelayMs);
+    closing.abort();
+  });
 
   listener.serve({
     handle: allowOrigins(config.corsOrigins, createHandler(api.rest, handlers)),
     handleStream: api.grpcStreams,
+    pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');

@@ -44,6 +44,8 @@ export interface Handlers {
   readonly handle: HttpHandler;
   /** Sees HTTP/2 streams before Node wraps them in request objects. */
   readonly handleStream: StreamHandler;
+  /** These paths are answered without a Host, too: probes of load balancers send none. */
+  readonly pathsWithoutHost: ReadonlySet<string>;
   onError(error: unknown, requestId: string): void;
 }
 
@@ -113,10 +115,11 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   return {
     port: address.port,
 
-    serve({ handle, handleStream, onError }) {
+    serve({ handle, handleStream, pathsWithoutHost, onError }) {
       const handleSafely = async (context: HttpContext) => {
-        const { request, response } = context;
-        const problem = findHeadProblem(request.headers, request.rawHeaders);
+        const { request, response, path } = context;
+        const needsHost = !pathsWithoutHost.has(path);
+        const problem = findHeadProblem(request.headers, request.rawHeaders, { needsHost });
         if (problem) return sendError(context, problem);
         try {
           await handle(context);
