@@ -17,6 +17,7 @@ import { PageTokens } from './domain/pages/page-tokens.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
+import { runCertificateRenewal } from './jobs/certificate-renewal.ts';
 import { runExpiryJob } from './jobs/expiry.ts';
 import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation.ts';
 import { createLogger } from './log.ts';
@@ -122,6 +123,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   );
+  if (config.tls) {
+    const renewal = runCertificateRenewal(config.tls, {
+      signal,
+      use: listener.setCertificate,
+      onRenewed: (validTo) => logger.info({ validTo }, 'certificate renewed'),
+      onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
+    });
+    jobs.push(renewal);
+  }
   // Disposed first: readiness fails and jobs stop before the listener closes.
   stack.defer(() => drain.abort());
 
