@@ -17,7 +17,7 @@ try {
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
   const server = await start(config, { logger, onFatal: fatal.resolve });
-  const close = createShutdown(server, logger, config.shutdownTimeoutMs);
+  const close = createShutdown(server, logger, config);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
   fatal.promise.then(() => close(1));

@@ -4,6 +4,7 @@ import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
 import { allowOrigins } from './api/cors.ts';
 import { renderFailure, sendFailure } from './api/envelope.ts';
+import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
@@ -14,6 +15,7 @@ import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
+import { pause } from './domain/pause.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -27,6 +29,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
+/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
 /** How long Postgres may take to answer a readiness check. */
 const PING_TIMEOUT_MS = 1_000;
 
@@ -68,13 +72,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
   const url = urlOf(config, listener.port);
   const publicUrl = config.publicUrl ?? url;
-  const drain = new AbortController();
+  const shutdown = new AbortController();
+  const closing = new AbortController();
   const jobs: Promise<void>[] = [];
   stack.defer(async () => {
     await Promise.all(jobs);
@@ -91,15 +97,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
-  const readiness = new Readiness(() => isAnswering(database), drain.signal);
+  const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, closing: drain.signal, readiness, pageTokens });
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: closing.signal, readiness, pageTokens });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
     const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-    const codeKeys = deriveLoginCodeKeys(secrets.encryptionKeys);
-    handlers.push(createLoginPage({ ...parts, admission, codeKeys, mailer, methods: config.loginMethods, pageUrl }));
+    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
+    handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
   }
   let { demo } = overrides;
   if (isEmbedded) {
@@ -109,7 +115,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.push(createDemoCallback(demo, url));
   }
 
-  const { signal } = drain;
+  const { signal } = closing;
   jobs.push(
     runExpiryJob(database, {
       clock,
@@ -132,12 +138,17 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     });
     jobs.push(renewal);
   }
-  // Disposed first: readiness fails and jobs stop before the listener closes.
-  stack.defer(() => drain.abort());
+  // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
+  stack.defer(async () => {
+    shutdown.abort();
+    await pause(config.shutdownDelayMs);
+    closing.abort();
+  });
 
   listener.serve({
     handle: allowOrigins(config.corsOrigins, createHandler(api.rest, handlers)),
     handleStream: api.grpcStreams,
+    pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
 import { flushLog } from '../log.ts';
 
 /** How long the server may take to close after the last call. */
@@ -10,14 +11,14 @@ const LOG_TIMEOUT_MS = 2_000;
 export function createShutdown(
   server: { close(): Promise<void> },
   logger: Logger,
-  shutdownTimeoutMs: number,
+  { shutdownDelayMs, shutdownTimeoutMs }: Pick<Config, 'shutdownDelayMs' | 'shutdownTimeoutMs'>,
 ): (exitCode: number) => Promise<void> {
   let isClosing = false;
   return async (exitCode) => {
     // npm passes on a Ctrl-C that the process has received already.
     if (isClosing) return;
     isClosing = true;
-    setTimeout(() => exit(1, logger), shutdownTimeoutMs + CLOSE_TIMEOUT_MS).unref();
+    setTimeout(() => exit(1, logger), shutdownDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS).unref();
     await server.close();
     await exit(exitCode, logger);
   };

@@ -23,7 +23,7 @@ try {
   const server = await startServer(unpackConfig(config), { bootstrap, demo, logger });
   // It prints codes; nobody may read them.
   if (server.demo) process.stdout.on('error', () => {});
-  const close = createShutdown(server, logger, config.shutdownTimeoutMs);
+  const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
   sendStatus({ url: server.url, demo: server.demo });
 } catch (error) {

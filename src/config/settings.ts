@@ -107,6 +107,12 @@ export const SETTINGS = {
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
     default: 5_000,
   }),
+  shutdownDelayMs: setting(
+    'SHUTDOWN_DELAY_MS',
+    integerBetween(0, MAX_TIMEOUT_MS),
+    'How long a shutdown still takes calls after readiness fails.',
+    { default: 0 },
+  ),
   shutdownTimeoutMs: setting(
     'SHUTDOWN_TIMEOUT_MS',
     integerBetween(1, MAX_TIMEOUT_MS),

@@ -1,4 +1,5 @@
-import { foreignKey, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, foreignKey, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant, loginIntents } from './schema.ts';
 
 /** Login codes. Unknown e-mail addresses get rows too, so that the response time is the same. */
@@ -13,9 +14,15 @@ export const loginCodes = pgTable(
      * user. Users are never removed, and codes expire after minutes.
      */
     userId: uuid('user_id'),
+    /** As the user typed it. Null in rows of an earlier version. */
+    email: text('email'),
     browserDigest: bytes('browser_digest').notNull(),
     codeDigest: bytes('code_digest').notNull(),
+    /** How many e-mails with the code were sent. */
+    sends: smallint('sends').notNull().default(1),
     attempts: smallint('attempts').notNull().default(0),
+    /** Whether the right code was entered in time. */
+    isRedeemed: boolean('is_redeemed').notNull().default(false),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
@@ -55,16 +62,29 @@ export const walletChallenges = pgTable(
   ],
 );
 
-/** The instants of rate-limited actions, across all applications. */
+/** Leaky buckets of rate-limited actions, across all applications. */
 export const rateLimits = pgTable(
   'rate_limits',
   {
     /** SHA-256 of the limited subject, such as an e-mail address. */
     key: bytes('key').primaryKey(),
-    instants: instant('instants').array().notNull(),
-    /** The ID of the latest action. Replicas of an earlier version compare it with their own. */
-    lastId: uuid('last_id').notNull(),
+    /** When the bucket is empty, in milliseconds since 1970. Integers keep the arithmetic immutable, as Citus demands. */
+    emptyMs: bigint('empty_ms', { mode: 'number' }).notNull().default(0),
+    /** For replicas of an earlier version, which keep their counts here. */
+    instants: instant('instants').array().notNull().default(sql`'{}'`),
+    lastId: uuid('last_id').notNull().default('00000000-0000-0000-0000-000000000000'),
     expiresAt: instant('expires_at').notNull(),
   },
   (table) => [index('rate_limits_expires_at_idx').on(table.expiresAt)],
+);
+
+/** The browsers and networks in which someone has signed in with an e-mail address. */
+export const knownOrigins = pgTable(
+  'known_origins',
+  {
+    /** SHA-256 of the address and the browser or network. */
+    key: bytes('key').primaryKey(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [index('known_origins_expires_at_idx').on(table.expiresAt)],
 );

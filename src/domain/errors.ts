@@ -44,6 +44,7 @@ export const ERRORS = {
 
   // Of the login page.
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
+  CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],

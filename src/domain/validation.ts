@@ -32,6 +32,13 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
   return values as Checked<Rules>;
 }
 
+/** Accepts any string that is not empty, for a field whose format has an error of its own. */
+export const anyString: Rule<string> = (value) => {
+  const string = requireString(value);
+  if (string.length === 0) throw new Unacceptable('is required');
+  return string;
+};
+
 /** Accepts well-formed Unicode text. The length is counted in code points. */
 export function text({ max, min = 1 }: { max: number; min?: number }): Rule<string> {
   return (value) => {
@@ -71,8 +78,7 @@ export function textOfBytes(max: number): Rule<string> {
 
 /** Accepts a UUID and returns it in lower case. */
 export const uuid: Rule<string> = (value) => {
-  const string = requireString(value);
-  if (string === '') throw new Unacceptable('is required');
+  const string = anyString(value);
   if (!UUID.test(string)) throw new Unacceptable('must be a UUID');
   return string.toLowerCase();
 };

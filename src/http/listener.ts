@@ -47,6 +47,8 @@ export interface Handlers {
   readonly handle: HttpHandler;
   /** Sees HTTP/2 streams before Node wraps them in request objects. */
   readonly handleStream: StreamHandler;
+  /** These paths are answered without a Host, too: probes of load balancers send none. */
+  readonly pathsWithoutHost: ReadonlySet<string>;
   onError(error: unknown, requestId: string): void;
 }
 
@@ -119,10 +121,11 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     port: address.port,
     setCertificate: http1Server.setCertificate,
 
-    serve({ handle, handleStream, onError }) {
+    serve({ handle, handleStream, pathsWithoutHost, onError }) {
       const handleSafely = async (context: HttpContext) => {
-        const { request, response } = context;
-        const problem = findHeadProblem(request.headers, request.rawHeaders);
+        const { request, response, path } = context;
+        const needsHost = !pathsWithoutHost.has(path);
+        const problem = findHeadProblem(request.headers, request.rawHeaders, { needsHost });
         if (problem) return sendError(context, problem);
         try {
           await handle(context);

@@ -9,9 +9,11 @@ export const MAX_HEADER_BYTES = 16_384;
 export function findHeadProblem(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
+  { needsHost = true } = {},
 ): HttpErrorReason | undefined {
   if (countHeaderBytes(rawHeaders) > MAX_HEADER_BYTES) return 'HEADERS_TOO_LARGE';
-  if (!hasValidAuthority(headers, rawHeaders)) return 'INVALID_HOST';
+  const isWithoutHost = headers[':authority'] === undefined && headers.host === undefined;
+  if (isWithoutHost ? needsHost : !hasValidAuthority(headers, rawHeaders)) return 'INVALID_HOST';
   return undefined;
 }
 

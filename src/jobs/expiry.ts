@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents } from '../database/schema.ts';
 import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
 import { pause } from '../domain/pause.ts';
@@ -37,6 +37,7 @@ const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number
   { deleteBatch: deleteExpired(sessionCutoffs), graceMs: 0 },
   { deleteBatch: deleteExpired(userCutoffs), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
+  { deleteBatch: deleteExpired(knownOrigins), graceMs: 0 },
 ];
 
 /**

@@ -5,10 +5,9 @@ import type { Call } from '../domain/call.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
-import { createLoginCode } from '../domain/login/create-login-code.ts';
+import { createLoginCode, type LoginCodeSettings } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
-import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import { UUID } from '../domain/validation.ts';
@@ -21,7 +20,7 @@ import { adviceOf, type Form, sendErrorPage, sendPage, sendRedirect, sendScriptR
 
 export interface LoginPageParts {
   readonly clock: () => Date;
-  readonly codeKeys: LoginCodeKeys;
+  readonly codes: LoginCodeSettings;
   readonly database: Database;
   readonly mailer: LoginMailer;
   readonly methods: readonly LoginMethod[];
@@ -73,13 +72,13 @@ export const ACTIONS: readonly Action[] = [
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
-  const code = await createLoginCode(call, parts.codeKeys, browser, fields);
+  const code = await createLoginCode(call, parts.codes, browser, fields);
   redirectToForm(request, 'code');
   parts.mailer.send(code, context.requestId);
 }
 
 async function redeemCode({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
-  const keysAndTokens = { tokens: parts.tokens, keys: parts.codeKeys };
+  const keysAndTokens = { tokens: parts.tokens, keys: parts.codes.keys };
   const { redirectUrl } = await redeemLoginCode(call, keysAndTokens, browser, fields);
   sendRedirect(context, redirectUrl);
 }

@@ -6,13 +6,17 @@ const OTHER_PROBLEM = 'Other';
 /** By the message of an error, or by the name of the wrong field. */
 const ALERTS: ReadonlyMap<string, string> = new Map([
   ['email', 'Please enter an e-mail address, such as ada@example.com.'],
-  ['code', 'Please enter the six digits from the e-mail.'],
+  ['code', 'Please enter the digits from the e-mail.'],
   ['address', 'Your wallet did not share its address. Please try again.'],
   ['signature', 'Your wallet did not sign. Please try again.'],
-  ['Too many codes', 'Too many codes were requested. Please try again in an hour.'],
+  [
+    'Too many codes',
+    'Too many codes were requested. Please try again in 20 minutes, or in a browser where you have signed in before.',
+  ],
+  ['Code sent too often', 'We have sent this code three times. Please look for it among your unwanted e-mails.'],
   ['Too many challenges', 'Too many signatures were requested. Go back to the application and sign in again.'],
   ['Wrong code', 'That is not the code we sent. Please check it and try again.'],
-  ['Code no longer valid', 'This code is not valid any more. Please send a new one.'],
+  ['Code no longer valid', 'This code is not valid any more. Please have a new one sent.'],
   ['Invalid signature', 'The signature does not match. Please try again.'],
   ['Unknown wallet', 'No account has this wallet. Please use another one, or your e-mail address.'],
   [OTHER_PROBLEM, 'That did not work. Please try again.'],

@@ -11,6 +11,9 @@ export interface KnownBrowser extends Browser {
   readonly isSecure: boolean;
 }
 
+/** The longest that browsers keep a cookie (RFC 6265bis, section 5.5). A known browser has limits of its own. */
+const BROWSER_SECONDS = 400 * 24 * 60 * 60;
+
 /** Returns the browser of the request. The response sets the cookie of a new one. */
 export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
   const name = cookieName(isSecure);
@@ -20,7 +23,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
   if (!known) {
     context.response.appendHeader(
       'set-cookie',
-      `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
+      `${name}=${secret}; Path=/; Max-Age=${BROWSER_SECONDS}; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
     );
   }
   return {

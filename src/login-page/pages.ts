@@ -59,17 +59,17 @@ export function renderCode(
     `Enter your code - ${view.applicationName}`,
     html`<h1>Check your e-mail</h1>
 ${renderAlert(view.alert)}
-<p>If <strong>${view.email}</strong> belongs to an account, a six-digit code is on its way there. It signs you in to
+<p>If <strong>${view.email}</strong> belongs to an account, a code is on its way there. It signs you in to
 ${view.applicationName} and is valid for 10 minutes.</p>
 <form method="post" action="${form.path}/code" data-busy="Signing in…">
 ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
 <label for="code">Code</label>
-<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*(\\d\\s*){6}" title="The six digits from the e-mail" required maxlength="16"${new Html(view.alert ? '' : ' autofocus')}>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*(\\d\\s*){6,8}" title="The digits from the e-mail" required maxlength="20"${new Html(view.alert ? '' : ' autofocus')}>
 <button>Sign in</button>
 </form>
-<form method="post" action="${form.path}/email/again" data-busy="Sending a new code…">
+<form method="post" action="${form.path}/email/again" data-busy="Sending the code…">
 ${renderHidden(form)}<input type="hidden" name="email" value="${view.email}">
-<button class="second">Send a new code</button>
+<button class="second">Send again</button>
 </form>
 <form method="get" action="${form.path}"><input type="hidden" name="intent" value="${form.loginIntentId}">
 <button class="third">Sign in another way</button>

@@ -49,6 +49,7 @@ test.each<[string, Environment]>([
     logLevel: 'info',
     sessionMaxAgeSeconds: 43_200,
     requestTimeoutMs: 5_000,
+    shutdownDelayMs: 0,
     shutdownTimeoutMs: 10_000,
   });
   expect(trustedProxies.rules).toEqual([]);

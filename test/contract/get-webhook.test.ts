@@ -73,8 +73,8 @@ it.each([
   expect((await get(id)).data).toMatchObject({ createdAt, updatedAt });
 });
 
-it.each(['', 'wh_\0'])('returns 400 Validation failed when the ID is %j', async (id) => {
-  expect(await get(id)).toEqual(validationFailed('webhookId'));
+it('returns 400 Validation failed when the ID is empty', async () => {
+  expect(await get('')).toEqual(validationFailed('webhookId'));
 });
 
 // Malformed path segments: test/robustness/rest-malformed.test.ts.
@@ -91,6 +91,7 @@ it.each([
   ['has a line break after it', `wh_${digits}\n`],
   ['has a slash in it', `wh_${digits.slice(16)}/${digits.slice(17)}`],
   ['is its prefix only', 'wh_'],
+  ['has NUL after it', `wh_${digits}\0`],
 ])('returns 400 Invalid webhook ID format when the ID %s', async (_, id) => {
   expect(await get(id)).toEqual(refusal('invalid_argument', 'Invalid webhook ID format'));
 });

@@ -7,7 +7,8 @@ import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { success } from '../support/answers.ts';
 import { type HttpReply, type HttpRequest, request } from '../support/http.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
-import { REST } from '../support/protocols.ts';
+import { comparable, REST, toRequest } from '../support/protocols.ts';
+import { credentialFor, sampleFields } from '../support/samples.ts';
 import { createTestEvent, REDIRECT_URI, startTestService } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -42,12 +43,27 @@ describe('A path', () => {
 
   const routes = OPERATIONS.flatMap(({ route }) => (route ? [route] : []));
   it.each([...new Set(routes.map(({ path }) => path))])('%s is 405 for any other method', async (path) => {
-    const allowed = routes.filter((route) => route.path === path).map(({ method }) => String(method));
+    const methods = routes.filter((route) => route.path === path).map(({ method }) => String(method));
+    const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
     const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.includes(method));
     for (const method of others) {
       const reply = await send({ method, path: path.replaceAll(/:\w+/g, 'id') });
       expectFailure(reply, 405, 'Method not allowed');
       expect(reply.headers.allow?.split(', ').sort()).toEqual(allowed.sort());
+    }
+  });
+});
+
+describe.each(OPERATIONS.filter(({ route }) => route?.method === 'GET'))('HEAD of $route.path', (operation) => {
+  it.each(HTTP_VERSIONS)('has the headers of GET and no body, over HTTP/%s', async (httpVersion) => {
+    const { method } = operation;
+    const fields = await sampleFields(method, { service, tenant });
+    const { path, headers } = toRequest(REST, { method, fields, headers: credentialFor(operation, tenant) });
+    for (const each of [headers, {}]) {
+      const get = comparable(await request(service.url, { httpVersion, path, headers: each }));
+      const head = comparable(await request(service.url, { httpVersion, method: 'HEAD', path, headers: each }));
+      expect(get.headers).toContainEqual(['content-length', String(get.body.length)]);
+      expect(head).toEqual({ ...get, body: '' });
     }
   });
 });

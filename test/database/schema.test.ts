@@ -13,9 +13,11 @@ const GLOBAL_KEYS = {
   user_cutoffs_pkey: 'user_id',
   // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
+  // A browser is known whichever application it has signed in to.
+  known_origins_pkey: 'key',
 };
 
-const TABLES_WITHOUT_APPLICATION = ['applications', 'rate_limits', 'user_cutoffs', 'users'];
+const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limits', 'user_cutoffs', 'users'];
 
 const database = await cloneDatabase();
 

@@ -5,12 +5,15 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/event_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import type { EventLock } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
 
+/** Long enough for a few calls on a busy machine. */
+const DELAY_MS = 4_000;
 const GRPC = { ':method': 'POST', 'content-type': 'application/grpc' };
 
 let database: TestDatabase;
@@ -50,7 +53,8 @@ test('finishes a REST call and a gRPC call over HTTP/2', async () => {
   const message = toBinary(CheckInRequestSchema, create(CheckInRequestSchema, { eventId, attendeeId: 'ada' }));
   const checkIn = client.exchange({ ...GRPC, ':path': '/usher.v1.EventService/CheckIn', ...key }, frame(message));
   await lock.waitedForBy(1);
-  const remove = client.exchange({ ':method': 'DELETE', ':path': `/api/events/${eventId}`, ...key });
+  const restCall = { ':method': 'POST', ':path': `/api/events/${eventId}/check-ins`, ...key };
+  const checkInOverRest = client.exchange(restCall, '{"attendeeId":"grace"}');
   await lock.waitedForBy(2);
   const { closed } = await fixture.beginClose();
   await lock.release();
@@ -58,9 +62,8 @@ test('finishes a REST call and a gRPC call over HTTP/2', async () => {
   const { bytes, trailers } = await checkIn;
   expect(trailers).toMatchObject({ 'grpc-status': '0' });
   expect(fromBinary(CheckInResponseSchema, bytes.subarray(5))).toMatchObject({ checkIn: { attendeeId: 'ada' } });
-  expect(await remove).toMatchObject({ status: 200 });
+  expect(await checkInOverRest).toMatchObject({ status: 201 });
   await closed;
-  expect(await fixture.isDeleted()).toBe(true);
 });
 
 test('answers requests that had begun: not ready, not serving, and alive', async () => {
@@ -88,6 +91,30 @@ test('answers requests that had begun: not ready, not serving, and alive', async
   await lock.release();
   await closed;
   expect(await inFlight.reply()).toMatchObject({ status: 200 });
+});
+
+test('takes connections and calls for SHUTDOWN_DELAY_MS after readiness fails', async () => {
+  await lock.release();
+  await fixture.service.close();
+  const delayed = await openShutdownFixture(database, { shutdownDelayMs: DELAY_MS });
+  const { service, key } = delayed;
+  using client = openHttp2Session(service.url);
+  const watch = client.open({ ...GRPC, ':path': '/grpc.health.v1.Health/Watch' });
+  watch.end(frame(''));
+  await once(watch, 'data');
+
+  const closed = service.close();
+  const [chunk] = await once(watch, 'data');
+  const { status } = fromBinary(HealthCheckResponseSchema, chunk.subarray(5));
+  expect(status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  expect(await request(service.url, { path: '/readyz' })).toMatchObject({ status: 503 });
+  const path = `/api/events/${delayed.eventId}`;
+  expect(await request(service.url, { method: 'DELETE', path, headers: key })).toMatchObject({ status: 200 });
+  expect(await client.exchange({ ':method': 'GET', ':path': '/healthz' })).toMatchObject({ status: 200 });
+  expect(watch.readableEnded).toBe(false);
+
+  await closed;
+  await expect(RawConnection.open(service.port)).rejects.toThrow('ECONNREFUSED');
 });
 
 test('tells those who watch the health that it is not serving', async () => {

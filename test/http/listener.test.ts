@@ -185,6 +185,7 @@ test('a handler that throws is reported with the request ID and answered with 50
   listener.serve({
     handle: () => Promise.reject(failure),
     handleStream: () => false,
+    pathsWithoutHost: new Set(),
     onError: (error, requestId) => reported.push([error, requestId]),
   });
   const url = `http://127.0.0.1:${listener.port}`;

@@ -8,7 +8,7 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import { flood, Mailbox, MailServer, startSocketServer } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
 
-const TOO_MANY = 'Too many codes were requested. Please try again in an hour.';
+const TOO_MANY = /^Too many codes were requested/;
 
 const fixture = await LoginFixture.open();
 afterAll(() => fixture.close());
@@ -18,8 +18,8 @@ it('of thirty concurrent requests from an IP address, twenty send a code', async
   const address = randomAddress();
   const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
   const replies = await Promise.all(users.map(({ email }) => requestCode(service, tenant, email, address)));
-  const countAlerts = (expected: string) => replies.filter(({ alert }) => alert === expected).length;
-  expect([countAlerts(''), countAlerts(TOO_MANY)]).toEqual([20, 10]);
+  const countAlerts = (expected: RegExp) => replies.filter(({ alert }) => expected.test(alert)).length;
+  expect([countAlerts(/^$/), countAlerts(TOO_MANY)]).toEqual([20, 10]);
   expect(users.flatMap(({ email }) => mailbox.sentTo(email))).toHaveLength(20);
 });
 
@@ -37,11 +37,11 @@ it('letters that only lower() of Postgres folds do not raise the limit of an add
     const tenant = await createTenant(folding);
     await createTestUser(folding, { email: 'iii@example.com' });
     const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
-    for (const spelling of spellings) await requestCode(folding, tenant, `${spelling}@example.com`);
+    for (const spelling of [...spellings, ...spellings]) await requestCode(folding, tenant, `${spelling}@example.com`);
   }
   await server.unsafe(`drop database ${name} with (force)`);
   await server.end();
-  expect(mailbox.sentTo('iii@example.com').length).toBeLessThanOrEqual(5);
+  expect(mailbox.sentTo('iii@example.com').length).toBeLessThanOrEqual(10);
 });
 
 describe('a mail server', () => {

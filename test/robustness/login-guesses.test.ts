@@ -1,8 +1,11 @@
 /** The limits on guessing codes hold for many browsers at two replicas at once. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, expect, it } from 'vitest';
-import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { SECOND } from '../support/clock.ts';
+import { formOf, LoginBrowser, type LoginPage, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
+import { createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 
@@ -68,4 +71,40 @@ it('gives a login twenty wallet challenges at most, then returns 429 to the scri
   // The login can still be completed by e-mail.
   const ready = await fixture.readyByEmail({ browser, login });
   expect((await ready.submit()).status).toBe(303);
+});
+
+it.each([
+  ['of 48 bits, of IPv6', (index: number) => `2001:db8:2:${index}::1`],
+  ['of 24 bits, of IPv4', (index: number) => `192.0.2.${index}`],
+])('sends 100 of 110 codes asked for from a prefix %s', async (_name, address) => {
+  const { service, tenant } = fixture;
+  let sent = 0;
+  for (let index = 0; index < 110; index++) {
+    const page = await requestCode(service, tenant, `${randomUUID()}@example.com`, address(index));
+    if (page.alert === '') sent++;
+    expect(page.heading).toBe(page.alert === '' ? 'Check your e-mail' : 'Sign in to Test application');
+  }
+  expect(sent).toBe(100);
+  expect((await requestCode(service, tenant, 'elsewhere@example.com')).alert).toBe('');
+});
+
+it('after a hundred codes to strangers everywhere, the next have eight digits until 36 seconds have passed', async () => {
+  await using other = await LoginFixture.open();
+  const { service, tenant, mailbox, clock } = other;
+  const known = await other.askForCode();
+  expect((await known.enter(known.code)).status).toBe(303);
+  const lengthFor = async () => {
+    const { email } = await createTestUser(service);
+    await requestCode(service, tenant, email);
+    return mailbox.codeFor(email).length;
+  };
+  for (let count = 1; count < 100; count++) expect(await lengthFor()).toBe(6);
+  expect(await lengthFor()).toBe(8);
+  const asked = await other.askForCode();
+  expect(asked.code).toMatch(/^\d{8}$/);
+  for (const cut of [asked.code.slice(0, 6), asked.code.slice(2)]) expect((await asked.enter(cut)).status).toBe(200);
+  expect((await asked.enter(asked.code)).status).toBe(303);
+  expect((await other.askForCode({ browser: known.browser, user: known.user })).code).toMatch(/^\d{6}$/);
+  clock.advance(36 * SECOND);
+  expect([await lengthFor(), await lengthFor()]).toEqual([6, 8]);
 });

@@ -1,9 +1,13 @@
-/** Operations endpoints, open to everyone: liveness, readiness, and the public keys that verify auth tokens. */
+/** Operations endpoints, open to everyone: a page about them, liveness, readiness, and the keys that verify auth tokens. */
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
+import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
+
+/** What load balancers probe. */
+export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export function createOperationsEndpoints(
   publicJwks: { readonly keys: readonly JWK[] },
@@ -11,6 +15,7 @@ export function createOperationsEndpoints(
 ): PathHandler {
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
+    '/': sendHomePage,
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
     '/readyz': async (context) => {
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');

@@ -23,9 +23,11 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
     const found = router.find(context.path);
     if (!found) return sendFailure(context, 'NOT_FOUND');
     const { endpoints, parameters } = found;
-    const endpoint = endpoints.get(context.request.method ?? '');
+    const { method = '' } = context.request;
+    const endpoint = endpoints.get(method === 'HEAD' ? 'GET' : method);
     if (endpoint) return serve(endpoint, parameters, context, pipeline);
-    sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: [...endpoints.keys()].join(', ') });
+    const allowed = [...endpoints.keys(), ...(endpoints.has('GET') ? ['HEAD'] : [])];
+    sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
   };
 }
 

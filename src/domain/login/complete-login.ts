@@ -1,5 +1,5 @@
-import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Db, Statement } from '../../database/database.ts';
+import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import type { Call } from '../call.ts';
@@ -48,7 +48,7 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   return { authToken, redirectUrl };
 }
 
-export interface CompletedLogin {
+interface CompletedLogin {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
@@ -59,16 +59,13 @@ export interface CompletedLogin {
 }
 
 /** Returns why an intent could not be completed. */
-export async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
+async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
   const intent = await findLoginIntent(call, loginIntentId);
   return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
-const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) =>
-  updateIntent(db).prepare('complete_login_intent');
-
-/** Completes an open intent if the condition holds. Placeholders: loginIntentId, userId, method, browserDigest, now. */
-export function updateIntent(db: Db, condition?: SQL) {
+/** Completes an open intent of an application and a user that exist. */
+const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) => {
   const now = instantPlaceholder('now');
   const user = db
     .select({ id: users.id })
@@ -91,12 +88,12 @@ export function updateIntent(db: Db, condition?: SQL) {
         eq(applications.id, loginIntents.applicationId),
         isNull(applications.deletedAt),
         exists(user),
-        condition,
       ),
     )
     .returning({
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
-    });
-}
+    })
+    .prepare('complete_login_intent');
+};

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, sql } from 'drizzle-orm';
+import { and, eq, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
@@ -8,14 +8,13 @@ import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/active-user.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
-import { digestLoginCode, generateLoginCode, type LoginCodeKeys } from './login-code.ts';
+import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
+import { deriveLoginCode, digestLoginCode, type LoginCodeKeys, recoverLoginCode } from './login-code.ts';
+import { admitLoginCode } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import { networkOf } from './network.ts';
-import { isWithinLimit } from './rate-limit.ts';
 
 const LIFETIME_MS = 10 * 60_000;
-const CODES_PER_EMAIL = 5;
-const CODES_PER_NETWORK = 20;
+const SENDS = 3;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
@@ -28,76 +27,112 @@ export interface LoginCode {
   readonly applicationName: string;
 }
 
+export interface LoginCodeSettings {
+  readonly keys: LoginCodeKeys;
+  /** Multiplies the limits on codes. */
+  readonly limitFactor: number;
+}
+
 /**
- * Creates a six-digit code for the user with the e-mail address, valid for 10 minutes, for this intent and
- * in this browser.
+ * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser: the one that it
+ * was sent before, if that can still be used. Everything is the same for an address without a user.
  *
- * @throws ServiceError `Too many codes`, and as `requireOpenIntent` does
+ * @throws ServiceError `Too many codes`, `Code sent too often`, and as `requireOpenIntent` does
  */
 export async function createLoginCode(
   call: Call,
-  keys: LoginCodeKeys,
+  settings: LoginCodeSettings,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<LoginCode> {
   const { loginIntentId, email } = check(request, rules);
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
-  const isAllowed =
-    (await isWithinLimit(call, `login codes asked for from ${networkOf(browser.address)}`, CODES_PER_NETWORK)) &&
-    (await isWithinLimit(call, `login codes sent to ${foldEmail(email)}`, CODES_PER_EMAIL));
-  if (!isAllowed) throw new ServiceError('TOO_MANY_CODES');
+  const [user] = await call.run(selectAddressee, { email });
+  const login = { applicationId, loginIntentId, browserDigest: browser.digest, email, userId: user?.id ?? null };
+  const code =
+    (await repeatLiveCode(call, settings, login)) ??
+    (await insertNewCode(call, settings, login, await admitLoginCode(call, browser, email, settings.limitFactor)));
+  return { email: user?.email ?? email, isDecoy: !user, code, applicationName };
+}
 
+interface EmailLogin {
+  readonly applicationId: string;
+  readonly loginIntentId: string;
+  readonly browserDigest: Buffer;
+  readonly email: string;
+  readonly userId: string | null;
+}
+
+/** Returns undefined if there is no live code. Repeating one takes no permit, since it allows no more guesses. */
+async function repeatLiveCode(
+  call: Call,
+  { keys, limitFactor }: LoginCodeSettings,
+  login: EmailLogin,
+): Promise<string | undefined> {
+  const latest = await findLatestCode(call, login);
+  const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
+  if (!isLive || latest.email !== login.email || latest.userId !== login.userId) return undefined;
+  const code = recoverLoginCode(keys, latest.id, latest.codeDigest);
+  if (!code) return undefined;
+  const [sent] = await call.run(countSend, { ...login, id: latest.id, limit: SENDS * limitFactor });
+  if (!sent) throw new ServiceError('CODE_SENT_TOO_OFTEN');
+  return code;
+}
+
+async function insertNewCode(
+  call: Call,
+  { keys }: LoginCodeSettings,
+  login: EmailLogin,
+  length: Parameters<typeof deriveLoginCode>[2],
+): Promise<string> {
   const id = randomUUID();
-  const code = generateLoginCode();
-  const [created] = await call.run(insertCode, {
-    applicationId,
-    loginIntentId,
+  const code = deriveLoginCode(keys, id, length);
+  await call.run(insertCode, {
+    ...login,
     id,
-    email,
-    browserDigest: browser.digest,
     codeDigest: digestLoginCode(keys, id, code),
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
   });
-  return { email: created?.email ?? email, isDecoy: !created?.email, code, applicationName };
+  return code;
 }
 
-/** Folds every spelling that any collation of Postgres may take for one address, and some more. */
-function foldEmail(email: string): string {
-  return email.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').toUpperCase();
-}
+const selectAddressee: Statement<{ id: string; email: string }[]> = (db) =>
+  db
+    .select({ id: users.id, email: users.email })
+    .from(users)
+    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser))
+    .prepare('select_addressee');
 
-/**
- * Returns the address as the user has it, or null if there is no such user. It does the same work for both,
- * so that its latency does not tell them apart.
- */
-const insertCode: Statement<{ email: string | null }[]> = (db) => {
-  const addressee = db.$with('addressee').as(
-    db
-      .select({ id: users.id, email: users.email })
-      .from(users)
-      .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser)),
-  );
-  const created = db.$with('created').as(
-    db
-      .insert(loginCodes)
-      .values({
-        ...placeholders(
-          'applicationId',
-          'loginIntentId',
-          'id',
-          'browserDigest',
-          'codeDigest',
-          'createdAt',
-          'expiresAt',
-        ),
-        userId: sql`(select id from ${addressee})`,
-      })
-      .returning({ id: loginCodes.id }),
-  );
-  return db
-    .with(addressee, created)
-    .select({ email: sql<string | null>`(select email from ${addressee})` })
-    .from(created)
+const countSend: Statement<{ id: string }[]> = (db) =>
+  db
+    .update(loginCodes)
+    .set({ sends: sql`${loginCodes.sends} + 1` })
+    .where(
+      and(
+        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
+        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
+        eq(loginCodes.id, sql.placeholder('id')),
+        lt(loginCodes.sends, sql.placeholder('limit')),
+      ),
+    )
+    .returning({ id: loginCodes.id })
+    .prepare('count_login_code_send');
+
+const insertCode: Statement<unknown> = (db) =>
+  db
+    .insert(loginCodes)
+    .values(
+      placeholders(
+        'applicationId',
+        'loginIntentId',
+        'id',
+        'userId',
+        'email',
+        'browserDigest',
+        'codeDigest',
+        'createdAt',
+        'expiresAt',
+      ),
+    )
     .prepare('insert_login_code');
-};

@@ -7,10 +7,10 @@ import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import { isWithinLimit } from './rate-limit.ts';
+import { takePermit } from './rate-limit.ts';
 
 const LIFETIME_MS = 10 * 60_000;
-const CHALLENGES_PER_INTENT = 20;
+const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
 
 const rules = {
   loginIntentId: uuid,
@@ -32,7 +32,7 @@ export async function createWalletChallenge(
   const { loginIntentId, ...checked } = check(request, rules);
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
-  if (!(await isWithinLimit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
+  if (!(await takePermit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
     throw new ServiceError('TOO_MANY_CHALLENGES');
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);

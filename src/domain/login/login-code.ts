@@ -1,5 +1,8 @@
-/** Codes sent by e-mail. There are only a million, so the database holds keyed hashes. */
-import { createHmac, hkdfSync, randomInt, timingSafeEqual } from 'node:crypto';
+/**
+ * Codes sent by e-mail. There are few enough to try all, so the database holds keyed hashes. A code is derived from
+ * its ID, so that it can be sent again.
+ */
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /** The first key creates digests, all verify. */
 export type LoginCodeKeys = readonly Buffer[];
@@ -9,17 +12,33 @@ export function deriveLoginCodeKeys(encryptionKeys: readonly Buffer[]): LoginCod
   return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher login code', 32)));
 }
 
-export function generateLoginCode(): string {
-  return String(randomInt(1_000_000)).padStart(6, '0');
+/** Six digits, or eight when many codes are sent. */
+const LENGTHS = [6, 8] as const;
+export type CodeLength = (typeof LENGTHS)[number];
+
+/** Returns the digits of the code with this ID. */
+export function deriveLoginCode([key]: LoginCodeKeys, id: string, length: CodeLength): string {
+  const number = hmac(key, `digits of ${id}`).readUIntBE(0, 6);
+  return String(number % 10 ** length).padStart(length, '0');
+}
+
+/** Returns the code with this ID and digest, or undefined if its key is gone or an earlier version generated it. */
+export function recoverLoginCode(keys: LoginCodeKeys, id: string, digest: Buffer): string | undefined {
+  const candidates = keys.flatMap((key) => LENGTHS.map((length) => deriveLoginCode([key], id, length)));
+  return candidates.find((code) => isLoginCode(keys, id, code, digest));
 }
 
 /** Returns an HMAC-SHA-256. The ID of the code makes digests of equal codes differ. */
 export function digestLoginCode([key]: LoginCodeKeys, id: string, code: string): Buffer {
-  if (!key) throw new Error('There is no key to hash login codes with');
-  return createHmac('sha256', key).update(`${id}:${code}`).digest();
+  return hmac(key, `${id}:${code}`);
 }
 
 /** Returns whether the digest is that of the code under any of the keys. Compares in constant time. */
 export function isLoginCode(keys: LoginCodeKeys, id: string, code: string, digest: Buffer): boolean {
   return keys.some((key) => timingSafeEqual(digestLoginCode([key], id, code), digest));
+}
+
+function hmac(key: Buffer | undefined, text: string): Buffer {
+  if (!key) throw new Error('There is no key for login codes');
+  return createHmac('sha256', key).update(text).digest();
 }

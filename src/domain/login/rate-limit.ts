@@ -1,47 +1,63 @@
-import { hash, randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { hash } from 'node:crypto';
+import { eq, gt, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { rateLimits } from '../../database/login-schema.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 
-const WINDOW_MS = 60 * 60_000;
-
-/**
- * Takes one permit of `what`. Returns false when `limit` permits were taken within the last hour. The row lock
- * keeps the count exact under concurrency.
- */
-export async function isWithinLimit({ run, now }: Call, what: string, limit: number): Promise<boolean> {
-  const [counted] = await run(countOne, {
-    key: hash('sha256', what, 'buffer'),
-    id: randomUUID(),
-    limit,
-    now,
-    windowStart: new Date(now.getTime() - WINDOW_MS),
-    expiresAt: new Date(now.getTime() + WINDOW_MS),
-  });
-  return counted !== undefined;
+/** A leaky bucket: `burst` permits at once, then one more per interval. */
+export interface RateLimit {
+  readonly burst: number;
+  readonly intervalMs: number;
 }
 
-const countOne: Statement<{ key: Buffer }[]> = (db) => {
-  const { instants } = rateLimits;
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const windowStart = instantPlaceholder('windowStart');
-  const recent = sql`array(select instant from unnest(${instants}) as instant where instant > ${windowStart})`;
-  const isFree = sql`cardinality(${recent}) < ${sql.placeholder('limit')}::int`;
+/**
+ * Takes one permit of `what`. Returns false when there is none. The row lock keeps the count exact under
+ * concurrency.
+ */
+export async function takePermit({ run, now }: Call, what: string, limit: RateLimit): Promise<boolean> {
+  const { intervalMs } = limit;
+  const [taken] = await run(fillBucket, {
+    key: keyOf(what),
+    now: now.getTime(),
+    intervalMs,
+    emptyMs: now.getTime() + intervalMs,
+    latestEmptyMs: now.getTime() + limit.burst * intervalMs,
+    expiresAt: new Date(now.getTime() + limit.burst * intervalMs),
+  });
+  return taken !== undefined;
+}
+
+/** Returns whether there is no permit of `what`. Unlike a refused permit it locks nothing. */
+export async function isExhausted({ run, now }: Call, what: string, limit: RateLimit): Promise<boolean> {
+  const latestEmptyMs = now.getTime() + (limit.burst - 1) * limit.intervalMs;
+  return (await run(selectFullBucket, { key: keyOf(what), latestEmptyMs })).length > 0;
+}
+
+function keyOf(what: string): Buffer {
+  return hash('sha256', what, 'buffer');
+}
+
+const fillBucket: Statement<{ key: Buffer }[]> = (db) => {
+  const number = (name: string) => sql`${sql.placeholder(name)}::bigint`;
+  const emptyMs = sql`greatest(${rateLimits.emptyMs}, ${number('now')}) + ${number('intervalMs')}`;
   return db
     .insert(rateLimits)
-    .values({ ...placeholders('key', 'expiresAt'), instants: sql`array[${now}]`, lastId: sql.placeholder('id') })
+    .values(placeholders('key', 'emptyMs', 'expiresAt'))
     .onConflictDoUpdate({
       target: rateLimits.key,
-      set: {
-        instants: sql`${recent} || ${now}`,
-        lastId: sql`excluded.last_id`,
-        expiresAt: sql`excluded.expires_at`,
-      },
+      set: { emptyMs, expiresAt: sql`excluded.expires_at` },
       // A refusal writes nothing.
-      setWhere: isFree,
+      setWhere: sql`${emptyMs} <= ${number('latestEmptyMs')}`,
     })
     .returning({ key: rateLimits.key })
-    .prepare('count_rate_limit');
+    .prepare('fill_rate_limit_bucket');
 };
+
+const selectFullBucket: Statement<unknown[]> = (db) =>
+  db
+    .select({ key: rateLimits.key })
+    .from(rateLimits)
+    .where(
+      sql`${eq(rateLimits.key, sql.placeholder('key'))} and ${gt(rateLimits.emptyMs, sql.placeholder('latestEmptyMs'))}`,
+    )
+    .prepare('select_full_rate_limit_bucket');

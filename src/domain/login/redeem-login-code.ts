@@ -1,4 +1,4 @@
-import { and, desc, eq, exists, gt, lt, sql } from 'drizzle-orm';
+import { and, eq, gt, lt, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
@@ -7,11 +7,11 @@ import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
-import { answerLogin, type Completion, explainRefusal, updateIntent } from './complete-login.ts';
+import { type Completion, completeLogin } from './complete-login.ts';
+import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
+import { rememberOrigin } from './known-origins.ts';
 import { isLoginCode, type LoginCodeKeys } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
-
-const ATTEMPTS = 5;
 
 const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
 
@@ -19,7 +19,7 @@ const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
  * Completes the login with the latest code for this intent in this browser.
  *
  * @throws ServiceError `Wrong code`, `Code no longer valid` (after five wrong ones or 10 minutes), and as
- * `requireOpenIntent` does
+ * `requireOpenIntent` and `completeLogin` do
  */
 export async function redeemLoginCode(
   call: Call,
@@ -29,78 +29,42 @@ export async function redeemLoginCode(
 ): Promise<Completion> {
   const { loginIntentId, code } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
-  const [latest] = await call.run(selectLatestCode, { applicationId, loginIntentId, browserDigest: browser.digest });
+  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
-  const { id, userId, codeDigest } = latest;
+  const { id, userId, email, codeDigest } = latest;
   const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && userId !== null;
-  const [attempt] = await call.run(countAttempt, {
-    applicationId,
-    loginIntentId,
-    id,
-    isRight,
-    userId,
-    method: 'email',
-    browserDigest: browser.digest,
-    now: call.now,
-  });
-  if (!attempt) throw new ServiceError('CODE_NOT_VALID');
+  // Counted before the result is revealed, so that concurrent guesses are all counted.
+  const [counted] = await call.run(countAttempt, { applicationId, loginIntentId, id, isRight, now: call.now });
+  if (!counted) throw new ServiceError('CODE_NOT_VALID');
   if (!isRight) {
-    const isLast = attempt.attempts >= ATTEMPTS;
+    const isLast = counted.attempts >= ATTEMPTS;
     throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
   }
-  if (!attempt.completed) throw await explainRefusal(call, loginIntentId);
-  return answerLogin(tokens, { ...attempt.completed, loginIntentId, userId, method: 'email', completedAt: call.now });
+  const how = { method: 'email', browserDigest: browser.digest } as const;
+  const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how);
+  // Without it, the user has the limits of a stranger next time.
+  if (email) await rememberOrigin(call, browser, email).catch(() => {});
+  return completion;
 }
 
-const selectLatestCode: Statement<{ id: string; userId: string | null; codeDigest: Buffer }[]> = (db) =>
-  db
-    .select({ id: loginCodes.id, userId: loginCodes.userId, codeDigest: loginCodes.codeDigest })
-    .from(loginCodes)
+/** The right code may be sent again: by a double click, or because the login could not be completed the first time. */
+const countAttempt: Statement<{ attempts: number }[]> = (db) => {
+  const isRight = sql`${sql.placeholder('isRight')}::boolean`;
+  return db
+    .update(loginCodes)
+    .set({
+      attempts: sql`least(${loginCodes.attempts} + 1, ${sql.raw(String(ATTEMPTS))})`,
+      isRedeemed: sql`${loginCodes.isRedeemed} or ${isRight}`,
+    })
     .where(
       and(
         eq(loginCodes.applicationId, sql.placeholder('applicationId')),
         eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(loginCodes.browserDigest, sql.placeholder('browserDigest')),
+        eq(loginCodes.id, sql.placeholder('id')),
+        or(lt(loginCodes.attempts, ATTEMPTS), and(loginCodes.isRedeemed, isRight)),
+        gt(loginCodes.expiresAt, instantPlaceholder('now')),
       ),
     )
-    .orderBy(desc(loginCodes.createdAt))
-    .limit(1)
-    .prepare('select_latest_login_code');
-
-interface Attempt {
-  readonly attempts: number;
-  readonly completed: { readonly redirectUri: string; readonly state: string; readonly clientId: string } | null;
-}
-
-/**
- * Counts the attempt before revealing the result, so that concurrent guesses are all counted. The same
- * statement completes the login, so that the second request of a double click waits for the first.
- */
-const countAttempt: Statement<Attempt[]> = (db) => {
-  const attempt = db.$with('attempt').as(
-    db
-      .update(loginCodes)
-      .set({ attempts: sql`${loginCodes.attempts} + 1` })
-      .where(
-        and(
-          eq(loginCodes.applicationId, sql.placeholder('applicationId')),
-          eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-          eq(loginCodes.id, sql.placeholder('id')),
-          lt(loginCodes.attempts, ATTEMPTS),
-          gt(loginCodes.expiresAt, instantPlaceholder('now')),
-        ),
-      )
-      .returning({ attempts: loginCodes.attempts }),
-  );
-  const isRight = and(sql`${sql.placeholder('isRight')}::boolean`, exists(db.select().from(attempt)));
-  const completed = db.$with('completed').as(updateIntent(db, isRight));
-  return db
-    .with(attempt, completed)
-    .select({
-      attempts: attempt.attempts,
-      completed: { redirectUri: completed.redirectUri, state: completed.state, clientId: completed.clientId },
-    })
-    .from(attempt)
-    .leftJoin(completed, sql`true`)
+    .returning({ attempts: loginCodes.attempts })
     .prepare('count_login_code_attempt');
 };

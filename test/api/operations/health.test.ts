@@ -11,11 +11,13 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
-import { SERVICES } from '../../../src/api/catalogue.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { OPERATIONS, SERVICES } from '../../../src/api/catalogue.ts';
 import { pathOf } from '../../../src/api/procedures.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { openHttp2Session, readReply } from '../../support/http2-session.ts';
+import { RawConnection } from '../../support/raw-connection.ts';
 import { startTestService } from '../../support/service.ts';
 
 const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
@@ -98,7 +100,19 @@ describe.each([
   });
 });
 
-describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
+describe.each(['/healthz', '/readyz'])('%s', (path) => {
+  test.each(['1.0', '1.1'])('answers probes over HTTP/%s that send no Host', async (version) => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`GET ${path} HTTP/${version}\r\n\r\n`);
+    expect(await connection.reply()).toMatchObject({ status: 200 });
+  });
+
+  test('returns 400 for an invalid Host', async () => {
+    expect(await request(service.url, { path, headers: { host: 'a b' } })).toMatchObject({ status: 400 });
+  });
+});
+
+describe.each(['/', '/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
   test('returns 405 with Allow for POST', async () => {
     const reply = await request(service.url, { method: 'POST', path });
     expect(reply.status).toBe(405);
@@ -111,4 +125,19 @@ describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) =>
     expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
     expect(Number(get?.headers['content-length'])).toBe(get?.body.length);
   });
+});
+
+test('/ is a page that links to endpoints which answer, without script', async () => {
+  const { headers, body } = await request(service.url, { path: '/' });
+  expect(headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[^;]*; img-src data:;/),
+  });
+  expect(body).toContain(`<title>Usher ${packageJson.version}</title>`);
+  expect(body).not.toContain('<script');
+  const links = [...body.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => `/${link}`);
+  expect(links).toEqual(expect.arrayContaining(['/healthz', '/readyz', '/.well-known/jwks.json']));
+  for (const path of links) expect(await request(service.url, { path })).toMatchObject({ status: 200 });
+  for (const { method, route } of OPERATIONS)
+    expect(body).toContain(`${method.name}</th><td>${route ? '<b>' : '</td>'}`);
 });

@@ -1,0 +1,47 @@
+import { and, desc, eq, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { loginCodes } from '../../database/login-schema.ts';
+import type { Call } from '../call.ts';
+
+/** A code may be tried so often. */
+export const ATTEMPTS = 5;
+
+export interface StoredLoginCode {
+  readonly id: string;
+  readonly userId: string | null;
+  readonly email: string | null;
+  readonly codeDigest: Buffer;
+  readonly attempts: number;
+  readonly expiresAt: Date;
+}
+
+/** Returns the latest code for this intent in this browser. */
+export async function findLatestCode(
+  { run }: Call,
+  where: { applicationId: string; loginIntentId: string; browserDigest: Buffer },
+): Promise<StoredLoginCode | undefined> {
+  const [latest] = await run(selectLatestCode, where);
+  return latest;
+}
+
+const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
+  db
+    .select({
+      id: loginCodes.id,
+      userId: loginCodes.userId,
+      email: loginCodes.email,
+      codeDigest: loginCodes.codeDigest,
+      attempts: loginCodes.attempts,
+      expiresAt: loginCodes.expiresAt,
+    })
+    .from(loginCodes)
+    .where(
+      and(
+        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
+        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
+        eq(loginCodes.browserDigest, sql.placeholder('browserDigest')),
+      ),
+    )
+    .orderBy(desc(loginCodes.createdAt))
+    .limit(1)
+    .prepare('select_latest_login_code');

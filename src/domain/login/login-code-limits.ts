@@ -1,0 +1,72 @@
+/**
+ * Limits on new codes, since each one may be guessed five times. A browser or network that has signed in with the
+ * address has permits of its own, so that strangers cannot lock it out. The README of the login page has the odds.
+ */
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from './browser.ts';
+import { foldEmail } from './fold-email.ts';
+import { type Familiarity, findFamiliarity } from './known-origins.ts';
+import type { CodeLength } from './login-code.ts';
+import { networkOf, siteOf } from './network.ts';
+import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+/** Who asks for a code: where, and for which address, in one spelling. */
+interface Origin {
+  readonly address: string;
+  readonly browser: string;
+  readonly network: string;
+  readonly site: string;
+}
+
+interface CodeLimit extends RateLimit {
+  readonly subjectOf: (origin: Origin) => string;
+}
+
+/** Those that only the caller's own network uses up come first. */
+const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
+  browser: [
+    { subjectOf: ({ address, browser }) => `${address} from ${browser}`, burst: 10, intervalMs: 6 * MINUTE_MS },
+  ],
+  network: [
+    { subjectOf: ({ address, network }) => `${address} from ${network}`, burst: 10, intervalMs: 6 * MINUTE_MS },
+    { subjectOf: ({ network }) => `known addresses from ${network}`, burst: 100, intervalMs: 36 * SECOND_MS },
+  ],
+  stranger: [
+    { subjectOf: ({ network }) => network, burst: 20, intervalMs: 3 * MINUTE_MS },
+    { subjectOf: ({ site }) => site, burst: 100, intervalMs: 36 * SECOND_MS },
+    { subjectOf: ({ address, site }) => `${address} from ${site}`, burst: 5, intervalMs: 20 * MINUTE_MS },
+    { subjectOf: ({ address }) => address, burst: 10, intervalMs: 20 * MINUTE_MS },
+  ],
+};
+
+/** Everywhere. It locks nobody out: codes beyond it are longer. */
+const SHORT_CODES = { subject: 'short login codes', burst: 100, intervalMs: 36 * SECOND_MS };
+
+/**
+ * Admits a new code and returns its length. `factor` multiplies the bursts.
+ *
+ * @throws ServiceError `Too many codes`
+ */
+export async function admitLoginCode(call: Call, browser: Browser, email: string, factor: number): Promise<CodeLength> {
+  const familiarity = await findFamiliarity(call, browser, email);
+  const origin: Origin = {
+    address: foldEmail(email),
+    browser: browser.digest.toString('hex'),
+    network: networkOf(browser.address),
+    site: siteOf(browser.address),
+  };
+  for (const { subjectOf, burst, intervalMs } of LIMITS[familiarity]) {
+    const isFree = await takePermit(call, `login codes: ${subjectOf(origin)}`, { burst: burst * factor, intervalMs });
+    if (!isFree) throw new ServiceError('TOO_MANY_CODES');
+  }
+  if (familiarity === 'browser') return 6;
+  const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * factor };
+  const { subject } = SHORT_CODES;
+  // Asked first, because under an attack all would wait for the lock of this one row.
+  const isShort = !(await isExhausted(call, subject, shortCodes)) && (await takePermit(call, subject, shortCodes));
+  return isShort ? 6 : 8;
+}

@@ -1,0 +1,61 @@
+/** What the files for containers say about Usher. `test/robustness/container.test.ts` builds and runs the image. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { REPOSITORY } from '../support/process.ts';
+
+const read = (path: string) => readFileSync(join(REPOSITORY, path), 'utf8');
+const dockerfile = read('Dockerfile');
+const { services } = parse(read('compose.yaml'), { merge: true });
+const [deployment, service, budget] = parseAllDocuments(read('test/examples/kubernetes/usher.yaml')).map((document) =>
+  document.toJS(),
+);
+const { spec } = deployment.spec.template;
+const [container] = spec.containers;
+
+const settings: readonly string[] = Object.values(SETTINGS).map(({ name }) => name);
+/** Without them a service with a Postgres of its own does not start. */
+const REQUIRED = ['DATABASE_URL', 'ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE', 'PUBLIC_URL'];
+
+test.each([
+  ['compose.yaml', Object.keys(services.usher.environment)],
+  ['the manifest', container.env.map(({ name }: { name: string }) => name)],
+])('%s sets what is required, and nothing that Usher does not know', (_, names: string[]) => {
+  expect(names).toEqual(expect.arrayContaining(REQUIRED));
+  expect(names.filter((name) => !settings.includes(name))).toEqual([]);
+});
+
+test('none of them lets Usher write or become root', () => {
+  expect(dockerfile).toMatch(/^USER 65532:65532$/m);
+  for (const name of ['usher', 'secrets']) {
+    expect(services[name]).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    });
+  }
+  expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_532 });
+  expect(container.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+  });
+});
+
+test('all of them give a shutdown its time', () => {
+  const graceMs =
+    Math.min(Number.parseInt(services.usher.stop_grace_period, 10), spec.terminationGracePeriodSeconds) * 1000;
+  expect(graceMs).toBeGreaterThan(2 * SETTINGS.shutdownTimeoutMs.default);
+});
+
+test('all of them agree on the port and on the labels', () => {
+  const port = SETTINGS.port.default;
+  expect(dockerfile).toContain(`EXPOSE ${port}\n`);
+  expect(services.usher.ports).toEqual([`127.0.0.1:${port}:${port}`]);
+  expect(container.ports).toEqual([{ name: 'http', containerPort: port }]);
+  const { matchLabels } = deployment.spec.selector;
+  expect(deployment.spec.template.metadata.labels).toEqual(matchLabels);
+  expect([service.spec.selector, budget.spec.selector.matchLabels]).toEqual([matchLabels, matchLabels]);
+});

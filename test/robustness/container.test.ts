@@ -1,0 +1,120 @@
+/** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
+import { ContainerImage } from '../support/container.ts';
+import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
+import { runSmokeTest } from '../support/smoke-test.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+const BUILD_TIMEOUT_MS = 600_000;
+const RUN_TIMEOUT_MS = 120_000;
+const USER = 65_532;
+
+// Without the tools, CI fails; on a developer's machine these tests are skipped.
+describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
+  let image: ContainerImage;
+
+  beforeAll(async () => {
+    image = await ContainerImage.build();
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(() => image[Symbol.asyncDispose]());
+
+  test('creates secrets, migrates, serves, is healthy, and stops', { timeout: RUN_TIMEOUT_MS }, async () => {
+    await using postgres = await TcpProxy.open(inject('postgresUrl'));
+    await using volume = await createVolume();
+    const secrets = volume.path;
+    const created = await image.run({ command: ['src/config/create-secrets.ts', '/secrets'], secrets });
+    expect(created).toEqual({ exitCode: 0, output: '' });
+
+    const env = {
+      ADMIN_KEY,
+      PUBLIC_URL,
+      DATABASE_URL: postgres.through(await createEmptyDatabase()),
+      AUTH_SIGNING_KEYS_FILE: '/secrets/auth-signing-keys.json',
+      ENCRYPTION_KEY_FILE: '/secrets/encryption-key',
+      HOST: '127.0.0.1',
+      PORT: '0',
+    };
+    const container = image.start({ env, secrets });
+    try {
+      const port = await container.port;
+      await runSmokeTest({ url: `http://127.0.0.1:${port}` });
+      expect(await readFile(`/proc/${container.process.pid}/status`, 'utf8')).toMatch(/^Uid:(\s+65532){4}$/m);
+
+      const [, , ...command] = image.config.Healthcheck.Test;
+      const check = () => image.run({ command, env: { ...env, PORT: port } });
+      expect(await check()).toEqual({ exitCode: 0, output: '' });
+      const exited = once(container.process, 'exit');
+      container.process.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+      expect(await check()).toMatchObject({ exitCode: 1, output: expect.stringContaining('ECONNREFUSED') });
+    } finally {
+      container.process.kill('SIGKILL');
+    }
+  });
+
+  test('cannot change its own files', async () => {
+    const write = (path: string) => `try { fs.writeFileSync('${path}', '') } catch (error) { console.log(error.code) }`;
+    const command = ['--eval', ['/x', '/app/x', '/cache/x'].map(write).join('\n')];
+    expect(await image.run({ command })).toEqual({ exitCode: 0, output: 'EROFS\n'.repeat(3) });
+  });
+
+  test('compiles no TypeScript at a start', async () => {
+    const { output } = await image.run({ env: { PORT: 'none', NODE_DEBUG_NATIVE: 'COMPILE_CACHE' } });
+    const results = [...output.matchAll(/retrieving transpile cache for \S+ \S+?\.ts\.\.\.(.*)/g)].map(([, it]) => it);
+    expect(new Set(results)).toEqual(new Set(['success']));
+    expect(output).toContain('usher: Invalid settings: PORT');
+  });
+
+  test('has a bill of materials with every package that is in it', async () => {
+    const { components } = JSON.parse(await readFile(join(image.root, 'app/sbom.json'), 'utf8'));
+    const installed = await packagesIn(join(image.root, 'app/node_modules'));
+    expect(components.map(({ purl }: { purl: string }) => decodeURIComponent(purl)).sort()).toEqual(installed.sort());
+    expect(installed.length).toBeGreaterThan(20);
+  });
+});
+
+function canBuild(): boolean {
+  try {
+    execFileSync('which', ['buildah', 'mmdebstrap'], { stdio: 'ignore' });
+    return process.getuid?.() === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Creates a directory that the user of the image owns. */
+async function createVolume() {
+  const path = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
+  await chown(path, USER, USER);
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+async function createEmptyDatabase(): Promise<string> {
+  const url = new URL(inject('postgresUrl'));
+  const client = openClient(url.href, { max: 1 });
+  await client`create database container`;
+  await client.end();
+  url.pathname = 'container';
+  return url.href;
+}
+
+/** Returns the package URLs of what is installed below `node_modules`. */
+async function packagesIn(directory: string): Promise<string[]> {
+  const paths = await readdir(directory, { recursive: true });
+  const manifest = /^(.*\/node_modules\/)?(@[^/]+\/)?[^/@.][^/]*\/package\.json$/;
+  return Promise.all(
+    paths
+      .filter((path) => manifest.test(path))
+      .map(async (path) => {
+        const { name, version } = JSON.parse(await readFile(join(directory, path), 'utf8'));
+        return `pkg:npm/${name}@${version}`;
+      }),
+  );
+}

@@ -1,0 +1,145 @@
+/** Builds the container image with buildah, and runs it as a container runtime would (Linux, as root). */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { REPOSITORY } from './process.ts';
+
+const run = promisify(execFile);
+
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+const NODE = join(REPOSITORY, 'node_modules/node/bin/node');
+
+/** Mounts the root file system read-only, and becomes the user of the image, for good. */
+const RUN = `
+root=$1 user=$2 directory=$3 volume=$4; shift 4
+mount --bind "$root" "$root"
+mount -o remount,bind,ro "$root"
+mount --rbind /dev "$root/dev"
+mount --bind /proc "$root/proc"
+[ -z "$volume" ] || mount --bind "$volume" "$root/secrets"
+exec setpriv --no-new-privs --clear-groups \\
+  unshare --root="$root" --wd="$directory" --setgid "\${user#*:}" --setuid "\${user%:*}" "$@"`;
+
+/** What the Dockerfile says, as a container runtime reads it. */
+interface ImageConfig {
+  readonly User: string;
+  readonly WorkingDir: string;
+  readonly Env: readonly string[];
+  readonly Entrypoint: readonly string[];
+  readonly Cmd: readonly string[];
+  readonly Healthcheck: { readonly Test: readonly string[] };
+}
+
+export interface ContainerOptions {
+  /** Instead of the command of the image. */
+  readonly command?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A directory to mount at `/secrets`. */
+  readonly secrets?: string;
+}
+
+export interface Container {
+  readonly process: ChildProcess;
+  /** The port that Usher listens on, when it does. Rejects with its output if it exits before. */
+  readonly port: Promise<string>;
+  readonly exit: Promise<{ exitCode: number | null; output: string }>;
+}
+
+export class ContainerImage implements AsyncDisposable {
+  readonly config: ImageConfig;
+  /** Where its files are mounted. */
+  readonly root: string;
+  readonly #store: string;
+
+  private constructor(store: string, root: string, config: ImageConfig) {
+    this.#store = store;
+    this.root = root;
+    this.config = config;
+  }
+
+  /** The images that the Dockerfile names cannot be pulled in a test, so others take their names. */
+  static async build(): Promise<ContainerImage> {
+    const store = await mkdtemp(join(tmpdir(), 'usher-image-'));
+    await buildBase(store);
+    const options = ['--isolation', 'chroot', '--pull-never', '--format', 'docker'];
+    await buildah(store, 'build', ...options, '--tag', 'usher', REPOSITORY);
+    const root = await buildah(store, 'mount', await buildah(store, 'from', '--pull-never', 'usher'));
+    for (const directory of ['dev', 'proc']) await mkdir(join(root, directory), { recursive: true });
+    const { Docker } = JSON.parse(await buildah(store, 'inspect', '--type', 'image', 'usher'));
+    return new ContainerImage(store, root, Docker.config);
+  }
+
+  /** Starts a container that shares the network of the machine. */
+  start({ command = this.config.Cmd, env = {}, secrets = '' }: ContainerOptions = {}): Container {
+    const { User, WorkingDir, Entrypoint, Env } = this.config;
+    const own = Object.fromEntries(Env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
+    const parameters = [this.root, User, WorkingDir, secrets, ...Entrypoint, ...command];
+    const child = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-ec', RUN, 'sh', ...parameters], {
+      env: { ...own, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    const { promise: port, resolve, reject } = Promise.withResolvers<string>();
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        const [, found] = /"url":"[^"]+:(\d+)".*"msg":"listening"/.exec(output) ?? [];
+        if (found) resolve(found);
+      });
+    }
+    const exit = once(child, 'close').then(() => ({ exitCode: child.exitCode, output }));
+    exit.then(() => reject(new Error(output)));
+    port.catch(() => {});
+    return { process: child, port, exit };
+  }
+
+  /** Runs a container until it exits. */
+  run(options: ContainerOptions): Container['exit'] {
+    return this.start(options).exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await buildah(this.#store, 'umount', '--all');
+    await run('umount', [join(this.#store, 'overlay')]).catch(() => {});
+    await rm(this.#store, { recursive: true });
+  }
+}
+
+/** Makes an image of Debian's libraries and Node for both names: with npm and a shell to build, without to run. */
+async function buildBase(store: string): Promise<void> {
+  const debian = join(store, 'debian.tar');
+  const packages = ['busybox-static', 'ca-certificates', 'libc6', 'libstdc++6'];
+  const hook = '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr';
+  await run('mmdebstrap', ['--variant=extract', hook, `--include=${packages}`, 'bookworm', debian]);
+
+  const container = await buildah(store, 'from', 'scratch');
+  await buildah(store, 'add', container, debian);
+  await buildah(store, 'copy', container, NODE, '/nodejs/bin/node');
+  if (existsSync(CERTIFICATES)) await buildah(store, 'copy', container, CERTIFICATES, CERTIFICATES);
+  await buildah(store, 'config', '--user', '65532', '--entrypoint', '["/nodejs/bin/node"]', container);
+  await buildah(store, 'commit', container, 'gcr.io/distroless/nodejs24-debian13:nonroot');
+
+  const { stdout } = await run('sh', ['-c', 'command -v npm']);
+  const npm = dirname(dirname(await realpath(stdout.trim())));
+  await buildah(store, 'copy', container, npm, '/usr/local/lib/node_modules/npm');
+  const env = ['--env', 'PATH=/usr/local/bin:/usr/bin:/bin', '--env', `NODE_EXTRA_CA_CERTS=${CERTIFICATES}`];
+  await buildah(store, 'config', '--user', '0', '--entrypoint', '[]', ...env, container);
+  const links = `
+    busybox ln -s busybox /bin/sh; for name in env ln mkdir rm; do busybox ln -s /bin/busybox /usr/bin/$name; done
+    mkdir -p /usr/local/bin; ln -s /nodejs/bin/node /usr/local/bin/node
+    ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm`;
+  await buildah(store, 'run', '--isolation', 'chroot', container, '--', '/bin/busybox', 'sh', '-c', links);
+  await buildah(store, 'commit', container, 'docker.io/library/node:24-slim');
+}
+
+/** Returns what it prints. */
+async function buildah(store: string, command: string, ...parameters: string[]): Promise<string> {
+  const { stdout } = await run('buildah', ['--root', store, '--runroot', `${store}/run`, command, ...parameters], {
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  return stdout.trim();
+}
