@@ -42,7 +42,7 @@ describe.each([
       trustedProxies,
       renderError: String,
     });
-    listener.serve({ handle: () => {}, handleStream: () => false, onError: () => {} });
+    listener.serve({ handle: () => {}, handleStream: () => false, onError: () => {}, pathsWithoutHost: new Set() });
   });
   afterAll(() => listener.close(1_000));
 
