@@ -33,6 +33,7 @@ export const profileColumns = () => ({
   email: text('email').notNull(),
   name: text('name'),
   profileImage: text('profile_image'),
+  /** Empty if the user has none. */
   walletAddress: text('wallet_address').notNull(),
 });
 
@@ -87,9 +88,18 @@ export const users = pgTable(
   },
   (table) => [
     uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
+    uniqueIndex('users_wallet_address_key')
+      .on(sql`lower(${table.walletAddress})`)
+      .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
   ],
 );
+
+/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
+export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
+  userId: uuid('user_id').primaryKey(),
+  walletAddress: text('wallet_address').notNull(),
+});
 
 export const loginIntents = pgTable(
   'login_intents',

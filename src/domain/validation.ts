@@ -141,6 +141,11 @@ export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: numbe
   };
 }
 
+/** Returns an empty string for a missing or empty field. Any other value must pass the rule. */
+export function textOrEmpty(rule: Rule<string>): Rule<string> {
+  return (value) => (value === undefined || value === '' ? '' : rule(value));
+}
+
 /** Returns null for a field that is missing or null. Any other value must pass the rule. */
 export function optional<T>(rule: Rule<T>): Rule<T | null> {
   return (value) => (value === undefined || value === null ? null : rule(value));

@@ -139,8 +139,11 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
   },
   'AdminService/CreateUser': {
-    required: () => ({ email: `${randomUUID()}@example.com`, walletAddress: awkward('wallet') }),
-    optional: { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1' },
+    required: () => ({ email: `${randomUUID()}@example.com` }),
+    get optional() {
+      const walletAddress = awkward('wallet');
+      return { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1', walletAddress };
+    },
   },
   'AdminService/DeleteUser': {
     required: async ({ service }) => ({ userId: (await createTestUser(service)).id }),

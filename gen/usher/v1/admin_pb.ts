@@ -362,7 +362,7 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
   profileImage?: string | undefined;
 
   /**
-   * 1 to 255 characters without control characters.
+   * 1 to 255 characters without control characters, or empty for none.
    *
    * @generated from field: string wallet_address = 4;
    */
@@ -553,6 +553,8 @@ export type User = Message<"usher.v1.User"> & {
   profileImage?: string | undefined;
 
   /**
+   * Empty if the user has none.
+   *
    * @generated from field: string wallet_address = 5;
    */
   walletAddress: string;
@@ -656,7 +658,8 @@ export const AdminService: GenService<{
   /**
    * Creates a user.
    *
-   * ALREADY_EXISTS "User already exists" when a user has that e-mail address.
+   * ALREADY_EXISTS "User already exists" when a user has that e-mail address or
+   * wallet address, in upper or lower case.
    *
    * @generated from rpc usher.v1.AdminService.CreateUser
    */

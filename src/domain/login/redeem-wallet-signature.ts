@@ -53,10 +53,8 @@ export async function redeemWalletSignature(
 /** Returns the ID of the user whose wallet made the signature. */
 async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
   if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
-  const owners = await call.run(selectWalletUsers, { address });
-  const [owner] = owners;
-  // A wallet that several users share identifies none of them.
-  if (!owner || owners.length > 1) throw new ServiceError('UNKNOWN_WALLET');
+  const [owner] = await call.run(selectWalletUser, { address });
+  if (!owner) throw new ServiceError('UNKNOWN_WALLET');
   return owner.id;
 }
 
@@ -92,10 +90,9 @@ const deleteChallenge: Statement<unknown> = (db) =>
     .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
     .prepare('delete_wallet_challenge');
 
-const selectWalletUsers: Statement<{ id: string }[]> = (db) =>
+const selectWalletUser: Statement<{ id: string }[]> = (db) =>
   db
     .select({ id: users.id })
     .from(users)
     .where(and(sql`lower(${users.walletAddress}) = ${sql.placeholder('address')}`, isActiveUser))
-    .limit(2)
-    .prepare('select_wallet_owners');
+    .prepare('select_wallet_owner');
