@@ -26,6 +26,7 @@ export const ERRORS = {
   INVALID_API_KEY: ['unauthenticated', 'Invalid API key'],
   INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
   INVALID_TOKEN: ['unauthenticated', 'Invalid or expired token'],
+  SESSION_EXPIRED: ['unauthenticated', 'Session expired'],
   APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],

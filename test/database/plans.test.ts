@@ -13,6 +13,8 @@ import { createWalletChallenge } from '../../src/domain/login/create-wallet-chal
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
+import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
+import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
@@ -167,6 +169,10 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
   await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
+
+  const { clientId } = tenant;
+  const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
+  await listSessions(ofTenant, new PageTokens(encryptionKeys), { userId: user.id });
 
   const rotation = new AbortController();
   await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {

@@ -47,6 +47,8 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
 
   'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
+  'SessionService/RenewSession': { required: ownSession, toOthers: refusal('unauthenticated', 'Session expired') },
+  'SessionService/ListSessions': { required: () => ({}), optional: { pageSize: 1 } },
   'SessionService/RevokeSession': { required: ownSession },
   'SessionService/RevokeUserSessions': {
     required: async ({ service, tenant }) => {
