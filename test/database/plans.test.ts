@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { openDemo } from '../../src/demo/demo.ts';
+import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
@@ -80,8 +81,9 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   test('removes a whole batch of what has expired, and no more', async () => {
     const batches = statements.filter(({ name }) => name === 'delete_expired');
     const tables = await service.database.sql`
-      select from information_schema.columns where table_schema = 'public' and column_name = 'expires_at' and table_name <> 'sessions'`;
-    // Those of `session_ids` remove the sessions, too.
+      select from information_schema.columns
+      where table_schema = 'public' and column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')`;
+    // Those of `session_ids` remove the sessions, too. API keys stay.
     expect(batches).toHaveLength(tables.length);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
@@ -170,6 +172,9 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
   await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
 
+  const usage = new ApiKeyUsage();
+  usage.record(tenant.apiKeyId, new Date());
+  await usage.save(call.run);
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   await listSessions(ofTenant, new PageTokens(encryptionKeys), { userId: user.id });
