@@ -1,4 +1,4 @@
-import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 
 /** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
 type Source = 'path' | 'query' | 'body';
@@ -17,8 +17,8 @@ export interface Route {
   readonly resource?: string;
   /** The field of the response that is true when the call has created nothing, and the status is 200. */
   readonly existedBefore?: string;
-  /** Returns a `data` that is documented otherwise. */
-  present?(response: unknown): unknown;
+  /** The fields of the resource that are documented, where `data` has not all of them. */
+  readonly documented?: readonly string[];
 }
 
 /** The fields of every list. */
@@ -28,13 +28,12 @@ export const PAGE = { pageSize: 'query', pageToken: 'query' } as const;
 export function route<Rpc extends DescMethodUnary>({
   status = 200,
   ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore' | 'present'> & {
+}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore'> & {
   rpc: Rpc;
   fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
   status?: 200 | 201;
   resource?: FieldOf<Rpc['output']>;
   existedBefore?: FieldOf<Rpc['output']>;
-  present?(response: MessageInitShape<Rpc['output']>): unknown;
 }): Route {
   return { status, ...row } as Route;
 }

@@ -2,7 +2,6 @@
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
-import { presentExchange } from './present.ts';
 import { PAGE, type Route, route } from './route.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
@@ -20,7 +19,6 @@ export const routes: readonly Route[] = [
     rpc: AuthService.method.exchangeToken,
     fields: { authToken: 'body' },
     message: 'Token exchanged successfully',
-    present: presentExchange,
   }),
   route({
     method: 'POST',

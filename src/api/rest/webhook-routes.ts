@@ -1,6 +1,5 @@
 /** The REST routes of WebhookService. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { presentWebhook } from './present.ts';
 import { PAGE, type Route, route } from './route.ts';
 
 /** What callers set of a webhook. */
@@ -20,7 +19,9 @@ export const webhookRoutes: readonly Route[] = [
     rpc: WebhookService.method.getWebhook,
     fields: { webhookId: 'path' },
     message: 'Webhook retrieved successfully',
-    present: presentWebhook,
+    resource: 'webhook',
+    // Interface, "Webhook".
+    documented: ['webhookId', 'signingKey', 'url', 'isActive', 'application', 'owner', 'createdAt', 'updatedAt'],
   }),
   route({
     method: 'GET',
