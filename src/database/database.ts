@@ -46,10 +46,15 @@ export class Database {
   }
 
   /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
-  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
+  async run<Rows>(
+    statement: Statement<Rows>,
+    parameters: PlaceholderValues,
+    deadline: Deadline,
+    onLockWait?: () => void,
+  ): Promise<Rows> {
     // A statement that nobody waits for must not take effect.
     if (performance.now() >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
-    const call = { statement, parameters, deadline };
+    const call = { statement, parameters, deadline, onLockWait };
     if (this.#isolation.has(statement)) return this.#isolation.run(call);
     const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
     if (connection) return this.#runOn(connection, call);
@@ -61,8 +66,8 @@ export class Database {
   }
 
   /** Returns `run` for one call, all of whose statements end by its deadline. */
-  within(deadline: Deadline): Run {
-    return (statement, parameters) => this.run(statement, parameters, deadline);
+  within(deadline: Deadline, onLockWait?: () => void): Run {
+    return (statement, parameters) => this.run(statement, parameters, deadline, onLockWait);
   }
 
   /** Resolves when Postgres answers, and rejects when it does not by the deadline. */
