@@ -74,9 +74,10 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const caller = await lookUps.run('', () =>
+        const owner = await lookUps.run('', () =>
           requireApplication(credentials, context, { method, deadline: call.deadline }),
         );
+        const caller = owner.application;
         application = caller;
         admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.

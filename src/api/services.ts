@@ -31,7 +31,7 @@ export function createProcedures(parts: ServiceParts): Procedures {
   const { cipher, health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
-    ...createApplicationProcedures(SessionService, createSessionHandlers()),
+    ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),

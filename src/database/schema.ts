@@ -33,6 +33,7 @@ export const profileColumns = () => ({
   email: text('email').notNull(),
   name: text('name'),
   profileImage: text('profile_image'),
+  /** Empty if the user has none. */
   walletAddress: text('wallet_address').notNull(),
 });
 
@@ -67,11 +68,19 @@ export const apiKeys = pgTable(
     digest: bytes('digest').notNull(),
     createdAt: instant('created_at').notNull(),
     revokedAt: instant('revoked_at'),
+    name: text('name'),
+    /** The row stays after that. */
+    expiresAt: instant('expires_at'),
+    /** In whole minutes. Not indexed, so that updates of it are cheap. */
+    lastUsedAt: instant('last_used_at'),
+    /** The ID of the key that a rotation has created. */
+    replacedBy: uuid('replaced_by'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('api_keys_digest_idx').on(table.digest),
     index('api_keys_id_idx').on(table.id),
+    index('api_keys_list_idx').on(table.applicationId, table.createdAt, table.id),
   ],
 );
 
@@ -87,9 +96,18 @@ export const users = pgTable(
   },
   (table) => [
     uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
+    uniqueIndex('users_wallet_address_key')
+      .on(sql`lower(${table.walletAddress})`)
+      .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
   ],
 );
+
+/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
+export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
+  userId: uuid('user_id').primaryKey(),
+  walletAddress: text('wallet_address').notNull(),
+});
 
 export const loginIntents = pgTable(
   'login_intents',

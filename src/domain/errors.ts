@@ -26,6 +26,7 @@ export const ERRORS = {
   INVALID_API_KEY: ['unauthenticated', 'Invalid API key'],
   INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
   INVALID_TOKEN: ['unauthenticated', 'Invalid or expired token'],
+  SESSION_EXPIRED: ['unauthenticated', 'Session expired'],
   APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
@@ -38,7 +39,9 @@ export const ERRORS = {
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
+  WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
+  API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
 

@@ -39,7 +39,7 @@ const user = await createTestUser(service);
 
 const newUser = () => ({
   email: `${randomUUID()}@example.com`,
-  walletAddress: '0x00000000000000000000000000000000000ADA00',
+  walletAddress: `0x${randomUUID()}`,
 });
 
 /** Returns `ok`, or the message of the error that the key gets. */
@@ -204,11 +204,28 @@ describe('CreateUser', () => {
     expect(answer).toEqual(refusal('already_exists', 'User already exists'));
   });
 
-  it('gives the address of a deleted user to another', async () => {
+  it.each([user.walletAddress, user.walletAddress.toUpperCase()])(
+    'returns AlreadyExists for the wallet %s',
+    async (walletAddress) => {
+      const answer = await callWith(createUser, { ...newUser(), walletAddress });
+      expect(answer).toEqual(refusal('already_exists', 'User already exists'));
+    },
+  );
+
+  it('creates users without a wallet', async () => {
+    for (const wallet of [{ walletAddress: '' }, {}]) {
+      const { walletAddress: _, ...fields } = newUser();
+      const answer = await callWith(createUser, { ...fields, ...wallet });
+      expect(answer).toEqual(success({ user: { id: expect.stringMatching(UUID), ...fields, walletAddress: '' } }));
+    }
+  });
+
+  it('gives the addresses of a deleted user to another', async () => {
     const deleted = await createTestUser(service);
     await admin.deleteUser({ userId: deleted.id });
-    const answer = await callWith(createUser, { ...newUser(), email: deleted.email });
-    expect(answer).toMatchObject({ code: 'ok', data: { user: { email: deleted.email } } });
+    const { email, walletAddress } = deleted;
+    const answer = await callWith(createUser, { email, walletAddress });
+    expect(answer).toMatchObject({ code: 'ok', data: { user: { email, walletAddress } } });
     expect(answer.data).not.toHaveProperty('user.id', deleted.id);
   });
 
@@ -218,13 +235,13 @@ describe('CreateUser', () => {
       email: 'a'.repeat(254 - domain.length) + domain,
       name: ASTRAL_255,
       profileImage: 'https://img.test/'.padEnd(2_048, 'a'),
-      walletAddress: 'a'.repeat(255),
+      walletAddress: randomUUID().padEnd(255, 'a'),
     };
     expect(await callWith(createUser, fields)).toMatchObject({ code: 'ok', data: { user: fields } });
   });
 
   it.each([
-    ...BAD_IDENTIFIERS.flatMap((text) => [{ name: text }, { walletAddress: text }]),
+    ...BAD_IDENTIFIERS.flatMap((text) => [{ name: text }, ...(text === '' ? [] : [{ walletAddress: text }])]),
     ...['ada.example.com', 'ada@example.com\n', '@example.com'.padStart(255, 'a')].map((email) => ({ email })),
     ...['', 'javascript:alert(1)', 'data:image/png;base64,AAAA', 'https://img.test/'.padEnd(2_049, 'a')].map((url) => ({
       profileImage: url,

@@ -5,10 +5,10 @@ import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { CONNECT, call, REST } from '../support/protocols.ts';
-import { adminClient, beginSession, clientsOf, createTestUser, logIn } from '../support/service.ts';
+import { adminClient, beginSession, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
 
-const { checkSession, revokeSession, revokeUserSessions } = SessionService.method;
+const { checkSession, listSessions, revokeSession, revokeUserSessions } = SessionService.method;
 const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
@@ -85,6 +85,48 @@ it.each([
     expect(await isActive(next)).toBe(true);
   },
 );
+
+// Its pages: lists.test.ts.
+it('the list has the live sessions, the newest of each user, without their IDs', async () => {
+  const lister = await createTenant(service);
+  const as = { 'x-api-key': lister.apiKey };
+  const at = clientsOf(service, lister);
+  const [expired, revoked, deleted, renewed, live] = await Promise.all(
+    Array.from({ length: 5 }, () => createTestUser(service)),
+  );
+  const begin = (user: typeof live) => beginSession(service, lister, user ?? { id: '' });
+  await begin(expired);
+  clock.advance(7 * MINUTE);
+  const sessionId = await begin(renewed);
+  clock.advance(8 * MINUTE);
+  const ids = [
+    await begin(revoked),
+    await begin(deleted),
+    (await at.sessions.renewSession({ sessionId })).session?.id,
+    await begin(live),
+  ];
+  await at.sessions.revokeSession({ sessionId: ids[0] ?? '' });
+  await admin.deleteUser({ userId: deleted?.id ?? '' });
+  const answer = await callWith(listSessions, {}, as);
+  const shown = { createdAt: clock.read().toISOString(), ipAddress: '127.0.0.1', method: 'page' };
+  expect(answer).toMatchObject({
+    message: 'Sessions retrieved successfully',
+    data: {
+      sessions: [
+        { userId: live?.id, ...shown },
+        { userId: renewed?.id, ...shown },
+      ],
+      nextPageToken: '',
+    },
+  });
+  for (const id of [sessionId, ...ids]) expect(JSON.stringify(answer)).not.toContain(id);
+  expect(await callWith(listSessions, { userId: renewed?.id ?? '' }, as)).toMatchObject({
+    data: { sessions: [{ userId: renewed?.id }] },
+  });
+  for (const userId of [revoked, deleted, expired].map((user) => user?.id ?? '')) {
+    expect(await callWith(listSessions, { userId }, as)).toMatchObject({ data: { sessions: [] } });
+  }
+});
 
 it.each([
   ['of another application', () => createTestUser(service).then((user) => beginSession(service, other, user))],

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
@@ -48,6 +51,29 @@ test('a migration that has to wait says for whom, and gives up at its deadline',
   await migrated;
 });
 
+test('takes a wallet address from all live users who share it, in any case, and lists them', async () => {
+  await using database = await createDatabase('');
+  await using before = await migrationsBefore('unique_wallet_addresses');
+  await migrateDatabase(database.url, { folder: before.path });
+  const wallets = ['0xAB', '0xab', '0xab', '0xcd', '', ''];
+  for (const [index, wallet] of wallets.entries()) {
+    const deletedAt = index === 2 ? new Date() : null;
+    await database.sql`
+      insert into users (id, email, wallet_address, created_at, deleted_at)
+      values (gen_random_uuid(), ${`${index}@example.com`}, ${wallet}, now(), ${deletedAt})`;
+  }
+  await migrateDatabase(database.url);
+  const users = await database.sql`select wallet_address from users order by email`;
+  expect(users.map(({ wallet_address }) => wallet_address)).toEqual(['', '', '0xab', '0xcd', '', '']);
+  const listed = await database.sql`
+    select email, shared.wallet_address as wallet
+    from shared_wallet_addresses shared join users on users.id = user_id order by email`;
+  expect([...listed]).toEqual([
+    { email: '0@example.com', wallet: '0xAB' },
+    { email: '1@example.com', wallet: '0xab' },
+  ]);
+});
+
 test('where nothing is pending, needs no right but to read, and waits for nobody', async () => {
   await using database = await cloneDatabase();
   await using role = await createRole(database);
@@ -62,6 +88,18 @@ test('names the host but not the password of a database that cannot be reached',
     /^The database at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/,
   );
 });
+
+/** Returns a copy of the migrations that ends before the one with that name. */
+async function migrationsBefore(name: string) {
+  const migrations = join(import.meta.dirname, '../../drizzle');
+  const copy = await mkdtempDisposable(join(tmpdir(), 'usher-migrations-'));
+  await cp(migrations, copy.path, { recursive: true });
+  const file = join(copy.path, 'meta/_journal.json');
+  const journal = JSON.parse(await readFile(file, 'utf8'));
+  const end = journal.entries.findIndex(({ tag }: { tag: string }) => tag.endsWith(name));
+  await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, end) }));
+  return copy;
+}
 
 interface Unusable {
   readonly options?: string;

@@ -9,6 +9,8 @@ const GLOBAL_KEYS = {
   // A user may log in to any application.
   users_pkey: 'id',
   users_email_key: 'lower(email)',
+  users_wallet_address_key: 'lower(wallet_address)',
+  shared_wallet_addresses_pkey: 'user_id',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',
   // Attempts are limited before it is known for which application.
@@ -17,7 +19,14 @@ const GLOBAL_KEYS = {
   known_origins_pkey: 'key',
 };
 
-const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limits', 'user_cutoffs', 'users'];
+const TABLES_WITHOUT_APPLICATION = [
+  'applications',
+  'known_origins',
+  'rate_limits',
+  'shared_wallet_addresses',
+  'user_cutoffs',
+  'users',
+];
 
 const database = await cloneDatabase();
 

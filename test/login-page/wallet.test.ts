@@ -237,15 +237,6 @@ const messages: Row[] = [
     UNKNOWN,
   ],
   [
-    'of a wallet that two users share',
-    async () => {
-      const { wallet, ...asked } = await askForMessage();
-      await createTestUser(service, { walletAddress: wallet.checksumAddress });
-      return send(asked, wallet.sign(asked.message));
-    },
-    UNKNOWN,
-  ],
-  [
     'of a user who has been deleted',
     async () => {
       const { wallet, user, ...asked } = await askForMessage();

@@ -32,7 +32,7 @@ import { compareTimings, measureArea, type Kind as TimedKind } from '../support/
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
-const { checkSession, revokeSession, revokeUserSessions } = SessionService.method;
+const { checkSession, renewSession, listSessions, revokeSession, revokeUserSessions } = SessionService.method;
 const { deleteEvent, createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 
 /** A fixed time, so that timestamps in replies are the same. */
@@ -80,6 +80,7 @@ const INVALID = 'invalid_argument: Validation failed';
 const INVALID_ID = 'invalid_argument: Invalid webhook ID format';
 const BAD_TOKEN = 'unauthenticated: Invalid or expired token';
 const NO_USER = 'not_found: User not found';
+const EXPIRED = 'unauthenticated: Session expired';
 const NO_WEBHOOK = 'not_found: Webhook not found';
 const NO_EVENT = 'not_found: Event not found';
 const EXISTS = 'already_exists: Event already exists';
@@ -91,6 +92,13 @@ const webhookOf = async (owner: Tenant) => (await createTestWebhook(service, own
 const tokenOf = async (owner: Tenant) => logIn(service, owner, await createTestUser(service));
 
 const sessionOf = async (owner: Tenant) => beginSession(service, owner, await createTestUser(service));
+
+/** Returns the ID of a user with a session. */
+async function signedIn(owner: Tenant): Promise<string> {
+  const user = await createTestUser(service);
+  await beginSession(service, owner, user);
+  return user.id;
+}
 
 async function createRevokedSession(): Promise<string> {
   const sessionId = await sessionOf(tenant);
@@ -204,6 +212,29 @@ const ROWS: readonly Row[] = [
     alike: ['foreign', 'deleted'] as const,
     isTimed: true,
   })),
+  {
+    method: listSessions,
+    name: 'user',
+    fieldsOf: (userId) => ({ userId }),
+    values: [
+      () => signedIn(tenant),
+      () => signedIn(other),
+      randomUUID,
+      () => createDeletedUser(service),
+      () => 'nobody',
+    ],
+    answers: ['ok', 'ok', 'ok', 'ok', INVALID],
+    alike: ['foreign', 'deleted'],
+  },
+  {
+    method: renewSession,
+    name: 'session',
+    fieldsOf: (sessionId) => ({ sessionId }),
+    values: [() => sessionOf(tenant), () => sessionOf(other), randomUUID, createRevokedSession, () => ''],
+    answers: ['ok', EXPIRED, EXPIRED, EXPIRED, INVALID],
+    alike: ['foreign', 'deleted'],
+    isTimed: true,
+  },
   {
     // Users belong to no application.
     method: revokeUserSessions,

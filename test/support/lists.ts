@@ -1,9 +1,20 @@
 /** Every list, with what adds to it, for tests that go over all of them. */
 import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { decodeJwt } from 'jose';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
-import type { SampleFixture } from './samples.ts';
-import { clientsOf, createTenant, createTestEvent } from './service.ts';
+import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  logIn,
+  PUBLIC_URL,
+  type Tenant,
+  type TestService,
+} from './service.ts';
 
 export interface List {
   /** The field of the response that holds the items. */
@@ -11,7 +22,12 @@ export interface List {
   /** The field of an item that tells it from others. */
   readonly key: string;
   /** Returns fields that a request needs, and a function that adds an item and returns its key. */
-  open(fixture: SampleFixture): OpenList | Promise<OpenList>;
+  open(fixture: ListFixture): OpenList | Promise<OpenList>;
+}
+
+interface ListFixture {
+  readonly service: TestService;
+  readonly tenant: Tenant;
 }
 
 interface OpenList {
@@ -20,6 +36,15 @@ interface OpenList {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  'AdminService/ListApiKeys': {
+    items: 'apiKeys',
+    key: 'apiKeyId',
+    async open({ service }) {
+      const { id: applicationId } = await createTenant(service);
+      const add = async () => (await adminClient(service).createApiKey({ applicationId })).apiKeyId;
+      return { fields: { applicationId }, add };
+    },
+  },
   'AdminService/ListApplications': {
     items: 'applications',
     key: 'id',
@@ -43,7 +68,27 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'eventId',
     open: ({ service, tenant }) => ({ fields: {}, add: () => createTestEvent(service, tenant, randomUUID()) }),
   },
+  'SessionService/ListSessions': {
+    items: 'sessions',
+    key: 'userId',
+    open: async (fixture) => ({ fields: {}, add: await openSignIn(fixture) }),
+  },
 };
+
+/** Returns a function that begins a session of a new user with a single call, and returns the user's ID. */
+async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promise<string>> {
+  const { auth } = clientsOf(service, tenant);
+  const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
+  const { jti = '', iat = 0 } = decodeJwt(await logIn(service, tenant, await createTestUser(service)));
+  const login = { loginIntentId: jti, clientId: tenant.clientId, authenticatedAt: new Date(iat * 1_000) };
+  return async () => {
+    const userId = randomUUID();
+    await service.database.sql`
+      insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, now())`;
+    await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page' }) });
+    return userId;
+  };
+}
 
 /** The operations that answer in pages. */
 export const LIST_OPERATIONS: readonly Operation[] = OPERATIONS.filter(({ method }) => method.input.field.pageToken);

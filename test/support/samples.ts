@@ -47,6 +47,8 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
 
   'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
+  'SessionService/RenewSession': { required: ownSession, toOthers: refusal('unauthenticated', 'Session expired') },
+  'SessionService/ListSessions': { required: () => ({}), optional: { pageSize: 1 } },
   'SessionService/RevokeSession': { required: ownSession },
   'SessionService/RevokeUserSessions': {
     required: async ({ service, tenant }) => {
@@ -134,13 +136,25 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   'AdminService/CreateApiKey': {
     required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+    optional: { name: 'Kasse – "2"', expiresAt: '2100-01-01T00:00:00Z' },
+  },
+  'AdminService/ListApiKeys': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+    optional: { pageSize: 1 },
+  },
+  'AdminService/RotateApiKey': {
+    required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
+    optional: { overlapSeconds: 60 },
   },
   'AdminService/RevokeApiKey': {
     required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
   },
   'AdminService/CreateUser': {
-    required: () => ({ email: `${randomUUID()}@example.com`, walletAddress: awkward('wallet') }),
-    optional: { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1' },
+    required: () => ({ email: `${randomUUID()}@example.com` }),
+    get optional() {
+      const walletAddress = awkward('wallet');
+      return { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1', walletAddress };
+    },
   },
   'AdminService/DeleteUser': {
     required: async ({ service }) => ({ userId: (await createTestUser(service)).id }),
@@ -150,6 +164,12 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       loginIntentId: await beginLogin(service, tenant),
       userId: (await createTestUser(service)).id,
     }),
+  },
+  'AdminService/GetLoginIntent': {
+    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
+  },
+  'AdminService/CancelLogin': {
+    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
   },
 };
 

@@ -138,6 +138,8 @@ export type UserProfile = Message<"usher.v1.UserProfile"> & {
   profileImage?: string | undefined;
 
   /**
+   * Empty if the user has none.
+   *
    * @generated from field: string wallet_address = 4;
    */
   walletAddress: string;

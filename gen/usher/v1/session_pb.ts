@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/session.proto.
  */
 export const file_usher_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlIiwKGVJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSIcChpSZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZSLdAQoNQWN0aXZlU2Vzc2lvbhIPCgd1c2VyX2lkGAEgASgJEiMKBHVzZXIYAiABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgppcF9hZGRyZXNzGAUgASgJEhIKCnVzZXJfYWdlbnQYBiABKAkSDgoGbWV0aG9kGAcgASgJMpICCg5TZXNzaW9uU2VydmljZRJNCgxDaGVja1Nlc3Npb24SHS51c2hlci52MS5DaGVja1Nlc3Npb25SZXF1ZXN0Gh4udXNoZXIudjEuQ2hlY2tTZXNzaW9uUmVzcG9uc2USUAoNUmV2b2tlU2Vzc2lvbhIeLnVzaGVyLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Gh8udXNoZXIudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEl8KElJldm9rZVVzZXJTZXNzaW9ucxIjLnVzaGVyLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaJC51c2hlci52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_usher_v1_auth]);
+  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIikKE1JlbmV3U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJBChRSZW5ld1Nlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgudXNoZXIudjEuUmVuZXdlZFNlc3Npb24ifAoOUmVuZXdlZFNlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicQoTTGlzdFNlc3Npb25zUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UiLAoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhwKGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlIt0BCg1BY3RpdmVTZXNzaW9uEg8KB3VzZXJfaWQYASABKAkSIwoEdXNlchgCIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmlwX2FkZHJlc3MYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIOCgZtZXRob2QYByABKAkysAMKDlNlc3Npb25TZXJ2aWNlEk0KDENoZWNrU2Vzc2lvbhIdLnVzaGVyLnYxLkNoZWNrU2Vzc2lvblJlcXVlc3QaHi51c2hlci52MS5DaGVja1Nlc3Npb25SZXNwb25zZRJNCgxSZW5ld1Nlc3Npb24SHS51c2hlci52MS5SZW5ld1Nlc3Npb25SZXF1ZXN0Gh4udXNoZXIudjEuUmVuZXdTZXNzaW9uUmVzcG9uc2USTQoMTGlzdFNlc3Npb25zEh0udXNoZXIudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLnVzaGVyLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlElAKDVJldm9rZVNlc3Npb24SHi51c2hlci52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBofLnVzaGVyLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJfChJSZXZva2VVc2VyU2Vzc2lvbnMSIy51c2hlci52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0GiQudXNoZXIudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_usher_v1_auth]);
 
 /**
  * @generated from message usher.v1.CheckSessionRequest
@@ -69,6 +69,130 @@ export const CheckSessionResponseSchema: GenMessage<CheckSessionResponse> = /*@_
   messageDesc(file_usher_v1_session, 1);
 
 /**
+ * @generated from message usher.v1.RenewSessionRequest
+ */
+export type RenewSessionRequest = Message<"usher.v1.RenewSessionRequest"> & {
+  /**
+   * 1 to 255 characters without control characters.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message usher.v1.RenewSessionRequest.
+ * Use `create(RenewSessionRequestSchema)` to create a new message.
+ */
+export const RenewSessionRequestSchema: GenMessage<RenewSessionRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 2);
+
+/**
+ * @generated from message usher.v1.RenewSessionResponse
+ */
+export type RenewSessionResponse = Message<"usher.v1.RenewSessionResponse"> & {
+  /**
+   * @generated from field: usher.v1.RenewedSession session = 1;
+   */
+  session?: RenewedSession | undefined;
+};
+
+/**
+ * Describes the message usher.v1.RenewSessionResponse.
+ * Use `create(RenewSessionResponseSchema)` to create a new message.
+ */
+export const RenewSessionResponseSchema: GenMessage<RenewSessionResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 3);
+
+/**
+ * The session, or its successor.
+ *
+ * @generated from message usher.v1.RenewedSession
+ */
+export type RenewedSession = Message<"usher.v1.RenewedSession"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * In whole milliseconds, as is expires_at.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 3;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.RenewedSession.
+ * Use `create(RenewedSessionSchema)` to create a new message.
+ */
+export const RenewedSessionSchema: GenMessage<RenewedSession> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 4);
+
+/**
+ * @generated from message usher.v1.ListSessionsRequest
+ */
+export type ListSessionsRequest = Message<"usher.v1.ListSessionsRequest"> & {
+  /**
+   * A UUID; absent for all users.
+   *
+   * @generated from field: optional string user_id = 1;
+   */
+  userId?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListSessionsRequest.
+ * Use `create(ListSessionsRequestSchema)` to create a new message.
+ */
+export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 5);
+
+/**
+ * @generated from message usher.v1.ListSessionsResponse
+ */
+export type ListSessionsResponse = Message<"usher.v1.ListSessionsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.ActiveSession sessions = 1;
+   */
+  sessions: ActiveSession[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListSessionsResponse.
+ * Use `create(ListSessionsResponseSchema)` to create a new message.
+ */
+export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 6);
+
+/**
  * @generated from message usher.v1.RevokeSessionRequest
  */
 export type RevokeSessionRequest = Message<"usher.v1.RevokeSessionRequest"> & {
@@ -85,7 +209,7 @@ export type RevokeSessionRequest = Message<"usher.v1.RevokeSessionRequest"> & {
  * Use `create(RevokeSessionRequestSchema)` to create a new message.
  */
 export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_session, 2);
+  messageDesc(file_usher_v1_session, 7);
 
 /**
  * @generated from message usher.v1.RevokeSessionResponse
@@ -98,7 +222,7 @@ export type RevokeSessionResponse = Message<"usher.v1.RevokeSessionResponse"> & 
  * Use `create(RevokeSessionResponseSchema)` to create a new message.
  */
 export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_session, 3);
+  messageDesc(file_usher_v1_session, 8);
 
 /**
  * @generated from message usher.v1.RevokeUserSessionsRequest
@@ -117,7 +241,7 @@ export type RevokeUserSessionsRequest = Message<"usher.v1.RevokeUserSessionsRequ
  * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
  */
 export const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_session, 4);
+  messageDesc(file_usher_v1_session, 9);
 
 /**
  * @generated from message usher.v1.RevokeUserSessionsResponse
@@ -130,7 +254,7 @@ export type RevokeUserSessionsResponse = Message<"usher.v1.RevokeUserSessionsRes
  * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
  */
 export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_session, 5);
+  messageDesc(file_usher_v1_session, 10);
 
 /**
  * A live session, without its ID: whoever knows the ID is signed in.
@@ -188,7 +312,7 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
  * Use `create(ActiveSessionSchema)` to create a new message.
  */
 export const ActiveSessionSchema: GenMessage<ActiveSession> = /*@__PURE__*/
-  messageDesc(file_usher_v1_session, 6);
+  messageDesc(file_usher_v1_session, 11);
 
 /**
  * The sessions of an application's users. Every call carries the application's
@@ -212,6 +336,33 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof CheckSessionRequestSchema;
     output: typeof CheckSessionResponseSchema;
+  },
+  /**
+   * Keeps a user signed in. A session with more than half of its life left is
+   * returned unchanged. Otherwise a successor begins, which lasts 15 minutes, but
+   * ends at the latest when the longest age after the sign-in is reached (12 hours
+   * by default); it has the user's present profile. The session itself lives until
+   * it expires; renewed again, from another device or after a lost reply, it
+   * returns the same successor.
+   *
+   * UNAUTHENTICATED "Session expired" unless the session is live.
+   *
+   * @generated from rpc usher.v1.SessionService.RenewSession
+   */
+  renewSession: {
+    methodKind: "unary";
+    input: typeof RenewSessionRequestSchema;
+    output: typeof RenewSessionResponseSchema;
+  },
+  /**
+   * Lists the live sessions, one per user, the last sign-in first.
+   *
+   * @generated from rpc usher.v1.SessionService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
   },
   /**
    * Ends a session, all of its successors and predecessors, and the auth tokens

@@ -1,13 +1,13 @@
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
-import { completeLogin } from '../../domain/login/complete-login.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deleteUser } from '../../domain/users/delete-user.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
+import { createLoginHandlers } from './login-handlers.ts';
 import { toProfile } from './to-profile.ts';
 
 export type AdminHandlers = OpenHandlers<typeof AdminService>;
@@ -21,7 +21,8 @@ export interface AdminParts {
 export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts): AdminHandlers {
   return {
     ...createApplicationHandlers(apiKeys, pageTokens),
-    ...createApiKeyHandlers(apiKeys),
+    ...createApiKeyHandlers(apiKeys, pageTokens),
+    ...createLoginHandlers(tokens),
 
     async createUser(fields, call) {
       const user = await createUser(call, fields);
@@ -31,10 +32,6 @@ export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts)
     async deleteUser(fields, call) {
       await deleteUser(call, fields);
       return {};
-    },
-
-    async completeLogin(fields, call) {
-      return completeLogin(call, tokens, fields);
     },
   };
 }

@@ -1,17 +1,36 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
+import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
+import { listSessions } from '../../domain/sessions/list-sessions.ts';
+import { renewSession } from '../../domain/sessions/renew-session.ts';
 import { revokeSession } from '../../domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { toProfile } from './to-profile.ts';
 
-export function createSessionHandlers(): ApplicationHandlers<typeof SessionService> {
+export function createSessionHandlers({
+  pageTokens,
+  sessionMaxAgeSeconds,
+}: {
+  pageTokens: PageTokens;
+  sessionMaxAgeSeconds: number;
+}): ApplicationHandlers<typeof SessionService> {
   return {
     async checkSession(fields, call) {
       const session = await checkSession(call, fields);
       return session ? { active: true, session: toSession(session) } : { active: false };
+    },
+
+    async renewSession(fields, call) {
+      const { id, createdAt, expiresAt } = await renewSession(call, { sessionMaxAgeSeconds }, fields);
+      return { session: { id, createdAt: timestampFromDate(createdAt), expiresAt: timestampFromDate(expiresAt) } };
+    },
+
+    async listSessions(fields, call) {
+      const { rows, nextPageToken } = await listSessions(call, pageTokens, fields);
+      return { sessions: rows.map(toSession), nextPageToken };
     },
 
     async revokeSession(fields, call) {

@@ -55,6 +55,21 @@ export const routes: readonly Route[] = [
   }),
   route({
     method: 'POST',
+    path: '/api/sessions/renew',
+    rpc: SessionService.method.renewSession,
+    fields: { sessionId: 'body' },
+    message: 'Session renewed successfully',
+    resource: 'session',
+  }),
+  route({
+    method: 'GET',
+    path: '/api/sessions',
+    rpc: SessionService.method.listSessions,
+    fields: { userId: 'query', ...PAGE },
+    message: 'Sessions retrieved successfully',
+  }),
+  route({
+    method: 'POST',
     path: '/api/sessions/revoke',
     rpc: SessionService.method.revokeSession,
     fields: { sessionId: 'body' },

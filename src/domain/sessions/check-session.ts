@@ -3,10 +3,9 @@ import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
 import { check, identifier, integer, optional, type Unchecked, UUID } from '../validation.ts';
 import { isUnended } from './live-session.ts';
-import type { Session } from './session.ts';
+import { type Session, sessionColumns } from './session.ts';
 
 export const MAX_STALENESS_MS = 5_000;
 
@@ -27,15 +26,8 @@ export async function checkSession(
 const selectSessions: Statement<(Session & { id: string })[]> = (db) =>
   db
     .select({
+      ...sessionColumns,
       id: sessionIds.id,
-      userId: sessionIds.userId,
-      email: sessions.email,
-      name: sessions.name,
-      profileImage: sessions.profileImage,
-      walletAddress: sessions.walletAddress,
-      ipAddress: sessions.ipAddress,
-      userAgent: sessions.userAgent,
-      method: sql<SignInMethod>`${sessions.method}`,
       createdAt: sessionIds.createdAt,
       expiresAt: sessionIds.expiresAt,
     })

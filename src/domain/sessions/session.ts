@@ -1,3 +1,5 @@
+import { sql } from 'drizzle-orm';
+import { sessions } from '../../database/session-schema.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import type { Profile } from '../users/profile.ts';
 
@@ -17,3 +19,17 @@ export interface Session extends Profile, Peer {
   readonly createdAt: Date;
   readonly expiresAt: Date;
 }
+
+/** The columns of a session that is its user's newest. */
+export const sessionColumns = {
+  userId: sessions.userId,
+  email: sessions.email,
+  name: sessions.name,
+  profileImage: sessions.profileImage,
+  walletAddress: sessions.walletAddress,
+  ipAddress: sessions.ipAddress,
+  userAgent: sessions.userAgent,
+  method: sql<SignInMethod>`${sessions.method}`,
+  createdAt: sessions.createdAt,
+  expiresAt: sessions.expiresAt,
+};

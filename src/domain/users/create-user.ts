@@ -3,21 +3,21 @@ import { placeholders, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, emailAddress, identifier, optional, type Unchecked, webUrl } from '../validation.ts';
+import { check, emailAddress, identifier, optional, textOrEmpty, type Unchecked, webUrl } from '../validation.ts';
 import type { Profile } from './profile.ts';
 
 const rules = {
   email: emailAddress,
   name: optional(identifier),
   profileImage: optional(webUrl),
-  walletAddress: identifier,
+  walletAddress: textOrEmpty(identifier),
 };
 
 export interface User extends Profile {
   readonly id: string;
 }
 
-/** Creates a user. @throws ServiceError `User already exists` if one has the e-mail address, in any case */
+/** Creates a user. @throws ServiceError `User already exists` if one has the e-mail or wallet address, in any case */
 export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const user = { id: randomUUID(), ...check(request, rules) };
   const [created] = await run(insertUser, { ...user, createdAt: now });
