@@ -79,10 +79,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   requireKeys(cipher, usedKeyIds);
 
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const settings = { ...config, databaseUrl };
-  const delivery = config.webhookDelivery ? openDelivery(settings, { cipher, clock, logger, policy }) : undefined;
-  stack.defer(() => delivery?.close());
-
+  const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy });
+  stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
@@ -109,7 +107,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const onMessage = (applicationId: string) => delivery?.wake(applicationId);
+  const onMessage = delivery.wake;
   const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
@@ -132,6 +130,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   const { signal } = closing;
   jobs.push(
+    delivery.run(signal),
     runExpiryJob(database, {
       clock,
       signal,
@@ -146,7 +145,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   );
-  if (delivery) jobs.push(delivery.run(signal));
   if (config.tls) {
     const renewal = runCertificateRenewal(config.tls, {
       signal,

@@ -18,6 +18,8 @@ export interface DeliverySettings {
   readonly databaseUrl: string;
   readonly shutdownTimeoutMs: number;
   readonly webhookConcurrency: number;
+  /** Whether this process delivers. */
+  readonly webhookDelivery: boolean;
   readonly webhookProxyUrl: string | undefined;
   readonly webhookRetrySchedule: readonly number[];
   readonly webhookTimeoutMs: number;
@@ -38,8 +40,9 @@ export interface Delivery {
   close(): Promise<void>;
 }
 
-/** Returns a worker that has not begun to deliver. */
+/** Returns a worker that has not begun to deliver, or one that never does. */
 export function openDelivery(settings: DeliverySettings, { policy, ...parts }: DeliveryDependencies): Delivery {
+  if (!settings.webhookDelivery) return { wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
   const database = new Database(databaseUrl, { connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
