@@ -100,14 +100,10 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-<<<<<<< HEAD
-  #toDomainCall({ deadline }: Call): DomainCall {
+  #toDomainCall({ deadline }: Call, onLockWait?: () => void): DomainCall {
     const { clock, database, onMessage } = this.#parts;
-    return { run: database.within(deadline), now: clock(), onMessage };
-=======
-  #toDomainCall(deadline : Call, onLockWait?: () => void): DomainCall 
-    return { run: this.#parts.database.within(deadline, onLockWait), now: this.#parts.clock() };
->>>>>>> main
+    return { run: database.within(deadline, onLockWait), now: clock(), onMessage };
+  }
 }
 
 function toPeer(context: RequestContext): Peer {
