@@ -4,7 +4,7 @@ import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { describeFailure } from './database/start-failure.ts';
-import { describeDemo } from './demo/demo.ts';
+import { describeDemo } from './demo/describe-demo.ts';
 import { createLogger } from './log.ts';
 import { startServer, type UsherServer } from './server.ts';
 
