@@ -40,3 +40,8 @@ export function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
   return cause instanceof postgres.PostgresError && cause.code === '55P03';
 }
+
+/** Returns whether a row with the same value of a unique index exists. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '23505';
+}

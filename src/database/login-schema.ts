@@ -34,6 +34,7 @@ export const loginCodes = pgTable(
       foreignColumns: [loginIntents.applicationId, loginIntents.id],
     }).onDelete('cascade'),
     index('login_codes_expires_at_idx').on(table.expiresAt),
+    index('login_codes_email_idx').on(sql`lower(${table.email})`),
   ],
 );
 
@@ -59,6 +60,7 @@ export const walletChallenges = pgTable(
       foreignColumns: [loginIntents.applicationId, loginIntents.id],
     }).onDelete('cascade'),
     index('wallet_challenges_expires_at_idx').on(table.expiresAt),
+    index('wallet_challenges_address_idx').on(table.address),
   ],
 );
 

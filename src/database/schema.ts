@@ -92,6 +92,7 @@ export const users = pgTable(
       .on(sql`lower(${table.walletAddress})`)
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
+    index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
   ],
 );
 

@@ -58,6 +58,16 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'eventId',
     open: ({ service, tenant }) => ({ fields: {}, add: () => createTestEvent(service, tenant, randomUUID()) }),
   },
+  'AdminService/ListUsers': {
+    items: 'users',
+    key: 'id',
+    open: ({ service }) => ({ fields: {}, add: async () => (await createTestUser(service)).id }),
+  },
+  'UserService/ListUsers': {
+    items: 'users',
+    key: 'id',
+    open: async (fixture) => ({ fields: {}, add: await openSignIn(fixture) }),
+  },
   'SessionService/ListSessions': {
     items: 'sessions',
     key: 'userId',

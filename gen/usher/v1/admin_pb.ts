@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSItChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJIjsKFENyZWF0ZUFwaUtleVJlc3BvbnNlEhIKCmFwaV9rZXlfaWQYASABKAkSDwoHYXBpX2tleRgCIAEoCSIpChNSZXZva2VBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkiFgoUUmV2b2tlQXBpS2V5UmVzcG9uc2UihAEKEUNyZWF0ZVVzZXJSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiMgoSQ3JlYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIiQKEURlbGV0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlIkAKFENvbXBsZXRlTG9naW5SZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIkEKFUNvbXBsZXRlTG9naW5SZXNwb25zZRISCgphdXRoX3Rva2VuGAEgASgJEhQKDHJlZGlyZWN0X3VybBgCIAEoCSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIoMBCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2Uy2gYKDEFkbWluU2VydmljZRJcChFDcmVhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USUwoOR2V0QXBwbGljYXRpb24SHy51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaIC51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlc3BvbnNlElkKEExpc3RBcHBsaWNhdGlvbnMSIS51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBoiLnVzaGVyLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJcChFVcGRhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USXAoRRGVsZXRlQXBwbGljYXRpb24SIi51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlEk0KDENyZWF0ZUFwaUtleRIdLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5DcmVhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSItChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJIjsKFENyZWF0ZUFwaUtleVJlc3BvbnNlEhIKCmFwaV9rZXlfaWQYASABKAkSDwoHYXBpX2tleRgCIAEoCSIpChNSZXZva2VBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkiFgoUUmV2b2tlQXBpS2V5UmVzcG9uc2UihAEKEUNyZWF0ZVVzZXJSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiMgoSQ3JlYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIi0KGkFkbWluU2VydmljZUdldFVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiOwobQWRtaW5TZXJ2aWNlR2V0VXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIqYBChxBZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJXCh1BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXNwb25zZRIdCgV1c2VycxgBIAMoCzIOLnVzaGVyLnYxLlVzZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu0BChFVcGRhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKBWVtYWlsGAIgASgJSACIAQESEQoEbmFtZRgDIAEoCUgBiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAogBARIbCg53YWxsZXRfYWRkcmVzcxgFIAEoCUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IICgZfZW1haWxCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX3dhbGxldF9hZGRyZXNzIjIKElVwZGF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVEZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZEZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIigKFVJlYWN0aXZhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjYKFlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiIwoQRXJhc2VVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhMKEUVyYXNlVXNlclJlc3BvbnNlIiQKEURlbGV0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlIkAKFENvbXBsZXRlTG9naW5SZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIkEKFUNvbXBsZXRlTG9naW5SZXNwb25zZRISCgphdXRoX3Rva2VuGAEgASgJEhQKDHJlZGlyZWN0X3VybBgCIAEoCSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MskKCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USTQoMUmV2b2tlQXBpS2V5Eh0udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlEkcKCkNyZWF0ZVVzZXISGy51c2hlci52MS5DcmVhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXNwb25zZRJWCgdHZXRVc2VyEiQudXNoZXIudjEuQWRtaW5TZXJ2aWNlR2V0VXNlclJlcXVlc3QaJS51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVzcG9uc2USXAoJTGlzdFVzZXJzEiYudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBonLnVzaGVyLnYxLkFkbWluU2VydmljZUxpc3RVc2Vyc1Jlc3BvbnNlEkcKClVwZGF0ZVVzZXISGy51c2hlci52MS5VcGRhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXNwb25zZRJTCg5EZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVzcG9uc2USUwoOUmVhY3RpdmF0ZVVzZXISHy51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlcXVlc3QaIC51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlc3BvbnNlEkQKCUVyYXNlVXNlchIaLnVzaGVyLnYxLkVyYXNlVXNlclJlcXVlc3QaGy51c2hlci52MS5FcmFzZVVzZXJSZXNwb25zZRJHCgpEZWxldGVVc2VyEhsudXNoZXIudjEuRGVsZXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5EZWxldGVVc2VyUmVzcG9uc2USUAoNQ29tcGxldGVMb2dpbhIeLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXF1ZXN0Gh8udXNoZXIudjEuQ29tcGxldGVMb2dpblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -394,6 +394,276 @@ export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PUR
   messageDesc(file_usher_v1_admin, 15);
 
 /**
+ * @generated from message usher.v1.AdminServiceGetUserRequest
+ */
+export type AdminServiceGetUserRequest = Message<"usher.v1.AdminServiceGetUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceGetUserRequest.
+ * Use `create(AdminServiceGetUserRequestSchema)` to create a new message.
+ */
+export const AdminServiceGetUserRequestSchema: GenMessage<AdminServiceGetUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 16);
+
+/**
+ * @generated from message usher.v1.AdminServiceGetUserResponse
+ */
+export type AdminServiceGetUserResponse = Message<"usher.v1.AdminServiceGetUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceGetUserResponse.
+ * Use `create(AdminServiceGetUserResponseSchema)` to create a new message.
+ */
+export const AdminServiceGetUserResponseSchema: GenMessage<AdminServiceGetUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 17);
+
+/**
+ * @generated from message usher.v1.AdminServiceListUsersRequest
+ */
+export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUsersRequest"> & {
+  /**
+   * Lists the user with this e-mail address, in upper or lower case.
+   *
+   * @generated from field: optional string email = 1;
+   */
+  email?: string | undefined;
+
+  /**
+   * Lists the user with this wallet address, in upper or lower case.
+   *
+   * @generated from field: optional string wallet_address = 2;
+   */
+  walletAddress?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 3;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceListUsersRequest.
+ * Use `create(AdminServiceListUsersRequestSchema)` to create a new message.
+ */
+export const AdminServiceListUsersRequestSchema: GenMessage<AdminServiceListUsersRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 18);
+
+/**
+ * @generated from message usher.v1.AdminServiceListUsersResponse
+ */
+export type AdminServiceListUsersResponse = Message<"usher.v1.AdminServiceListUsersResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.User users = 1;
+   */
+  users: User[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceListUsersResponse.
+ * Use `create(AdminServiceListUsersResponseSchema)` to create a new message.
+ */
+export const AdminServiceListUsersResponseSchema: GenMessage<AdminServiceListUsersResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 19);
+
+/**
+ * @generated from message usher.v1.UpdateUserRequest
+ */
+export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * As in CreateUserRequest, as are the others.
+   *
+   * @generated from field: optional string email = 2;
+   */
+  email?: string | undefined;
+
+  /**
+   * @generated from field: optional string name = 3;
+   */
+  name?: string | undefined;
+
+  /**
+   * @generated from field: optional string profile_image = 4;
+   */
+  profileImage?: string | undefined;
+
+  /**
+   * @generated from field: optional string wallet_address = 5;
+   */
+  walletAddress?: string | undefined;
+
+  /**
+   * The fields to change. Without it, those that are present change. A field that it
+   * names and that is absent is cleared: name, profile_image and wallet_address.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateUserRequest.
+ * Use `create(UpdateUserRequestSchema)` to create a new message.
+ */
+export const UpdateUserRequestSchema: GenMessage<UpdateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 20);
+
+/**
+ * @generated from message usher.v1.UpdateUserResponse
+ */
+export type UpdateUserResponse = Message<"usher.v1.UpdateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateUserResponse.
+ * Use `create(UpdateUserResponseSchema)` to create a new message.
+ */
+export const UpdateUserResponseSchema: GenMessage<UpdateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 21);
+
+/**
+ * @generated from message usher.v1.DeactivateUserRequest
+ */
+export type DeactivateUserRequest = Message<"usher.v1.DeactivateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.DeactivateUserRequest.
+ * Use `create(DeactivateUserRequestSchema)` to create a new message.
+ */
+export const DeactivateUserRequestSchema: GenMessage<DeactivateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 22);
+
+/**
+ * @generated from message usher.v1.DeactivateUserResponse
+ */
+export type DeactivateUserResponse = Message<"usher.v1.DeactivateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.DeactivateUserResponse.
+ * Use `create(DeactivateUserResponseSchema)` to create a new message.
+ */
+export const DeactivateUserResponseSchema: GenMessage<DeactivateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 23);
+
+/**
+ * @generated from message usher.v1.ReactivateUserRequest
+ */
+export type ReactivateUserRequest = Message<"usher.v1.ReactivateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.ReactivateUserRequest.
+ * Use `create(ReactivateUserRequestSchema)` to create a new message.
+ */
+export const ReactivateUserRequestSchema: GenMessage<ReactivateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 24);
+
+/**
+ * @generated from message usher.v1.ReactivateUserResponse
+ */
+export type ReactivateUserResponse = Message<"usher.v1.ReactivateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.ReactivateUserResponse.
+ * Use `create(ReactivateUserResponseSchema)` to create a new message.
+ */
+export const ReactivateUserResponseSchema: GenMessage<ReactivateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 25);
+
+/**
+ * @generated from message usher.v1.EraseUserRequest
+ */
+export type EraseUserRequest = Message<"usher.v1.EraseUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.EraseUserRequest.
+ * Use `create(EraseUserRequestSchema)` to create a new message.
+ */
+export const EraseUserRequestSchema: GenMessage<EraseUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 26);
+
+/**
+ * @generated from message usher.v1.EraseUserResponse
+ */
+export type EraseUserResponse = Message<"usher.v1.EraseUserResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.EraseUserResponse.
+ * Use `create(EraseUserResponseSchema)` to create a new message.
+ */
+export const EraseUserResponseSchema: GenMessage<EraseUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 27);
+
+/**
  * @generated from message usher.v1.DeleteUserRequest
  */
 export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
@@ -410,7 +680,7 @@ export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 16);
+  messageDesc(file_usher_v1_admin, 28);
 
 /**
  * @generated from message usher.v1.DeleteUserResponse
@@ -423,7 +693,7 @@ export type DeleteUserResponse = Message<"usher.v1.DeleteUserResponse"> & {
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 17);
+  messageDesc(file_usher_v1_admin, 29);
 
 /**
  * @generated from message usher.v1.CompleteLoginRequest
@@ -449,7 +719,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 18);
+  messageDesc(file_usher_v1_admin, 30);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -475,7 +745,7 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 19);
+  messageDesc(file_usher_v1_admin, 31);
 
 /**
  * @generated from message usher.v1.Application
@@ -526,7 +796,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 20);
+  messageDesc(file_usher_v1_admin, 32);
 
 /**
  * @generated from message usher.v1.User
@@ -558,6 +828,18 @@ export type User = Message<"usher.v1.User"> & {
    * @generated from field: string wallet_address = 5;
    */
   walletAddress: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the user was deactivated; absent for a user who can sign in.
+   *
+   * @generated from field: optional google.protobuf.Timestamp deactivated_at = 7;
+   */
+  deactivatedAt?: Timestamp | undefined;
 };
 
 /**
@@ -565,7 +847,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 21);
+  messageDesc(file_usher_v1_admin, 33);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -667,6 +949,80 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CreateUserRequestSchema;
     output: typeof CreateUserResponseSchema;
+  },
+  /**
+   * Returns one user.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.GetUser
+   */
+  getUser: {
+    methodKind: "unary";
+    input: typeof AdminServiceGetUserRequestSchema;
+    output: typeof AdminServiceGetUserResponseSchema;
+  },
+  /**
+   * Lists the users that are not deleted, newest first.
+   *
+   * @generated from rpc usher.v1.AdminService.ListUsers
+   */
+  listUsers: {
+    methodKind: "unary";
+    input: typeof AdminServiceListUsersRequestSchema;
+    output: typeof AdminServiceListUsersResponseSchema;
+  },
+  /**
+   * Changes a user's profile. Sessions show the profile of when they began.
+   *
+   * NOT_FOUND "User not found"; ALREADY_EXISTS "User already exists" when another
+   * user has that e-mail address or wallet address.
+   *
+   * @generated from rpc usher.v1.AdminService.UpdateUser
+   */
+  updateUser: {
+    methodKind: "unary";
+    input: typeof UpdateUserRequestSchema;
+    output: typeof UpdateUserResponseSchema;
+  },
+  /**
+   * Ends a user's sessions and unused auth tokens in every application, and refuses
+   * new sign-ins. Succeeds for a user who is deactivated already.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.DeactivateUser
+   */
+  deactivateUser: {
+    methodKind: "unary";
+    input: typeof DeactivateUserRequestSchema;
+    output: typeof DeactivateUserResponseSchema;
+  },
+  /**
+   * Lets a deactivated user sign in again. Sessions and auth tokens from before the
+   * deactivation stay ended.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.ReactivateUser
+   */
+  reactivateUser: {
+    methodKind: "unary";
+    input: typeof ReactivateUserRequestSchema;
+    output: typeof ReactivateUserResponseSchema;
+  },
+  /**
+   * Deletes a user, if that has not been done, and removes the e-mail address, name,
+   * image, wallet address, IP addresses and user agents everywhere. The ID stays.
+   *
+   * NOT_FOUND "User not found" for an ID that no user has ever had.
+   *
+   * @generated from rpc usher.v1.AdminService.EraseUser
+   */
+  eraseUser: {
+    methodKind: "unary";
+    input: typeof EraseUserRequestSchema;
+    output: typeof EraseUserResponseSchema;
   },
   /**
    * Deletes a user and ends the user's sessions.

@@ -3,12 +3,10 @@ import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import { createUser } from '../../domain/users/create-user.ts';
-import { deleteUser } from '../../domain/users/delete-user.ts';
 import type { OpenHandlers } from '../procedures.ts';
+import { createAdminUserHandlers } from './admin-user-handlers.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
-import { toProfile } from './to-profile.ts';
 
 export type AdminHandlers = OpenHandlers<typeof AdminService>;
 
@@ -22,16 +20,7 @@ export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts)
   return {
     ...createApplicationHandlers(apiKeys, pageTokens),
     ...createApiKeyHandlers(apiKeys),
-
-    async createUser(fields, call) {
-      const user = await createUser(call, fields);
-      return { user: { id: user.id, ...toProfile(user) } };
-    },
-
-    async deleteUser(fields, call) {
-      await deleteUser(call, fields);
-      return {};
-    },
+    ...createAdminUserHandlers(pageTokens),
 
     async completeLogin(fields, call) {
       return completeLogin(call, tokens, fields);

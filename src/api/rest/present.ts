@@ -1,18 +1,20 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
-import {
-  type ExchangeTokenResponseSchema,
-  type UserProfile,
-  UserProfileSchema,
-} from '../../../gen/usher/v1/auth_pb.ts';
+import { type ExchangeTokenResponseSchema, UserProfileSchema } from '../../../gen/usher/v1/auth_pb.ts';
 import type { GetWebhookResponseSchema } from '../../../gen/usher/v1/webhook_pb.ts';
+
+/** Interface, "User": a URL or null. Other optional fields that are absent are left out. */
+const NULLABLE: readonly string[] = ['profileImage'];
 
 /** Returns the message with all its fields, except for optional ones that are absent. */
 export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
   const message: Readonly<Record<string, unknown>> = { ...create(schema, init) };
   return Object.fromEntries(
-    schema.fields.map(({ jsonName, localName, message: type }) => [jsonName, presentValue(type, message[localName])]),
+    schema.fields.map(({ jsonName, localName, message: type }) => {
+      const value = presentValue(type, message[localName]);
+      return [jsonName, NULLABLE.includes(jsonName) ? (value ?? null) : value];
+    }),
   );
 }
 
@@ -21,25 +23,14 @@ function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
   // The value is of the field's type.
   if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
-  if (type.typeName === UserProfileSchema.typeName) return presentUser(value as UserProfile);
   return presentMessage(type, value as MessageInitShape<DescMessage>);
 }
 
 /** Interface, "User" and "Session". */
 export function presentExchange({ user, session }: MessageInitShape<typeof ExchangeTokenResponseSchema>) {
   return {
-    user: presentUser(user),
+    user: presentMessage(UserProfileSchema, user ?? {}),
     session: { id: session?.id, createdAt: presentTime(session?.createdAt) },
-  };
-}
-
-/** Interface, "User". A user without a name has no `name`. */
-function presentUser(user: MessageInitShape<typeof UserProfileSchema> | undefined) {
-  return {
-    email: user?.email,
-    name: user?.name,
-    profileImage: user?.profileImage ?? null,
-    walletAddress: user?.walletAddress,
   };
 }
 
