@@ -3,13 +3,17 @@ import { defineConfig } from 'vitest/config';
 /** The tests of faults and attacks: `--mode robustness` runs their short forms, `--mode soak` their long ones. */
 const ROBUSTNESS = 'test/robustness/**/*.test.ts';
 
+/** Tests with standbys, poolers and distributed Postgres, which need more than npm installs: `--mode cluster`. */
+const SCALE = 'test/scale/**/*.test.ts';
+
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
+  const isCluster = mode === 'cluster';
   const isRobustness = isSoak || mode === 'robustness';
   return {
     test: {
-      include: [isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
-      exclude: isRobustness ? [] : [ROBUSTNESS],
+      include: [isCluster ? SCALE : isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
+      exclude: isCluster || isRobustness ? [] : [ROBUSTNESS, SCALE],
       globalSetup: 'test/support/postgres.ts',
       provide: { isSoak },
       // The tests wait more than they work: for locks, deadlines and processes.

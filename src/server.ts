@@ -11,6 +11,7 @@ import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { createDemoCallback } from './demo/callback.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
+import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
@@ -19,6 +20,7 @@ import { pause } from './domain/pause.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
+import { runApiKeyUsageJob } from './jobs/api-key-usage.ts';
 import { runExpiryJob } from './jobs/expiry.ts';
 import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation.ts';
 import { createLogger } from './log.ts';
@@ -81,8 +83,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const shutdown = new AbortController();
   const closing = new AbortController();
   const jobs: Promise<void>[] = [];
+  const usage = new ApiKeyUsage();
+  const onUsageError = (error: unknown) => logger.warn({ err: error }, 'API key usage not stored');
   stack.defer(async () => {
     await Promise.all(jobs);
+    await usage.save(database.within(performance.now() + requestTimeoutMs)).catch(onUsageError);
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
   // The default of PUBLIC_URL is known only now.
@@ -98,7 +103,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, closing: closing.signal, readiness, pageTokens });
+  const api = createApi({ ...parts, adminKey, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
@@ -121,6 +126,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       signal,
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
+    runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
     runKeyRotation(database, cipher, {
       usedAtStart: usedKeyIds,
       signal,

@@ -1,6 +1,7 @@
 /** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
+import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
@@ -37,6 +38,7 @@ export interface ApiParts {
   /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
+  readonly usage: ApiKeyUsage;
 }
 
 export interface Api {
@@ -48,14 +50,15 @@ export interface Api {
 }
 
 export function createApi(parts: ApiParts): Api {
-  const { adminKey, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
-  const apiKeys = new ApiKeys((statement, parameters) =>
-    database.run(statement, parameters, performance.now() + requestTimeoutMs),
+  const { adminKey, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
+  const apiKeys = new ApiKeys(
+    (statement, parameters) => database.run(statement, parameters, performance.now() + requestTimeoutMs),
+    clock,
   );
   const pipeline = new Pipeline({
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
-    credentials: { apiKeys, adminKey },
+    credentials: { apiKeys, adminKey, clock, usage },
   });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),

@@ -1,25 +1,30 @@
 /** Who may call. Credentials are checked before the body of a request is read, on every protocol. */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import type { KeyOwner } from '../domain/api-keys/api-key-loader.ts';
+import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { authenticateAdmin } from '../domain/authenticate-admin.ts';
-import type { Application } from '../domain/call.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 
 export interface Credentials {
   readonly apiKeys: ApiKeys;
   readonly adminKey: string;
+  readonly clock: () => Date;
+  readonly usage: ApiKeyUsage;
 }
 
-/** Returns the application of the caller's API key. @throws ServiceError `Invalid API key` */
-export function requireApplication(
-  { apiKeys }: Credentials,
+/** Returns the ID and the application of the caller's API key. @throws ServiceError `Invalid API key` */
+export async function requireApplication(
+  { apiKeys, clock, usage }: Credentials,
   context: RequestContext,
   { method, deadline }: { method: DescMethod; deadline: number },
-): Promise<Application> {
+): Promise<KeyOwner> {
   // Interface, "Errors": DeleteEvent alone says that the application is gone.
   const deletedReason = method === EventService.method.deleteEvent ? 'APPLICATION_DELETED' : 'INVALID_API_KEY';
-  return apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, deletedReason });
+  const owner = await apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, deletedReason });
+  usage.record(owner.apiKeyId, clock());
+  return owner;
 }
 
 /** @throws ServiceError `Invalid admin key` */

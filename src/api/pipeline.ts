@@ -71,14 +71,14 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const caller = await admission.run(() =>
+        const owner = await admission.run(() =>
           requireApplication(credentials, context, { method, deadline: call.deadline }),
         );
-        application = caller;
+        ({ application } = owner);
         const fields = await readFields();
         // The body arrives outside of admission: it takes as long as the caller lets it.
         return admission.runTimed(() =>
-          procedure.handle(fields, { ...this.#toDomainCall(call), application: caller }, toPeer(context)),
+          procedure.handle(fields, { ...this.#toDomainCall(call), application: owner.application }, toPeer(context)),
         );
       }
       if (procedure.credential === 'adminKey') requireAdmin(credentials, context);

@@ -29,7 +29,7 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** The embedded Postgres takes 200 connections, and a process has more of them than DATABASE_CONNECTIONS. */
+/** The embedded Postgres takes 400 connections, and a process has more of them than DATABASE_CONNECTIONS. */
 const MAX_EMBEDDED_CONNECTIONS = 128;
 const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
 

@@ -2,12 +2,14 @@
 
 /** What a URL says. What is undefined is left to the defaults of the client. */
 export interface DatabaseTarget {
-  /** To be tried in order until one is the primary. */
+  /** One of them is the primary. */
   readonly servers: readonly DatabaseServer[];
   readonly database: string | undefined;
   readonly user: string | undefined;
   readonly password: string | undefined;
   readonly tls: TlsTarget | undefined;
+  /** Whether the URL says that the server is a pooler. */
+  readonly isPooled: boolean;
 }
 
 export interface DatabaseServer {
@@ -37,11 +39,12 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   sslnegotiation: /^(postgres|direct)$/,
   ...{ sslrootcert: /./, sslcert: /./, sslkey: /./ },
   channel_binding: /^(disable|prefer|require)$/,
+  pgbouncer: /^(true|false)$/,
   // Usher always looks for the primary.
   target_session_attrs: /^(read-write|primary|any)$/,
   // These have no effect.
   gssencmode: /^(disable|prefer)$/,
-  ...{ connect_timeout: /^/, pgbouncer: /^/, tcp_user_timeout: /^/ },
+  ...{ connect_timeout: /^/, tcp_user_timeout: /^/ },
   ...{ keepalives: /^/, keepalives_idle: /^/, keepalives_interval: /^/, keepalives_count: /^/ },
 };
 
@@ -57,6 +60,7 @@ export function parseDatabaseUrl(text: string): DatabaseTarget {
     user: parameters.user || user || undefined,
     password: parameters.password || password || undefined,
     tls: parseTls(parameters),
+    isPooled: parameters.pgbouncer === 'true',
   };
 }
 

@@ -2,18 +2,17 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { ConnectionFailedError, DeadlinePassedError } from './errors.ts';
 import { type ClientTarget, openClientOf, socketOf } from './open-client.ts';
-import type { Db, PlaceholderValues, Statement, StatementCall } from './statement.ts';
+import type { PrimaryFinder } from './primary-finder.ts';
+import { Session, type Timeouts } from './session.ts';
+import type { PlaceholderValues, Statement, StatementCall } from './statement.ts';
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Timeouts {
   /** The name that `pg_stat_activity` shows. */
   readonly name: string;
-  readonly statementTimeoutMs: number;
-  /** How long a statement waits for a lock before Postgres ends it; 0 for no limit. */
-  readonly lockTimeoutMs: number;
+  readonly primary: PrimaryFinder;
 }
 
 /** A statement that has not been answered. */
@@ -37,23 +36,24 @@ export class Connection {
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
   readonly #client: postgres.Sql;
-  readonly #db: Db;
+  readonly #session: Session;
+  #opening: Promise<void> | undefined;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
   #socket: Socket | undefined;
   #isGivenUp = false;
 
-  constructor(target: ClientTarget, { name, statementTimeoutMs, lockTimeoutMs }: ConnectionOptions) {
+  constructor(target: ClientTarget, { name, primary, ...timeouts }: ConnectionOptions) {
     const options = {
       max: 1,
       fetch_types: false,
       onnotice: () => {},
       max_lifetime: null,
       // Not in the types of postgres.js.
-      socket: () => this.#openSocket(target),
-      connection: { application_name: name, statement_timeout: statementTimeoutMs, lock_timeout: lockTimeoutMs },
+      socket: () => this.#openSocket(primary),
+      connection: { application_name: name },
     };
     this.#client = openClientOf(target, options);
-    this.#db = drizzle(this.#client);
+    this.#session = new Session(this.#client, timeouts, target.isPooled);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */
@@ -68,10 +68,13 @@ export class Connection {
 
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
   run<Rows>({ statement, parameters, deadline }: StatementCall<Rows>): Promise<Rows> {
-    const rows = this.#prepare(statement).execute(parameters);
     return new Promise((resolve, reject) => {
       const sent = { deadline, reject, isAbandoned: false };
       this.#sent.push(sent);
+      const execute = () => this.#prepare(statement).execute(parameters);
+      // A statement that nobody waits for must not take effect.
+      const executeInTime = () => (sent.isAbandoned ? Promise.reject(new DeadlinePassedError()) : execute());
+      const rows = this.#session.isOpen ? execute() : this.#open().then(executeInTime);
       rows.then(
         (rows) => {
           this.#settle(sent);
@@ -83,6 +86,11 @@ export class Connection {
         },
       );
     });
+  }
+
+  /** Counts for the statements that follow. */
+  setStatementTimeout(timeoutMs: number): void {
+    this.#session.setStatementTimeout(timeoutMs);
   }
 
   /** Rejects statements whose deadline has passed. Postgres may still run them. */
@@ -111,11 +119,16 @@ export class Connection {
     for (const sent of this.#sent) sent.reject(new ConnectionFailedError('The connection was given up'));
   }
 
+  #open(): Promise<void> {
+    this.#opening ??= this.#session.open();
+    return this.#opening;
+  }
+
   #prepare<Rows>(statement: Statement<Rows>): ReturnType<Statement<Rows>> {
     // The map holds what each function returned, so the cast restores that function's type.
     const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
     if (known) return known;
-    const prepared = statement(this.#db);
+    const prepared = statement(this.#session.db);
     this.#prepared.set(statement, prepared);
     return prepared;
   }
@@ -126,25 +139,22 @@ export class Connection {
     else this.#sent.splice(this.#sent.indexOf(sent), 1);
   }
 
-  async #openSocket({ servers }: ClientTarget): Promise<Socket> {
+  async #openSocket(primary: PrimaryFinder): Promise<Socket> {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
-    let failure: unknown = new ConnectionFailedError('The connection was given up');
-    for (const server of servers) {
-      if (this.#isGivenUp) break;
-      const path = socketOf(server);
-      const socket = path ? connect(path) : connect(server);
-      this.#socket = socket;
-      // postgres.js looks here for the name of the TLS server.
-      Object.assign(socket, server);
-      try {
-        await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
-        return socket;
-      } catch (error) {
-        socket.destroy();
-        const isLate = error instanceof Error && error.name === 'AbortError';
-        failure = isLate ? new ConnectionFailedError('No connection in time') : error;
-      }
+    const server = await primary.find();
+    if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
+    const path = socketOf(server);
+    const socket = path ? connect(path) : connect(server);
+    this.#socket = socket;
+    // postgres.js looks here for the name of the TLS server.
+    Object.assign(socket, server);
+    try {
+      await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      const isLate = error instanceof Error && error.name === 'AbortError';
+      throw isLate ? new ConnectionFailedError('No connection in time') : error;
     }
-    throw failure;
   }
 }

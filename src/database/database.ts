@@ -1,63 +1,80 @@
-import { sql } from 'drizzle-orm';
-import { DatabaseUnavailableError, DeadlinePassedError, isLockTimeout } from './errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommitMonitor } from './commit-monitor.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import { DatabaseUnavailableError, DeadlinePassedError, isSerializationFailure } from './errors.ts';
 import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
 import { readTarget } from './open-client.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
-import type { Deadline, PlaceholderValues, Run, Statement, StatementCall } from './statement.ts';
-import { StatementQueue } from './statement-queue.ts';
+import { PrimaryFinder } from './primary-finder.ts';
+import { ReadDetector } from './read-detector.ts';
+import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
 
-/** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
-const MAX_IN_FLIGHT = 16;
-
-/** How many statements may wait for a connection; more are unavailable at once. */
-const MAX_PENDING = 2_000;
-
 /** The least number of statements that may wait for locks at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;
 
+/** Reads wait for no commit, so two connections serve as many as Node can handle. */
+const MIN_READ_CONNECTIONS = 2;
+
+/** The longest pause before a statement that Postgres has undone is run again. */
+const MAX_RETRY_PAUSE_MS = 40;
+
 export interface DatabaseOptions {
+  /** How many connections write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
 }
 
-/** Runs statements on a pool of pipelined connections, each on the least busy one. */
+/** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
 export class Database {
-  readonly #connections: PipelinedConnection[];
-  readonly #queue = new StatementQueue();
+  readonly #reads: ConnectionPool;
+  readonly #writes: ConnectionPool;
   readonly #isolation: LockIsolation;
-  /** For `ping` alone, so that no other statement delays it. */
+  /** For the monitor alone, so that no other statement delays it. */
   readonly #control: PipelinedConnection;
+  readonly #monitor: CommitMonitor;
+  readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
 
   constructor(url: string, { connections, statementTimeoutMs }: DatabaseOptions) {
-    const options = { statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, reconnects: new ReconnectLimiter() };
     const target = readTarget(url);
-    const open = () => new PipelinedConnection(target, { ...options, name: 'usher pool' });
-    this.#connections = Array.from({ length: connections }, open);
+    const options = {
+      statementTimeoutMs,
+      lockTimeoutMs: LOCK_TIMEOUT_MS,
+      reconnects: new ReconnectLimiter(),
+      primary: new PrimaryFinder(target),
+      areCommitsWaiting: () => this.#monitor.areCommitsWaiting,
+    };
     const isolated = { ...options, name: 'usher lock isolation', lockTimeoutMs: 0 };
     const capacity = Math.max(MIN_ISOLATED_CONNECTIONS, connections);
     this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(target, isolated));
+    const createPool = (size: number) => {
+      const open = () => new PipelinedConnection(target, { ...options, name: 'usher pool' });
+      return new ConnectionPool(Array.from({ length: size }, open), this.#isolation);
+    };
+    this.#reads = createPool(Math.max(MIN_READ_CONNECTIONS, Math.ceil(connections / 2)));
+    this.#writes = createPool(connections);
     this.#control = new PipelinedConnection(target, { ...options, name: 'usher control' });
+    this.#monitor = new CommitMonitor(this.#control);
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
   /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
   async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
-    // A statement that nobody waits for must not take effect.
-    if (performance.now() >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
-    const call = { statement, parameters, deadline };
-    if (this.#isolation.has(statement)) return this.#isolation.run(call);
-    const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
-    if (connection) return this.#runOn(connection, call);
-    if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
-    if (this.#queue.length >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');
-    const rows = this.#queue.add(call);
-    this.#startWaiting();
-    return rows;
+    const pool = this.#detector.isRead(statement) ? this.#reads : this.#writes;
+    for (;;) {
+      // A statement that nobody waits for must not take effect.
+      if (performance.now() >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
+      try {
+        return await pool.run({ statement, parameters, deadline });
+      } catch (error) {
+        if (!isSerializationFailure(error)) throw error;
+        await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
+      }
+    }
   }
 
   /** Returns `run` for one call, all of whose statements end by its deadline. */
@@ -65,59 +82,23 @@ export class Database {
     return (statement, parameters) => this.run(statement, parameters, deadline);
   }
 
-  /** Resolves when Postgres answers, and rejects when it does not by the deadline. */
+  /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
-    await this.#control.run({ statement: selectOne, parameters: {}, deadline });
+    await this.#monitor.requireWritable(deadline);
   }
 
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
-    this.#queue.rejectAll('The database is closed');
-    await Promise.all([...this.#connections, this.#isolation, this.#control].map((part) => part.close()));
+    await Promise.all([this.#reads, this.#writes, this.#isolation, this.#control].map((part) => part.close()));
     clearInterval(this.#timer);
-  }
-
-  get #isDown(): boolean {
-    return this.#connections.every(({ isBackingOff }) => isBackingOff);
-  }
-
-  #nextConnection(): PipelinedConnection | undefined {
-    let next: PipelinedConnection | undefined;
-    for (const connection of this.#connections) {
-      if (connection.pending < (next?.pending ?? MAX_IN_FLIGHT) && !connection.isBackingOff) next = connection;
-    }
-    return next;
-  }
-
-  async #runOn<Rows>(connection: PipelinedConnection, call: StatementCall<Rows>): Promise<Rows> {
-    try {
-      return await connection.run(call);
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      this.#isolation.add(call.statement);
-    } finally {
-      this.#startWaiting();
-    }
-    return this.#isolation.run(call);
-  }
-
-  #startWaiting(): void {
-    for (let first = this.#queue.first; first; first = this.#queue.first) {
-      const isIsolated = this.#isolation.has(first.statement);
-      const connection = isIsolated ? undefined : this.#nextConnection();
-      if (!isIsolated && !connection) return;
-      this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#isolation.run(call)));
-    }
   }
 
   #tick(): void {
     const now = performance.now();
-    for (const connection of [...this.#connections, this.#control]) connection.tick(now);
-    this.#queue.rejectLate(now);
-    if (this.#isDown) this.#queue.rejectAll('Every connection has just failed');
-    this.#startWaiting();
+    this.#control.tick(now);
+    this.#reads.tick(now);
+    this.#writes.tick(now);
     this.#isolation.tick(now);
+    this.#monitor.tick(now, [...this.#writes.connections, ...this.#isolation.connections]);
   }
 }
-
-const selectOne: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('ping');

@@ -133,7 +133,7 @@ function toArguments({
     port: PORT,
     // A list separated by commas, so the directory is quoted.
     unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
-    max_connections: 200,
+    max_connections: 400,
     jit: 'off',
     log_checkpoints: 'off',
     'usher.start_id': startId,

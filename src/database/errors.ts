@@ -15,6 +15,13 @@ export class DatabaseUnavailableError extends Error {
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
+/** The server is a standby, so nothing can be written there. */
+export class StandbyError extends ConnectionFailedError {
+  constructor(server = 'The server') {
+    super(`${server} is a standby`);
+  }
+}
+
 /** The statement was not answered by its deadline. */
 export class DeadlinePassedError extends Error {
   constructor(message = 'No answer before the deadline') {
@@ -35,13 +42,20 @@ export function isTemporaryFailure(error: unknown): error is Error {
   return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
 }
 
+/** Returns whether a unique index refused the statement. */
+export function isUniqueViolation(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  return cause instanceof postgres.PostgresError && cause.code === '23505';
+}
+
+/** Returns whether Postgres has undone a statement because of others at the same time: the next attempt may succeed. */
+export function isSerializationFailure(error: unknown): boolean {
+  const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
+  return cause instanceof postgres.PostgresError && /^40(?!003)/.test(cause.code);
+}
+
 /** Returns whether Postgres ended a statement, without effect, because it waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
   return cause instanceof postgres.PostgresError && cause.code === '55P03';
-}
-
-/** Returns whether a row with the same value of a unique index exists. */
-export function isUniqueViolation(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && error.code === '23505';
 }

@@ -1,7 +1,6 @@
-import { sql } from 'drizzle-orm';
 import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 import { PipelinedConnection } from './pipelined-connection.ts';
-import type { Statement, StatementCall } from './statement.ts';
+import type { StatementCall } from './statement.ts';
 
 /** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
 export class IsolatedConnection extends PipelinedConnection {
@@ -19,8 +18,7 @@ export class IsolatedConnection extends PipelinedConnection {
     this.#call = call;
     this.startedAt = performance.now();
     const timeoutMs = Math.min(Math.ceil(deadline - this.startedAt), this.options.statementTimeoutMs);
-    // When this fails, so does the connection, and with it the call.
-    super.run({ statement: setStatementTimeout, parameters: { timeoutMs }, deadline }).catch(() => {});
+    this.setStatementTimeout(timeoutMs);
     try {
       return await super.run(call);
     } catch (error) {
@@ -29,9 +27,3 @@ export class IsolatedConnection extends PipelinedConnection {
     }
   }
 }
-
-const setStatementTimeout: Statement<unknown> = (db) =>
-  db
-    .select({ set: sql`set_config('statement_timeout', ${sql.placeholder('timeoutMs')}::text, false)` })
-    .from(sql`(select) as nothing`)
-    .prepare('set_statement_timeout');

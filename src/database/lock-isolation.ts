@@ -27,6 +27,10 @@ export class LockIsolation {
     this.#open = open;
   }
 
+  get connections(): readonly IsolatedConnection[] {
+    return this.#connections;
+  }
+
   /** Returns whether statements of this kind are to run here. */
   has(statement: Statement<unknown>): boolean {
     return this.#isolatedUntil.has(statement);

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
-import { describeServers, openClientOf, readTarget } from './open-client.ts';
+import { StandbyError } from './errors.ts';
+import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
+import { PrimaryFinder } from './primary-finder.ts';
+import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 
@@ -42,15 +45,39 @@ export async function migrateDatabase(
 ): Promise<void> {
   const target = readTarget(url);
   const connection = { application_name: 'usher migration' };
-  const client = openClientOf(target, { max: 1, prepare: false, onnotice: () => {}, connect_timeout: 10, connection });
+  const options = { max: 1, prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
   try {
+    const primary = await waitForPrimary(target, { timeoutMs, onWait });
+    await using stack = new AsyncDisposableStack();
+    const client = openClientOf(target, options, primary);
+    stack.defer(() => client.end({ timeout: 5 }));
     await requireUsable(client);
+    await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
     await migrate(client, readMigrationFiles({ migrationsFolder: folder }), { timeoutMs, onWait });
   } catch (error) {
-    const problem = error instanceof postgres.PostgresError || !isNetworkError(error) ? 'used' : 'reached';
-    throw new Error(`The database at ${describeServers(target)} cannot be ${problem}: ${describeFailure(error)}`);
-  } finally {
-    await client.end({ timeout: 5 });
+    const servers = target.servers.map(describeServer).join(', ');
+    const problem = isNetworkError(error) ? 'reached' : 'used';
+    throw new Error(`The database at ${servers} cannot be ${problem}: ${describeFailure(error)}`);
+  }
+}
+
+interface Waiting {
+  readonly timeoutMs: number;
+  readonly onWait: MigrationOptions['onWait'];
+}
+
+/** Waits while there are standbys only: one of them may be about to become the primary. */
+async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
+  const waitUntil = performance.now() + timeoutMs;
+  const finder = new PrimaryFinder(target);
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await finder.search();
+    } catch (error) {
+      if (!(error instanceof StandbyError) || performance.now() > waitUntil) throw error;
+      if (!isTold) onWait?.(`${error.message}, and there is no primary`);
+      await sleep(PAUSE_MS);
+    }
   }
 }
 
@@ -58,7 +85,7 @@ export async function migrateDatabase(
 async function migrate(
   client: postgres.Sql,
   migrations: readonly MigrationMeta[],
-  { timeoutMs, onWait }: { timeoutMs: number; onWait: MigrationOptions['onWait'] },
+  { timeoutMs, onWait }: Waiting,
 ): Promise<void> {
   const waitUntil = performance.now() + timeoutMs;
   for (let told = ''; (await selectPending(client, migrations)).length > 0; ) {
@@ -126,5 +153,5 @@ async function describeHolder(client: postgres.Sql): Promise<string> {
 }
 
 function isNetworkError(error: unknown): boolean {
-  return error instanceof AggregateError || (error instanceof Error && 'code' in error);
+  return error instanceof Error && !(error instanceof postgres.PostgresError) && 'code' in error;
 }

@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs';
 import postgres from 'postgres';
 import { type DatabaseServer, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
 
+export type { DatabaseServer };
+
 type Options = postgres.Options<Record<string, never>>;
 
 /** What to connect to, and how. */
 export interface ClientTarget {
-  /** To be tried in order until one is the primary. */
+  /** One of them is the primary. */
   readonly servers: readonly DatabaseServer[];
+  /** Whether there is a pooler between. If not, that is found out. */
+  readonly isPooled: boolean;
   readonly options: Options;
 }
 
@@ -30,14 +34,14 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
 
 /** Parses the URL and reads the files that it names. @throws Error of one line */
 export function readTarget(url: string): ClientTarget {
-  const { servers, database, user, password, tls } = parseDatabaseUrl(url);
+  const { servers, database, user, password, tls, isPooled } = parseDatabaseUrl(url);
   const options = {
     ...(database !== undefined && { database }),
     ...(user !== undefined && { user }),
     ...(password !== undefined && { password }),
     ...toTlsOptions(tls),
   };
-  return { servers, options };
+  return { servers, isPooled, options };
 }
 
 /** Returns the path of the Unix socket, or undefined for a host. */
@@ -45,9 +49,9 @@ export function socketOf({ host, port }: DatabaseServer): string | undefined {
   return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : undefined;
 }
 
-/** Names the servers as an operator would, without user and password. */
-export function describeServers({ servers }: ClientTarget): string {
-  return servers.map((server) => socketOf(server) ?? `${server.host}:${server.port}`).join(', ');
+/** Names the server as an operator would. */
+export function describeServer(server: DatabaseServer): string {
+  return socketOf(server) ?? `${server.host}:${server.port}`;
 }
 
 function toTlsOptions(tls: TlsTarget | undefined): Options & { sslnegotiation?: string } {

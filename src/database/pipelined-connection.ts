@@ -25,6 +25,8 @@ export class ReconnectLimiter {
 
 export interface PipelinedConnectionOptions extends ConnectionOptions {
   readonly reconnects: ReconnectLimiter;
+  /** Whether silence may mean that a commit waits for a standby. */
+  areCommitsWaiting(): boolean;
 }
 
 /**
@@ -55,6 +57,11 @@ export class PipelinedConnection {
     return this.#connection.pending;
   }
 
+  /** For how long it has answered none of its statements. */
+  get silentMs(): number {
+    return this.#silentTicks * TICK_MS;
+  }
+
   get isBackingOff(): boolean {
     return this.#backOffUntil !== 0 && performance.now() < this.#backOffUntil;
   }
@@ -62,8 +69,7 @@ export class PipelinedConnection {
   /** @throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     if (this.isBackingOff) throw new DatabaseUnavailableError('The connection has just failed');
-    // With statements in flight their failure replaces the connection, after a backoff.
-    if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);
+    this.#replaceIfLost();
     const connection = this.#connection;
     try {
       return await connection.run(call);
@@ -74,13 +80,20 @@ export class PipelinedConnection {
     }
   }
 
+  /** Counts for the statements that follow on this connection. */
+  protected setStatementTimeout(timeoutMs: number): void {
+    this.#replaceIfLost();
+    this.#connection.setStatementTimeout(timeoutMs);
+  }
+
   /** Abandons late statements, and replaces a connection that has been silent for too long. */
   tick(now: number): void {
     const { pending, answered } = this.#connection;
     this.#connection.abandonLate(now);
     this.#silentTicks = pending === 0 || answered !== this.#answeredBefore ? 0 : this.#silentTicks + 1;
     this.#answeredBefore = answered;
-    if (this.#silentTicks > this.#maxSilentTicks) this.#replaceLater(this.#connection);
+    if (this.#silentTicks > this.#maxSilentTicks && !this.options.areCommitsWaiting())
+      this.#replaceLater(this.#connection);
   }
 
   /** Gives statements in flight a moment to finish. */
@@ -88,9 +101,15 @@ export class PipelinedConnection {
     await this.#connection.close();
   }
 
+  #replaceIfLost(): void {
+    // With statements in flight their failure replaces the connection, after a backoff.
+    if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);
+  }
+
   #replaceLater(failed: Connection): void {
     if (this.#connection !== failed) return;
     this.#backOffUntil = this.options.reconnects.reserve();
+    this.options.primary.forget();
     this.#replace(failed);
   }
 

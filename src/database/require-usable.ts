@@ -6,9 +6,9 @@ const MIN_VERSION = 14;
 export async function requireUsable(client: postgres.Sql): Promise<void> {
   const [facts] = await client`
     select current_setting('server_version') as version, current_setting('server_encoding') as encoding,
-      pg_is_in_recovery() as "isStandby", current_schema() as schema, current_user as role,
+      current_schema() as schema, current_user as role,
       current_database() as database`;
-  const { version, encoding, isStandby, schema, role, database } = facts ?? {};
+  const { version, encoding, schema, role, database } = facts ?? {};
   if (Number.parseInt(version, 10) < MIN_VERSION)
     throw new Error(`it is Postgres ${version}, and Usher needs ${MIN_VERSION}`);
   if (encoding !== 'UTF8') {
@@ -17,7 +17,6 @@ export async function requireUsable(client: postgres.Sql): Promise<void> {
         `Create another one: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
     );
   }
-  if (isStandby) throw new Error('it is a standby. Name the primary in DATABASE_URL');
   if (schema !== 'public') {
     const problem = schema ? `new tables of role ${role} go to the schema ${schema}` : 'there is no schema public';
     throw new Error(

@@ -68,11 +68,19 @@ export const apiKeys = pgTable(
     digest: bytes('digest').notNull(),
     createdAt: instant('created_at').notNull(),
     revokedAt: instant('revoked_at'),
+    name: text('name'),
+    /** The row stays after that. */
+    expiresAt: instant('expires_at'),
+    /** In whole minutes. Not indexed, so that updates of it are cheap. */
+    lastUsedAt: instant('last_used_at'),
+    /** The ID of the key that a rotation has created. */
+    replacedBy: uuid('replaced_by'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('api_keys_digest_idx').on(table.digest),
     index('api_keys_id_idx').on(table.id),
+    index('api_keys_list_idx').on(table.applicationId, table.createdAt, table.id),
   ],
 );
 

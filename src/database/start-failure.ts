@@ -1,6 +1,7 @@
 /** What keeps Usher from starting on a database, in one line that says what to do. */
 import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
+import { StandbyError } from './errors.ts';
 
 /** What to do about the SQLSTATEs that an operator can mend. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -20,6 +21,8 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 export function describeFailure(error: unknown): string {
   const cause = innermost(error);
   if (!(cause instanceof Error)) return String(cause);
+  if (cause instanceof StandbyError)
+    return `${cause.message}. Name the primary in DATABASE_URL, or wait for a failover`;
   const advice = cause instanceof postgres.PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];
   const reason = cause.message.replace(/\s+/g, ' ').replace(/\.?$/, '');
   return advice ? `${reason}. ${advice}` : reason;

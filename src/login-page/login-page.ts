@@ -102,6 +102,8 @@ async function readFields(action: Action, { request, query }: HttpContext, deadl
     code: field('code'),
     address: field('address'),
     signature: field('signature'),
+    name: field('name').trim(),
+    link: field('link'),
     problem: field('problem'),
   };
 }

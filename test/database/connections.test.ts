@@ -57,8 +57,9 @@ describe('a statement', () => {
       [database.run(insertThing, { id: 3, name: null }, soon()), '23502'],
       [database.run(selectNowhere, {}, soon()), '42P01'],
     ] as const;
-    for (const [refusal, code] of refusals) {
-      const error = await refusal.catch((error: unknown) => error);
+    const errors = await Promise.all(refusals.map(([refusal]) => refusal.catch((error: unknown) => error)));
+    for (const [index, [, code]] of refusals.entries()) {
+      const error = errors[index];
       expect(error).toBeInstanceOf(postgres.PostgresError);
       expect(error).toMatchObject({ code });
     }

@@ -90,12 +90,14 @@ describe('while statements wait for a lock', () => {
 
   test('they have connections of their own, which close some time after', async () => {
     await using database = openDatabase(2);
+    await database.ping(soon());
     await using lock = await lockTable('things');
     const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
-    await expect.poll(() => countConnections(testDatabase)).toBe(2 + ISOLATED);
+    // Two that write, and the control connection.
+    await expect.poll(() => countConnections(testDatabase)).toBe(3 + ISOLATED);
     await lock.release();
     await waiting;
-    await expect.poll(() => countConnections(testDatabase)).toBe(2);
+    await expect.poll(() => countConnections(testDatabase)).toBe(3);
     expect(await outcomeOf(database.run(rename, { name: 'due' }, soon()))).toBe('done');
   });
 

@@ -1,5 +1,5 @@
 /** How Postgres runs every statement of the service on tables with thousands of rows. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { openDemo } from '../../src/demo/demo.ts';
+import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
@@ -82,8 +83,9 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   test('removes a whole batch of what has expired, and no more', async () => {
     const batches = statements.filter(({ name }) => name === 'delete_expired');
     const tables = await service.database.sql`
-      select from information_schema.columns where table_schema = 'public' and column_name = 'expires_at' and table_name <> 'sessions'`;
-    // Those of `session_ids` remove the sessions, too.
+      select from information_schema.columns
+      where table_schema = 'public' and column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')`;
+    // Those of `session_ids` remove the sessions, too. API keys stay.
     expect(batches).toHaveLength(tables.length);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
@@ -171,8 +173,24 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
-  await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
+  const signIn = { tokens, hasEmail: true };
+  await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
 
+  await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
+  for (const email of [`${randomUUID()}@example.com`, user.email]) {
+    const unknown = new Wallet();
+    const intent = { loginIntentId: await beginLogin(service, tenant) };
+    const asked = { ...intent, address: unknown.address };
+    const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
+    await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
+    const linking = { ...intent, email, linksWallet: true };
+    const sent = await createLoginCode(call, { keys, limitFactor: 1 }, browser, linking);
+    await redeemLoginCode(call, { tokens, keys }, browser, { ...intent, code: sent.code });
+  }
+
+  const usage = new ApiKeyUsage();
+  usage.record(tenant.apiKeyId, new Date());
+  await usage.save(call.run);
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);

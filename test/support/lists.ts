@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import {
+  adminClient,
   clientsOf,
   createTenant,
   createTestEvent,
@@ -35,6 +36,15 @@ interface OpenList {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  'AdminService/ListApiKeys': {
+    items: 'apiKeys',
+    key: 'apiKeyId',
+    async open({ service }) {
+      const { id: applicationId } = await createTenant(service);
+      const add = async () => (await adminClient(service).createApiKey({ applicationId })).apiKeyId;
+      return { fields: { applicationId }, add };
+    },
+  },
   'AdminService/ListApplications': {
     items: 'applications',
     key: 'id',

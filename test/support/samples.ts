@@ -137,6 +137,15 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   'AdminService/CreateApiKey': {
     required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+    optional: { name: 'Kasse – "2"', expiresAt: '2100-01-01T00:00:00Z' },
+  },
+  'AdminService/ListApiKeys': {
+    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
+    optional: { pageSize: 1 },
+  },
+  'AdminService/RotateApiKey': {
+    required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
+    optional: { overlapSeconds: 60 },
   },
   'AdminService/RevokeApiKey': {
     required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
@@ -162,6 +171,12 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       loginIntentId: await beginLogin(service, tenant),
       userId: (await createTestUser(service)).id,
     }),
+  },
+  'AdminService/GetLoginIntent': {
+    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
+  },
+  'AdminService/CancelLogin': {
+    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
   },
 };
 

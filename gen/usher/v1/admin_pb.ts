@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSItChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJIjsKFENyZWF0ZUFwaUtleVJlc3BvbnNlEhIKCmFwaV9rZXlfaWQYASABKAkSDwoHYXBpX2tleRgCIAEoCSIpChNSZXZva2VBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkiFgoUUmV2b2tlQXBpS2V5UmVzcG9uc2UihAEKEUNyZWF0ZVVzZXJSZXF1ZXN0Eg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiMgoSQ3JlYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIi0KGkFkbWluU2VydmljZUdldFVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiOwobQWRtaW5TZXJ2aWNlR2V0VXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIqYBChxBZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJXCh1BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXNwb25zZRIdCgV1c2VycxgBIAMoCzIOLnVzaGVyLnYxLlVzZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu0BChFVcGRhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKBWVtYWlsGAIgASgJSACIAQESEQoEbmFtZRgDIAEoCUgBiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAogBARIbCg53YWxsZXRfYWRkcmVzcxgFIAEoCUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IICgZfZW1haWxCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX3dhbGxldF9hZGRyZXNzIjIKElVwZGF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVEZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZEZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIigKFVJlYWN0aXZhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjYKFlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiIwoQRXJhc2VVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhMKEUVyYXNlVXNlclJlc3BvbnNlIiQKEURlbGV0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlIkAKFENvbXBsZXRlTG9naW5SZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIkEKFUNvbXBsZXRlTG9naW5SZXNwb25zZRISCgphdXRoX3Rva2VuGAEgASgJEhQKDHJlZGlyZWN0X3VybBgCIAEoCSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MskKCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USTQoMUmV2b2tlQXBpS2V5Eh0udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlEkcKCkNyZWF0ZVVzZXISGy51c2hlci52MS5DcmVhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXNwb25zZRJWCgdHZXRVc2VyEiQudXNoZXIudjEuQWRtaW5TZXJ2aWNlR2V0VXNlclJlcXVlc3QaJS51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVzcG9uc2USXAoJTGlzdFVzZXJzEiYudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBonLnVzaGVyLnYxLkFkbWluU2VydmljZUxpc3RVc2Vyc1Jlc3BvbnNlEkcKClVwZGF0ZVVzZXISGy51c2hlci52MS5VcGRhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXNwb25zZRJTCg5EZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVzcG9uc2USUwoOUmVhY3RpdmF0ZVVzZXISHy51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlcXVlc3QaIC51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlc3BvbnNlEkQKCUVyYXNlVXNlchIaLnVzaGVyLnYxLkVyYXNlVXNlclJlcXVlc3QaGy51c2hlci52MS5FcmFzZVVzZXJSZXNwb25zZRJHCgpEZWxldGVVc2VyEhsudXNoZXIudjEuRGVsZXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5EZWxldGVVc2VyUmVzcG9uc2USUAoNQ29tcGxldGVMb2dpbhIeLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXF1ZXN0Gh8udXNoZXIudjEuQ29tcGxldGVMb2dpblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciItChpBZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjsKG0FkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciKmAQocQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBISCgVlbWFpbBgBIAEoCUgAiAEBEhsKDndhbGxldF9hZGRyZXNzGAIgASgJSAGIAQESFgoJcGFnZV9zaXplGAMgASgFSAKIAQESEgoKcGFnZV90b2tlbhgEIAEoCUIICgZfZW1haWxCEQoPX3dhbGxldF9hZGRyZXNzQgwKCl9wYWdlX3NpemUiVwodQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USHQoFdXNlcnMYASADKAsyDi51c2hlci52MS5Vc2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLtAQoRVXBkYXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgVlbWFpbBgCIAEoCUgAiAEBEhEKBG5hbWUYAyABKAlIAYgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAKIAQESGwoOd2FsbGV0X2FkZHJlc3MYBSABKAlIA4gBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCCAoGX2VtYWlsQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlQhEKD193YWxsZXRfYWRkcmVzcyIyChJVcGRhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiKAoVRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiNgoWRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVSZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZSZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIiMKEEVyYXNlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSITChFFcmFzZVVzZXJSZXNwb25zZSIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MoUNCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USSgoLTGlzdEFwaUtleXMSHC51c2hlci52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS51c2hlci52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlEk0KDFJvdGF0ZUFwaUtleRIdLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlElYKB0dldFVzZXISJC51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBolLnVzaGVyLnYxLkFkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRJcCglMaXN0VXNlcnMSJi51c2hlci52MS5BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0GicudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USRwoKVXBkYXRlVXNlchIbLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuVXBkYXRlVXNlclJlc3BvbnNlElMKDkRlYWN0aXZhdGVVc2VyEh8udXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0GiAudXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRJTCg5SZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USRAoJRXJhc2VVc2VyEhoudXNoZXIudjEuRXJhc2VVc2VyUmVxdWVzdBobLnVzaGVyLnYxLkVyYXNlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2USUwoOR2V0TG9naW5JbnRlbnQSHy51c2hlci52MS5HZXRMb2dpbkludGVudFJlcXVlc3QaIC51c2hlci52MS5HZXRMb2dpbkludGVudFJlc3BvbnNlEkoKC0NhbmNlbExvZ2luEhwudXNoZXIudjEuQ2FuY2VsTG9naW5SZXF1ZXN0Gh0udXNoZXIudjEuQ2FuY2VsTG9naW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -271,6 +271,20 @@ export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
    * @generated from field: string application_id = 1;
    */
   applicationId: string;
+
+  /**
+   * For people, 1 to 255 characters without control characters.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * When the key stops working. It must be in the future.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 3;
+   */
+  expiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -305,6 +319,113 @@ export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse> = /*@_
   messageDesc(file_usher_v1_admin, 11);
 
 /**
+ * @generated from message usher.v1.ListApiKeysRequest
+ */
+export type ListApiKeysRequest = Message<"usher.v1.ListApiKeysRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListApiKeysRequest.
+ * Use `create(ListApiKeysRequestSchema)` to create a new message.
+ */
+export const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 12);
+
+/**
+ * @generated from message usher.v1.ListApiKeysResponse
+ */
+export type ListApiKeysResponse = Message<"usher.v1.ListApiKeysResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.ApiKey api_keys = 1;
+   */
+  apiKeys: ApiKey[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListApiKeysResponse.
+ * Use `create(ListApiKeysResponseSchema)` to create a new message.
+ */
+export const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 13);
+
+/**
+ * @generated from message usher.v1.RotateApiKeyRequest
+ */
+export type RotateApiKeyRequest = Message<"usher.v1.RotateApiKeyRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string api_key_id = 1;
+   */
+  apiKeyId: string;
+
+  /**
+   * How long the old key still works, 0 to 604800 seconds; 86400 when absent.
+   *
+   * @generated from field: optional int32 overlap_seconds = 2;
+   */
+  overlapSeconds?: number | undefined;
+};
+
+/**
+ * Describes the message usher.v1.RotateApiKeyRequest.
+ * Use `create(RotateApiKeyRequestSchema)` to create a new message.
+ */
+export const RotateApiKeyRequestSchema: GenMessage<RotateApiKeyRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 14);
+
+/**
+ * @generated from message usher.v1.RotateApiKeyResponse
+ */
+export type RotateApiKeyResponse = Message<"usher.v1.RotateApiKeyResponse"> & {
+  /**
+   * @generated from field: string api_key_id = 1;
+   */
+  apiKeyId: string;
+
+  /**
+   * Only this response shows it.
+   *
+   * @generated from field: string api_key = 2;
+   */
+  apiKey: string;
+};
+
+/**
+ * Describes the message usher.v1.RotateApiKeyResponse.
+ * Use `create(RotateApiKeyResponseSchema)` to create a new message.
+ */
+export const RotateApiKeyResponseSchema: GenMessage<RotateApiKeyResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 15);
+
+/**
  * @generated from message usher.v1.RevokeApiKeyRequest
  */
 export type RevokeApiKeyRequest = Message<"usher.v1.RevokeApiKeyRequest"> & {
@@ -321,7 +442,7 @@ export type RevokeApiKeyRequest = Message<"usher.v1.RevokeApiKeyRequest"> & {
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 12);
+  messageDesc(file_usher_v1_admin, 16);
 
 /**
  * @generated from message usher.v1.RevokeApiKeyResponse
@@ -334,7 +455,7 @@ export type RevokeApiKeyResponse = Message<"usher.v1.RevokeApiKeyResponse"> & {
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 13);
+  messageDesc(file_usher_v1_admin, 17);
 
 /**
  * @generated from message usher.v1.CreateUserRequest
@@ -374,7 +495,7 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
  * Use `create(CreateUserRequestSchema)` to create a new message.
  */
 export const CreateUserRequestSchema: GenMessage<CreateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 14);
+  messageDesc(file_usher_v1_admin, 18);
 
 /**
  * @generated from message usher.v1.CreateUserResponse
@@ -391,7 +512,7 @@ export type CreateUserResponse = Message<"usher.v1.CreateUserResponse"> & {
  * Use `create(CreateUserResponseSchema)` to create a new message.
  */
 export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 15);
+  messageDesc(file_usher_v1_admin, 19);
 
 /**
  * @generated from message usher.v1.AdminServiceGetUserRequest
@@ -410,7 +531,7 @@ export type AdminServiceGetUserRequest = Message<"usher.v1.AdminServiceGetUserRe
  * Use `create(AdminServiceGetUserRequestSchema)` to create a new message.
  */
 export const AdminServiceGetUserRequestSchema: GenMessage<AdminServiceGetUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 16);
+  messageDesc(file_usher_v1_admin, 20);
 
 /**
  * @generated from message usher.v1.AdminServiceGetUserResponse
@@ -427,7 +548,7 @@ export type AdminServiceGetUserResponse = Message<"usher.v1.AdminServiceGetUserR
  * Use `create(AdminServiceGetUserResponseSchema)` to create a new message.
  */
 export const AdminServiceGetUserResponseSchema: GenMessage<AdminServiceGetUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 17);
+  messageDesc(file_usher_v1_admin, 21);
 
 /**
  * @generated from message usher.v1.AdminServiceListUsersRequest
@@ -467,7 +588,7 @@ export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUse
  * Use `create(AdminServiceListUsersRequestSchema)` to create a new message.
  */
 export const AdminServiceListUsersRequestSchema: GenMessage<AdminServiceListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 18);
+  messageDesc(file_usher_v1_admin, 22);
 
 /**
  * @generated from message usher.v1.AdminServiceListUsersResponse
@@ -491,7 +612,7 @@ export type AdminServiceListUsersResponse = Message<"usher.v1.AdminServiceListUs
  * Use `create(AdminServiceListUsersResponseSchema)` to create a new message.
  */
 export const AdminServiceListUsersResponseSchema: GenMessage<AdminServiceListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 19);
+  messageDesc(file_usher_v1_admin, 23);
 
 /**
  * @generated from message usher.v1.UpdateUserRequest
@@ -540,7 +661,7 @@ export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
  * Use `create(UpdateUserRequestSchema)` to create a new message.
  */
 export const UpdateUserRequestSchema: GenMessage<UpdateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 20);
+  messageDesc(file_usher_v1_admin, 24);
 
 /**
  * @generated from message usher.v1.UpdateUserResponse
@@ -557,7 +678,7 @@ export type UpdateUserResponse = Message<"usher.v1.UpdateUserResponse"> & {
  * Use `create(UpdateUserResponseSchema)` to create a new message.
  */
 export const UpdateUserResponseSchema: GenMessage<UpdateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 21);
+  messageDesc(file_usher_v1_admin, 25);
 
 /**
  * @generated from message usher.v1.DeactivateUserRequest
@@ -576,7 +697,7 @@ export type DeactivateUserRequest = Message<"usher.v1.DeactivateUserRequest"> & 
  * Use `create(DeactivateUserRequestSchema)` to create a new message.
  */
 export const DeactivateUserRequestSchema: GenMessage<DeactivateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 22);
+  messageDesc(file_usher_v1_admin, 26);
 
 /**
  * @generated from message usher.v1.DeactivateUserResponse
@@ -593,7 +714,7 @@ export type DeactivateUserResponse = Message<"usher.v1.DeactivateUserResponse"> 
  * Use `create(DeactivateUserResponseSchema)` to create a new message.
  */
 export const DeactivateUserResponseSchema: GenMessage<DeactivateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 23);
+  messageDesc(file_usher_v1_admin, 27);
 
 /**
  * @generated from message usher.v1.ReactivateUserRequest
@@ -612,7 +733,7 @@ export type ReactivateUserRequest = Message<"usher.v1.ReactivateUserRequest"> & 
  * Use `create(ReactivateUserRequestSchema)` to create a new message.
  */
 export const ReactivateUserRequestSchema: GenMessage<ReactivateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 24);
+  messageDesc(file_usher_v1_admin, 28);
 
 /**
  * @generated from message usher.v1.ReactivateUserResponse
@@ -629,7 +750,7 @@ export type ReactivateUserResponse = Message<"usher.v1.ReactivateUserResponse"> 
  * Use `create(ReactivateUserResponseSchema)` to create a new message.
  */
 export const ReactivateUserResponseSchema: GenMessage<ReactivateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 25);
+  messageDesc(file_usher_v1_admin, 29);
 
 /**
  * @generated from message usher.v1.EraseUserRequest
@@ -648,7 +769,7 @@ export type EraseUserRequest = Message<"usher.v1.EraseUserRequest"> & {
  * Use `create(EraseUserRequestSchema)` to create a new message.
  */
 export const EraseUserRequestSchema: GenMessage<EraseUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 26);
+  messageDesc(file_usher_v1_admin, 30);
 
 /**
  * @generated from message usher.v1.EraseUserResponse
@@ -661,7 +782,7 @@ export type EraseUserResponse = Message<"usher.v1.EraseUserResponse"> & {
  * Use `create(EraseUserResponseSchema)` to create a new message.
  */
 export const EraseUserResponseSchema: GenMessage<EraseUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 27);
+  messageDesc(file_usher_v1_admin, 31);
 
 /**
  * @generated from message usher.v1.DeleteUserRequest
@@ -680,7 +801,7 @@ export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 28);
+  messageDesc(file_usher_v1_admin, 32);
 
 /**
  * @generated from message usher.v1.DeleteUserResponse
@@ -693,7 +814,7 @@ export type DeleteUserResponse = Message<"usher.v1.DeleteUserResponse"> & {
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 29);
+  messageDesc(file_usher_v1_admin, 33);
 
 /**
  * @generated from message usher.v1.CompleteLoginRequest
@@ -719,7 +840,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 30);
+  messageDesc(file_usher_v1_admin, 34);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -745,7 +866,179 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 31);
+  messageDesc(file_usher_v1_admin, 35);
+
+/**
+ * @generated from message usher.v1.GetLoginIntentRequest
+ */
+export type GetLoginIntentRequest = Message<"usher.v1.GetLoginIntentRequest"> & {
+  /**
+   * A UUID from AuthService.GenerateAuthUrl.
+   *
+   * @generated from field: string login_intent_id = 1;
+   */
+  loginIntentId: string;
+};
+
+/**
+ * Describes the message usher.v1.GetLoginIntentRequest.
+ * Use `create(GetLoginIntentRequestSchema)` to create a new message.
+ */
+export const GetLoginIntentRequestSchema: GenMessage<GetLoginIntentRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 36);
+
+/**
+ * @generated from message usher.v1.GetLoginIntentResponse
+ */
+export type GetLoginIntentResponse = Message<"usher.v1.GetLoginIntentResponse"> & {
+  /**
+   * @generated from field: usher.v1.LoginIntent login_intent = 1;
+   */
+  loginIntent?: LoginIntent | undefined;
+};
+
+/**
+ * Describes the message usher.v1.GetLoginIntentResponse.
+ * Use `create(GetLoginIntentResponseSchema)` to create a new message.
+ */
+export const GetLoginIntentResponseSchema: GenMessage<GetLoginIntentResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 37);
+
+/**
+ * @generated from message usher.v1.CancelLoginRequest
+ */
+export type CancelLoginRequest = Message<"usher.v1.CancelLoginRequest"> & {
+  /**
+   * A UUID from AuthService.GenerateAuthUrl.
+   *
+   * @generated from field: string login_intent_id = 1;
+   */
+  loginIntentId: string;
+};
+
+/**
+ * Describes the message usher.v1.CancelLoginRequest.
+ * Use `create(CancelLoginRequestSchema)` to create a new message.
+ */
+export const CancelLoginRequestSchema: GenMessage<CancelLoginRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 38);
+
+/**
+ * @generated from message usher.v1.CancelLoginResponse
+ */
+export type CancelLoginResponse = Message<"usher.v1.CancelLoginResponse"> & {
+  /**
+   * The intent's redirect URI with error=access_denied, state and iss added to
+   * its query.
+   *
+   * @generated from field: string redirect_url = 1;
+   */
+  redirectUrl: string;
+};
+
+/**
+ * Describes the message usher.v1.CancelLoginResponse.
+ * Use `create(CancelLoginResponseSchema)` to create a new message.
+ */
+export const CancelLoginResponseSchema: GenMessage<CancelLoginResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 39);
+
+/**
+ * @generated from message usher.v1.LoginIntent
+ */
+export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
+  /**
+   * @generated from field: string login_intent_id = 1;
+   */
+  loginIntentId: string;
+
+  /**
+   * @generated from field: string application_id = 2;
+   */
+  applicationId: string;
+
+  /**
+   * To show to the user.
+   *
+   * @generated from field: string application_name = 3;
+   */
+  applicationName: string;
+
+  /**
+   * "open", "completed" or "expired". A completed intent does not expire. An
+   * expired one is forgotten after an hour.
+   *
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.LoginIntent.
+ * Use `create(LoginIntentSchema)` to create a new message.
+ */
+export const LoginIntentSchema: GenMessage<LoginIntent> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 40);
+
+/**
+ * An API key without its secret.
+ *
+ * @generated from message usher.v1.ApiKey
+ */
+export type ApiKey = Message<"usher.v1.ApiKey"> & {
+  /**
+   * @generated from field: string api_key_id = 1;
+   */
+  apiKeyId: string;
+
+  /**
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the key stops working, or has stopped.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp revoked_at = 5;
+   */
+  revokedAt?: Timestamp | undefined;
+
+  /**
+   * In whole minutes; known about a minute after the use.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 6;
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * The ID of the key that replaces this one.
+   *
+   * @generated from field: optional string replaced_by = 7;
+   */
+  replacedBy?: string | undefined;
+};
+
+/**
+ * Describes the message usher.v1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 41);
 
 /**
  * @generated from message usher.v1.Application
@@ -796,7 +1089,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 32);
+  messageDesc(file_usher_v1_admin, 42);
 
 /**
  * @generated from message usher.v1.User
@@ -847,7 +1140,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 33);
+  messageDesc(file_usher_v1_admin, 43);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -924,6 +1217,33 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CreateApiKeyRequestSchema;
     output: typeof CreateApiKeyResponseSchema;
+  },
+  /**
+   * Lists the API keys of an application, newest first, with those that have
+   * ended.
+   *
+   * NOT_FOUND "Application not found".
+   *
+   * @generated from rpc usher.v1.AdminService.ListApiKeys
+   */
+  listApiKeys: {
+    methodKind: "unary";
+    input: typeof ListApiKeysRequestSchema;
+    output: typeof ListApiKeysResponseSchema;
+  },
+  /**
+   * Replaces an API key by a new one with the same name and expiry. The old key
+   * works until the overlap is over or until its own expiry, whichever is first.
+   *
+   * NOT_FOUND "API key not found", also for a key that has ended;
+   * FAILED_PRECONDITION "API key already replaced".
+   *
+   * @generated from rpc usher.v1.AdminService.RotateApiKey
+   */
+  rotateApiKey: {
+    methodKind: "unary";
+    input: typeof RotateApiKeyRequestSchema;
+    output: typeof RotateApiKeyResponseSchema;
   },
   /**
    * Revokes an API key. It stops working within 5 seconds.
@@ -1049,6 +1369,32 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CompleteLoginRequestSchema;
     output: typeof CompleteLoginResponseSchema;
+  },
+  /**
+   * Returns what a login page shows of a login intent.
+   *
+   * NOT_FOUND "Login intent not found".
+   *
+   * @generated from rpc usher.v1.AdminService.GetLoginIntent
+   */
+  getLoginIntent: {
+    methodKind: "unary";
+    input: typeof GetLoginIntentRequestSchema;
+    output: typeof GetLoginIntentResponseSchema;
+  },
+  /**
+   * Returns where to send a user who cancels. The intent stays open: the user
+   * may come back and sign in.
+   *
+   * NOT_FOUND "Login intent not found";
+   * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".
+   *
+   * @generated from rpc usher.v1.AdminService.CancelLogin
+   */
+  cancelLogin: {
+    methodKind: "unary";
+    input: typeof CancelLoginRequestSchema;
+    output: typeof CancelLoginResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_admin, 0);

@@ -1,12 +1,12 @@
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
-import { completeLogin } from '../../domain/login/complete-login.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import { createAdminUserHandlers } from './admin-user-handlers.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
+import { createLoginHandlers } from './login-handlers.ts';
 
 export type AdminHandlers = OpenHandlers<typeof AdminService>;
 
@@ -19,11 +19,8 @@ export interface AdminParts {
 export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts): AdminHandlers {
   return {
     ...createApplicationHandlers(apiKeys, pageTokens),
-    ...createApiKeyHandlers(apiKeys),
+    ...createApiKeyHandlers(apiKeys, pageTokens),
+    ...createLoginHandlers(tokens),
     ...createAdminUserHandlers(pageTokens),
-
-    async completeLogin(fields, call) {
-      return completeLogin(call, tokens, fields);
-    },
   };
 }

@@ -5,6 +5,8 @@ import type { Application } from '../call.ts';
 
 /** The application of a key, which may have been deleted. */
 export interface KeyOwner {
+  readonly apiKeyId: string;
+  readonly expiresAt: Date | null;
   readonly application: Application;
   readonly isDeleted: boolean;
 }
@@ -48,8 +50,8 @@ export class ApiKeyLoader {
     this.#timer = undefined;
     try {
       const rows = await this.#run(selectKeyOwners, { digests: `{${[...batch.keys()].join()}}` });
-      for (const { digest, application, deletedAt } of rows) {
-        batch.get(digest)?.resolve({ application, isDeleted: deletedAt !== null });
+      for (const { digest, deletedAt, ...owner } of rows) {
+        batch.get(digest)?.resolve({ ...owner, isDeleted: deletedAt !== null });
       }
       for (const { resolve } of batch.values()) resolve(undefined);
     } catch (error) {
@@ -58,11 +60,15 @@ export class ApiKeyLoader {
   }
 }
 
-const selectKeyOwners: Statement<{ digest: string; application: Application; deletedAt: Date | null }[]> = (db) => {
+type KeyOwnerRow = Omit<KeyOwner, 'isDeleted'> & { digest: string; deletedAt: Date | null };
+
+const selectKeyOwners: Statement<KeyOwnerRow[]> = (db) => {
   const digests = sql`array(select decode(hex, 'hex') from unnest(${sql.placeholder('digests')}::text[]) as hex)`;
   return db
     .select({
       digest: sql<string>`encode(${apiKeys.digest}, 'hex')`,
+      apiKeyId: apiKeys.id,
+      expiresAt: apiKeys.expiresAt,
       application: {
         id: applications.id,
         name: applications.name,

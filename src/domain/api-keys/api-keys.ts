@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
-import type { Application } from '../call.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
@@ -27,26 +26,28 @@ export class ApiKeys {
   readonly #known = new LRUCache<string, Entry>({ max: 50_000 });
   readonly #unknown = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
   readonly #loader: ApiKeyLoader;
+  readonly #clock: () => Date;
 
   /** `run` looks keys up without the deadline of a caller: callers share the answer, not their deadlines. */
-  constructor(run: Run) {
+  constructor(run: Run, clock: () => Date = () => new Date()) {
     this.#loader = new ApiKeyLoader(run);
+    this.#clock = clock;
   }
 
   /**
-   * Returns the application of the key.
+   * Returns the ID of the key and its application.
    *
    * @throws ServiceError `Invalid API key`, or `deletedReason` for the key of a deleted application
    */
   async authenticate(
     apiKey: string | undefined,
     { deadline, deletedReason = 'INVALID_API_KEY' }: { deadline: Deadline; deletedReason?: ErrorReason },
-  ): Promise<Application> {
+  ): Promise<KeyOwner> {
     const owner =
       apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), deadline) : undefined;
-    if (!owner) throw new ServiceError('INVALID_API_KEY');
+    if (!owner || (owner.expiresAt && owner.expiresAt <= this.#clock())) throw new ServiceError('INVALID_API_KEY');
     if (owner.isDeleted) throw new ServiceError(deletedReason);
-    return owner.application;
+    return owner;
   }
 
   /** Empties the cache, so that what this process revokes stops working here at once. */

@@ -3,19 +3,26 @@ import type { Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { apiKeyColumns, newApiKey } from './new-api-key.ts';
+import { after, check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
+import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
 
-const rules = { applicationId: uuid };
+type Field = 'applicationId' | 'name' | 'expiresAt';
 
 /** Creates another API key, to be shown once. @throws ServiceError `Application not found` */
 export async function createApiKey(
   { run, now }: Call,
-  request: Unchecked<keyof typeof rules>,
+  request: Unchecked<Field>,
 ): Promise<{ apiKeyId: string; apiKey: string }> {
-  const { applicationId } = check(request, rules);
+  const { expiresAt, ...fields } = check(request, {
+    applicationId: uuid,
+    name: optional(identifier),
+    expiresAt: optional(after(now)),
+  });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const [created] = await run(insertApiKey, { applicationId, apiKeyId, digest, now });
+  const [created] = await run(insertApiKey, {
+    ...{ ...fields, apiKeyId, digest, now },
+    expiresAt: expiresAt?.toISOString() ?? null,
+  });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }
@@ -27,7 +34,9 @@ const insertApiKey: Statement<{ id: string }[]> = (db) =>
       db
         .select({
           applicationId: applications.id,
-          ...apiKeyColumns,
+          ...newApiKeyColumns,
+          name: sql`${sql.placeholder('name')}::text`.as('key_name'),
+          expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`.as('expires_at'),
         })
         .from(applications)
         .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt))),

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
-import { apiKeyColumns, newApiKey } from '../api-keys/new-api-key.ts';
+import { newApiKey, newApiKeyColumns } from '../api-keys/new-api-key.ts';
 import type { Call } from '../call.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type ApplicationDetails, applicationRules } from './application.ts';
@@ -42,7 +42,7 @@ const insertApplication: Statement<unknown> = (db) => {
       db
         .select({
           applicationId: created.id,
-          ...apiKeyColumns,
+          ...newApiKeyColumns,
         })
         .from(created),
     )

@@ -1,5 +1,5 @@
-import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Db, Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import type { Call } from '../call.ts';
@@ -12,7 +12,7 @@ import type { SignInMethod } from './verify-token.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
 /** A page other than Usher's own. */
-const PAGE = { method: 'page', browserDigest: null } as const;
+const PAGE: HowSignedIn = { method: 'page', browserDigest: null };
 
 export interface Completion {
   readonly authToken: string;
@@ -31,7 +31,7 @@ export async function completeLogin(
   { run, now }: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  { method, browserDigest }: { method: SignInMethod; browserDigest: Buffer | null } = PAGE,
+  { method, browserDigest }: HowSignedIn = PAGE,
 ): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
   const [intent] = await run(completeIntent, { loginIntentId, userId, method, browserDigest, now });
@@ -48,10 +48,20 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   return { authToken, redirectUrl };
 }
 
-interface CompletedLogin {
+export interface HowSignedIn {
+  readonly method: SignInMethod;
+  /** The browser that signed in on the login page. */
+  readonly browserDigest: Buffer | null;
+}
+
+/** What the answer to a login needs of its intent. */
+export interface CompletedIntent {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
+}
+
+interface CompletedLogin extends CompletedIntent {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
@@ -64,13 +74,20 @@ async function explainRefusal(call: Call, loginIntentId: string): Promise<Servic
   return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
-/** Completes an open intent of an application and a user that exist. */
-const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) => {
-  const now = instantPlaceholder('now');
+const completeIntent: Statement<CompletedIntent[]> = (db) => {
   const user = db
     .select({ id: users.id })
     .from(users)
     .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
+  return updateIntent(db, exists(user)).prepare('complete_login_intent');
+};
+
+/**
+ * Completes an open intent of an application that exists, if the condition holds. Placeholders: loginIntentId, userId,
+ * method, browserDigest, now.
+ */
+export function updateIntent(db: Pick<Db, 'update'>, condition: SQL) {
+  const now = instantPlaceholder('now');
   return db
     .update(loginIntents)
     .set({
@@ -87,13 +104,12 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
         gt(loginIntents.expiresAt, now),
         eq(applications.id, loginIntents.applicationId),
         isNull(applications.deletedAt),
-        exists(user),
+        condition,
       ),
     )
     .returning({
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
-    })
-    .prepare('complete_login_intent');
-};
+    });
+}

@@ -5,7 +5,12 @@ import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
-import { type ApplicationUser, isOfApplication, selectApplicationUsers } from './application-user.ts';
+import {
+  type ApplicationUser,
+  isOfApplication,
+  selectApplicationUserBy,
+  selectApplicationUsers,
+} from './application-user.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './filter.ts';
 
 const rules = { ...userFilterRules, ...pageRules };
@@ -42,9 +47,7 @@ const selectAll: Statement<ApplicationUser[]> = (db) => {
 
 // The addresses are unique, so there is one row at most.
 const selectByEmail: Statement<ApplicationUser[]> = (db) =>
-  selectApplicationUsers(db).where(and(isOfApplication, hasEmail())).prepare('select_users_of_application_by_email');
+  selectApplicationUserBy(db, hasEmail()).prepare('select_users_of_application_by_email');
 
 const selectByWallet: Statement<ApplicationUser[]> = (db) =>
-  selectApplicationUsers(db)
-    .where(and(isOfApplication, hasWalletAddress()))
-    .prepare('select_users_of_application_by_wallet');
+  selectApplicationUserBy(db, hasWalletAddress()).prepare('select_users_of_application_by_wallet');

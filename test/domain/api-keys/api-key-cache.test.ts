@@ -30,9 +30,11 @@ describe('a known key', () => {
     const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
     const callers = Array.from({ length: 200 }, () => apiKeys.authenticate(tenant.apiKey, withTime()));
-    expect(new Set((await Promise.all(callers)).map(({ id }) => id))).toEqual(new Set([tenant.id]));
+    expect(new Set((await Promise.all(callers)).map(({ application }) => application.id))).toEqual(
+      new Set([tenant.id]),
+    );
     for (let call = 0; call < 100; call++) {
-      expect((await apiKeys.authenticate(tenant.apiKey, withTime())).clientId).toBe(tenant.clientId);
+      expect((await apiKeys.authenticate(tenant.apiKey, withTime())).application.clientId).toBe(tenant.clientId);
     }
     expect(count()).toBe(1);
   });
@@ -43,7 +45,7 @@ describe('a known key', () => {
     const owners = Array.from({ length: 100 }, (_, call) =>
       apiKeys.authenticate(tenants[call % 5]?.apiKey, withTime()),
     );
-    expect((await Promise.all(owners)).map(({ id }) => id)).toEqual(
+    expect((await Promise.all(owners)).map(({ application }) => application.id)).toEqual(
       Array.from({ length: 100 }, (_, call) => tenants[call % 5]?.id),
     );
   });
@@ -59,7 +61,7 @@ describe('a known key', () => {
     const guesses = Array.from({ length: 1_000 }, () => refusalOf(apiKeys.authenticate(generateApiKey(), withTime())));
     await Promise.all(guesses);
     isGone = true;
-    expect((await apiKeys.authenticate(tenant.apiKey, withTime())).id).toBe(tenant.id);
+    expect((await apiKeys.authenticate(tenant.apiKey, withTime())).application.id).toBe(tenant.id);
   });
 });
 
@@ -77,7 +79,7 @@ describe('a failed look-up', () => {
   test('is unavailable to the caller, not a bad key, and is made again for the next call', async () => {
     const tenant = await createTenant(service);
     for (const [key, outcome] of [
-      [tenant.apiKey, { id: tenant.id }],
+      [tenant.apiKey, { application: { id: tenant.id } }],
       [generateApiKey(), INVALID_API_KEY],
     ] as const) {
       const { run, count } = countStatements(database);
@@ -102,7 +104,7 @@ describe('a failed look-up', () => {
     const unhurried = outcomeOf(apiKeys.authenticate(tenant.apiKey, withTime()));
     expect(await hurried).toBeInstanceOf(DatabaseUnavailableError);
     await lock.release();
-    expect(await unhurried).toMatchObject({ id: tenant.id });
+    expect(await unhurried).toMatchObject({ application: { id: tenant.id } });
   });
 });
 

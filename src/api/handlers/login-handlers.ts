@@ -1,0 +1,25 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
+import { cancelLogin } from '../../domain/login/cancel-login.ts';
+import { completeLogin } from '../../domain/login/complete-login.ts';
+import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
+import type { AdminHandlers } from './admin-handlers.ts';
+
+/** What a login page of the operator's own calls. */
+export function createLoginHandlers(tokens: AuthTokens) {
+  return {
+    async getLoginIntent(fields, call) {
+      const { id, applicationId, applicationName, status, expiresAt } = await getLoginIntent(call, fields);
+      const shown = { applicationId, applicationName, state: status, expiresAt: timestampFromDate(expiresAt) };
+      return { loginIntent: { loginIntentId: id, ...shown } };
+    },
+
+    async completeLogin(fields, call) {
+      return completeLogin(call, tokens, fields);
+    },
+
+    async cancelLogin(fields, call) {
+      return cancelLogin(call, tokens.issuer, fields);
+    },
+  } satisfies Partial<AdminHandlers>;
+}

@@ -1,0 +1,72 @@
+import { sql } from 'drizzle-orm';
+import { DatabaseUnavailableError, StandbyError } from './errors.ts';
+import type { PipelinedConnection } from './pipelined-connection.ts';
+import type { Deadline, Statement } from './statement.ts';
+
+/** After how much silence of a connection Postgres is asked whether commits wait, and how often. */
+const SUSPICIOUS_MS = 200;
+const CHECK_INTERVAL_MS = 200;
+const CHECK_TIMEOUT_MS = 1_000;
+
+/** How long a commit waits for a standby until nothing counts as writable. */
+const STALLED_MS = 1_000;
+
+/** How long the last finding holds. */
+const VALID_MS = 1_500;
+
+/**
+ * Tells connections that have fallen silent from those whose commit waits for a synchronous standby. Such a commit
+ * still happens when the standby returns, and a connection that is given up leaves its backend behind until then.
+ */
+export class CommitMonitor {
+  readonly #control: PipelinedConnection;
+  #waitingUntil = 0;
+  #nextCheckAt = 0;
+
+  constructor(control: PipelinedConnection) {
+    this.#control = control;
+  }
+
+  /** Whether commits of this role wait for a standby. */
+  get areCommitsWaiting(): boolean {
+    return performance.now() < this.#waitingUntil;
+  }
+
+  /** Asks Postgres if one of the connections has been silent for a while. */
+  tick(now: number, connections: Iterable<PipelinedConnection>): void {
+    if (now < this.#nextCheckAt) return;
+    for (const { silentMs } of connections) {
+      if (silentMs < SUSPICIOUS_MS) continue;
+      this.#nextCheckAt = now + CHECK_INTERVAL_MS;
+      // Where this fails, the connections count as silent.
+      this.#check(now + CHECK_TIMEOUT_MS).catch(() => {});
+      return;
+    }
+  }
+
+  /** Rejects unless Postgres answers by the deadline, and can be written to. */
+  async requireWritable(deadline: Deadline): Promise<void> {
+    const commitWaitMs = await this.#check(deadline);
+    if (commitWaitMs > STALLED_MS) throw new DatabaseUnavailableError('Commits wait for a standby');
+  }
+
+  async #check(deadline: Deadline): Promise<number> {
+    const [row] = await this.#control.run({ statement: selectState, parameters: {}, deadline });
+    if (!row || row.isStandby) throw new DatabaseUnavailableError(new StandbyError());
+    if (row.commitWaitMs > 0) this.#waitingUntil = performance.now() + VALID_MS;
+    else this.#waitingUntil = 0;
+    return row.commitWaitMs;
+  }
+}
+
+const selectState: Statement<{ isStandby: boolean; commitWaitMs: number }[]> = (db) =>
+  db
+    .select({
+      isStandby: sql<boolean>`pg_is_in_recovery()`,
+      commitWaitMs: sql<number>`coalesce((
+        select max(extract(epoch from clock_timestamp() - state_change) * 1000) from pg_stat_activity
+        where wait_event = 'SyncRep' and datname = current_database()
+      ), 0)::float8`,
+    })
+    .from(sql`(select) as nothing`)
+    .prepare('select_state');

@@ -1,0 +1,80 @@
+import { DatabaseUnavailableError, isLockTimeout } from './errors.ts';
+import type { LockIsolation } from './lock-isolation.ts';
+import type { PipelinedConnection } from './pipelined-connection.ts';
+import type { StatementCall } from './statement.ts';
+import { StatementQueue } from './statement-queue.ts';
+
+/** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
+const MAX_IN_FLIGHT = 16;
+
+/** How many statements may wait for a connection; more are unavailable at once. */
+const MAX_PENDING = 2_000;
+
+/** Runs statements on pipelined connections, each on the least busy one. */
+export class ConnectionPool {
+  readonly connections: readonly PipelinedConnection[];
+  readonly #isolation: LockIsolation;
+  readonly #queue = new StatementQueue();
+
+  constructor(connections: readonly PipelinedConnection[], isolation: LockIsolation) {
+    this.connections = connections;
+    this.#isolation = isolation;
+  }
+
+  async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+    if (this.#isolation.has(call.statement)) return this.#isolation.run(call);
+    const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
+    if (connection) return this.#runOn(connection, call);
+    if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
+    if (this.#queue.length >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');
+    const rows = this.#queue.add(call);
+    this.#startWaiting();
+    return rows;
+  }
+
+  tick(now: number): void {
+    for (const connection of this.connections) connection.tick(now);
+    this.#queue.rejectLate(now);
+    if (this.#isDown) this.#queue.rejectAll('Every connection has just failed');
+    this.#startWaiting();
+  }
+
+  /** Gives statements in flight a moment to finish. */
+  async close(): Promise<void> {
+    this.#queue.rejectAll('The database is closed');
+    await Promise.all(this.connections.map((connection) => connection.close()));
+  }
+
+  get #isDown(): boolean {
+    return this.connections.every(({ isBackingOff }) => isBackingOff);
+  }
+
+  #nextConnection(): PipelinedConnection | undefined {
+    let next: PipelinedConnection | undefined;
+    for (const connection of this.connections) {
+      if (connection.pending < (next?.pending ?? MAX_IN_FLIGHT) && !connection.isBackingOff) next = connection;
+    }
+    return next;
+  }
+
+  async #runOn<Rows>(connection: PipelinedConnection, call: StatementCall<Rows>): Promise<Rows> {
+    try {
+      return await connection.run(call);
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      this.#isolation.add(call.statement);
+    } finally {
+      this.#startWaiting();
+    }
+    return this.#isolation.run(call);
+  }
+
+  #startWaiting(): void {
+    for (let first = this.#queue.first; first; first = this.#queue.first) {
+      const isIsolated = this.#isolation.has(first.statement);
+      const connection = isIsolated ? undefined : this.#nextConnection();
+      if (!isIsolated && !connection) return;
+      this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#isolation.run(call)));
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import type { Statement } from './statement.ts';
+
+const WRITES = /\b(insert into|update|delete from|merge into|for (no key )?update|for (key )?share|nextval)\b/i;
+
+/** Builds statements and sends none. */
+const db = drizzle.mock();
+
+/** Tells statements that only read from those whose commit may wait for a standby. */
+export class ReadDetector {
+  readonly #known = new Map<Statement<unknown>, boolean>();
+
+  /** Returns false for a statement that may write. */
+  isRead(statement: Statement<unknown>): boolean {
+    const known = this.#known.get(statement);
+    if (known !== undefined) return known;
+    const prepared = statement(db);
+    const isRead =
+      'getQuery' in prepared && typeof prepared.getQuery === 'function' && !WRITES.test(prepared.getQuery().sql);
+    this.#known.set(statement, isRead);
+    return isRead;
+  }
+}

@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm';
+import type { Run, Statement } from '../../database/database.ts';
+import { apiKeys } from '../../database/schema.ts';
+
+const MINUTE_MS = 60_000;
+const MAX_BATCH_SIZE = 1_000;
+
+/** Remembers in memory which API keys are used, to the minute, until `save` stores it. So a call costs no write. */
+export class ApiKeyUsage {
+  /** Minutes since 1970, by the ID of the key. */
+  #minutes = new Map<string, number>();
+
+  record(apiKeyId: string, now: Date): void {
+    this.#minutes.set(apiKeyId, Math.floor(now.getTime() / MINUTE_MS));
+  }
+
+  /** Stores what was recorded since the last time. What cannot be stored is kept for the next time. */
+  async save(run: Run): Promise<void> {
+    const unsaved = this.#minutes;
+    this.#minutes = new Map();
+    try {
+      const ids = [...unsaved.keys()].sort();
+      for (let at = 0; at < ids.length; at += MAX_BATCH_SIZE) {
+        const batch = ids.slice(at, at + MAX_BATCH_SIZE);
+        const instants = batch.map((id) => new Date((unsaved.get(id) ?? 0) * MINUTE_MS).toISOString());
+        await run(setLastUsed, { ids: `{${batch.join()}}`, instants: `{${instants.join()}}` });
+        for (const id of batch) unsaved.delete(id);
+      }
+    } catch (error) {
+      for (const [id, minute] of unsaved) if (!this.#minutes.has(id)) this.#minutes.set(id, minute);
+      throw error;
+    }
+  }
+}
+
+/** Another replica may have stored a later use. */
+const setLastUsed: Statement<unknown> = (db) => {
+  const used = sql`unnest(${sql.placeholder('ids')}::uuid[], ${sql.placeholder('instants')}::timestamptz[]) as used(id, at)`;
+  return db
+    .update(apiKeys)
+    .set({ lastUsedAt: sql`used.at` })
+    .from(used)
+    .where(sql`${apiKeys.id} = used.id and (${apiKeys.lastUsedAt} is null or ${apiKeys.lastUsedAt} < used.at)`)
+    .prepare('set_api_keys_last_used');
+};

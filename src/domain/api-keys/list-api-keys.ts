@@ -1,0 +1,68 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { apiKeys, applications } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { PageTokens } from '../pages/page-tokens.ts';
+import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const rules = { applicationId: uuid, ...pageRules };
+
+/** An API key without its secret. */
+export interface ApiKeyDetails {
+  readonly apiKeyId: string;
+  readonly name: string | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly replacedBy: string | null;
+}
+
+/** Returns a page of an application's keys, with those that have ended. @throws ServiceError `Application not found` */
+export async function listApiKeys(
+  { run }: Call,
+  pageTokens: PageTokens,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Page<ApiKeyDetails>> {
+  const { applicationId, ...page } = check(request, rules);
+  return readPage(
+    pageTokens,
+    ['api-keys', applicationId],
+    page,
+    async (parameters) => {
+      const rows = await run(selectApiKeys, { applicationId, ...parameters });
+      if (rows.length === 0) throw new ServiceError('APPLICATION_NOT_FOUND');
+      return rows.flatMap(({ apiKey }) => apiKey ?? []);
+    },
+    ({ createdAt, apiKeyId }) => ({ at: createdAt, id: apiKeyId }),
+  );
+}
+
+/** Returns one row without a key for an application that has none left, and no row if there is no application. */
+const selectApiKeys: Statement<{ apiKey: ApiKeyDetails | null }[]> = (db) => {
+  const page = db
+    .select({
+      apiKeyId: apiKeys.id,
+      name: apiKeys.name,
+      createdAt: apiKeys.createdAt,
+      expiresAt: apiKeys.expiresAt,
+      revokedAt: apiKeys.revokedAt,
+      lastUsedAt: apiKeys.lastUsedAt,
+      replacedBy: apiKeys.replacedBy,
+    })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.applicationId, sql.placeholder('applicationId')), startsAfter(apiKeys.createdAt, apiKeys.id)))
+    .orderBy(...newestFirst(apiKeys.createdAt, apiKeys.id))
+    .limit(pageLimit)
+    .as('page');
+  const { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy } = page;
+  return db
+    .select({ apiKey: { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy } })
+    .from(applications)
+    .leftJoin(page, sql`true`)
+    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+    .orderBy(...newestFirst(createdAt, apiKeyId))
+    .prepare('select_api_keys');
+};

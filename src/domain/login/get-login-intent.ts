@@ -1,0 +1,16 @@
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
+
+const rules = { loginIntentId: uuid };
+
+/** Returns an intent with its status, whoever opened it. @throws ServiceError `Login intent not found` */
+export async function getLoginIntent(
+  call: Call,
+  request: Unchecked<keyof typeof rules>,
+): Promise<LoginIntent & { status: 'open' | 'completed' | 'expired' }> {
+  const intent = await findLoginIntent(call, check(request, rules).loginIntentId);
+  if (!intent) throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
+  return { ...intent, status: statusOf(intent, call.now) };
+}

@@ -1,0 +1,171 @@
+/** AdminService: the life of an API key, from its creation with a name and an expiry to its rotation. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { Code } from '@connectrpc/connect';
+import { describe, expect, it } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { fieldOf, refusal, success, validationFailed } from '../support/answers.ts';
+import { SECOND, TestClock } from '../support/clock.ts';
+import { adminClient, createTenant, startTestService } from '../support/service.ts';
+import { INVALID_API_KEY, openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
+
+const { createApiKey, listApiKeys, rotateApiKey } = AdminService.method;
+const API_KEY = /^usk_[0-9A-Za-z]{49}$/;
+const ALREADY_REPLACED = refusal('failed_precondition', 'API key already replaced');
+const NOT_FOUND = refusal('not_found', 'API key not found');
+const HOUR_SECONDS = 3_600;
+
+const clock = new TestClock(new Date('2026-03-01T12:00:00.120Z'));
+const { service, callWith } = await openContractFixture({ clock: clock.read });
+const admin = adminClient(service);
+
+const later = (seconds: number) => new Date(clock.read().getTime() + seconds * SECOND).toISOString();
+
+/** Returns `ok`, or the message of the error that the key gets. */
+async function tryKey(apiKey: string): Promise<string> {
+  const answer = await callWith(EventService.method.listEvents, {}, { 'x-api-key': apiKey });
+  return answer.code === 'ok' ? answer.code : answer.message;
+}
+
+/** Creates an application with one more key, which it returns. */
+async function createKey(fields: JsonObject = {}) {
+  const { id: applicationId } = await createTenant(service);
+  const { code, data } = await callWith(createApiKey, { applicationId, ...fields });
+  expect(code).toBe('ok');
+  return { applicationId, apiKeyId: fieldOf(data, 'apiKeyId'), apiKey: fieldOf(data, 'apiKey') };
+}
+
+async function listedKey(applicationId: string, apiKeyId: string): Promise<JsonObject> {
+  const { data } = await callWith(listApiKeys, { applicationId });
+  const { apiKeys } = data as { apiKeys: JsonObject[] };
+  return apiKeys.find((each) => each.apiKeyId === apiKeyId) ?? {};
+}
+
+describe('An API key with a name and an expiry', () => {
+  it('is listed without its secret, and works until then and no longer', async () => {
+    const expiresAt = later(60);
+    const { applicationId, apiKeyId, apiKey } = await createKey({ name: 'Kasse – "2"', expiresAt });
+    const createdAt = clock.read().toISOString();
+    expect(await listedKey(applicationId, apiKeyId)).toEqual({ apiKeyId, name: 'Kasse – "2"', createdAt, expiresAt });
+    clock.advance(60 * SECOND - 1);
+    expect(await tryKey(apiKey)).toBe('ok');
+    clock.advance(1);
+    expect(await tryKey(apiKey)).toBe(INVALID_API_KEY);
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ name: '' }, 'name'],
+    [{ name: 'a\nb' }, 'name'],
+    [{ expiresAt: later(0) }, 'expiresAt'],
+    [{ expiresAt: '1969-12-31T23:59:59Z' }, 'expiresAt'],
+  ])('is refused with %j', async (wrong, field) => {
+    const { id: applicationId } = await createTenant(service);
+    expect(await callWith(createApiKey, { applicationId, ...wrong })).toEqual(validationFailed(field));
+  });
+});
+
+describe('RotateApiKey', () => {
+  it('returns a new key with the same name; the old one works until the overlap is over', async () => {
+    const old = await createKey({ name: 'Shop' });
+    const answer = await callWith(rotateApiKey, { apiKeyId: old.apiKeyId, overlapSeconds: 60 });
+    const created = { apiKeyId: expect.stringMatching(UUID), apiKey: expect.stringMatching(API_KEY) };
+    expect(answer).toEqual(success(created));
+    const [apiKeyId, apiKey] = [fieldOf(answer.data, 'apiKeyId'), fieldOf(answer.data, 'apiKey')];
+    const replaced = { replacedBy: apiKeyId, expiresAt: later(60) };
+    expect(await listedKey(old.applicationId, old.apiKeyId)).toMatchObject(replaced);
+    const { name, expiresAt } = await listedKey(old.applicationId, apiKeyId);
+    expect({ name, expiresAt }).toEqual({ name: 'Shop', expiresAt: undefined });
+    clock.advance(60 * SECOND - 1);
+    expect([await tryKey(old.apiKey), await tryKey(apiKey)]).toEqual(['ok', 'ok']);
+    clock.advance(1);
+    expect([await tryKey(old.apiKey), await tryKey(apiKey)]).toEqual([INVALID_API_KEY, 'ok']);
+  });
+
+  // unkeyed/unkey#5892: a rotation made trial keys permanent.
+  it.each([
+    ['the overlap', 10 * HOUR_SECONDS, HOUR_SECONDS, HOUR_SECONDS],
+    ['its own expiry', HOUR_SECONDS, 10 * HOUR_SECONDS, HOUR_SECONDS],
+    ['now', HOUR_SECONDS, 0, 0],
+    ['a day, by default', 2 * 24 * HOUR_SECONDS, undefined, 24 * HOUR_SECONDS],
+  ])('ends the old key at %s, and hands its expiry to the new one', async (_, expiresIn, overlapSeconds, endsIn) => {
+    const expiresAt = later(expiresIn);
+    const old = await createKey({ expiresAt });
+    const overlap = overlapSeconds === undefined ? {} : { overlapSeconds };
+    const { data } = await callWith(rotateApiKey, { apiKeyId: old.apiKeyId, ...overlap });
+    expect(await listedKey(old.applicationId, old.apiKeyId)).toMatchObject({ expiresAt: later(endsIn) });
+    expect(await listedKey(old.applicationId, fieldOf(data, 'apiKeyId'))).toMatchObject({ expiresAt });
+    if (endsIn === 0) expect(await tryKey(old.apiKey)).toBe(INVALID_API_KEY);
+    clock.advance(expiresIn * SECOND);
+    expect(await tryKey(fieldOf(data, 'apiKey'))).toBe(INVALID_API_KEY);
+  });
+
+  it('works once per key, also for rotations that race', async () => {
+    const { apiKeyId, applicationId } = await createKey();
+    const rotations = await Promise.all(Array.from({ length: 16 }, () => callWith(rotateApiKey, { apiKeyId })));
+    const refused = rotations.filter(({ code }) => code !== 'ok');
+    expect(refused).toEqual(Array(15).fill(ALREADY_REPLACED));
+    const { apiKeys } = await admin.listApiKeys({ applicationId });
+    expect(apiKeys).toHaveLength(3);
+  });
+
+  it('returns NotFound for a key that is unknown, revoked, expired or of a deleted application', async () => {
+    const revoked = await createKey();
+    await admin.revokeApiKey({ apiKeyId: revoked.apiKeyId });
+    const expired = await createKey({ expiresAt: later(1) });
+    const orphaned = await createKey();
+    await admin.deleteApplication({ applicationId: orphaned.applicationId });
+    clock.advance(SECOND);
+    for (const apiKeyId of [UNKNOWN_ID, revoked.apiKeyId, expired.apiKeyId, orphaned.apiKeyId]) {
+      expect(await callWith(rotateApiKey, { apiKeyId })).toEqual(NOT_FOUND);
+    }
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ overlapSeconds: -1 }, 'overlapSeconds'],
+    [{ overlapSeconds: 604_801 }, 'overlapSeconds'],
+    [{ apiKeyId: 'id' }, 'apiKeyId'],
+  ])('returns Validation failed for %j', async (wrong, field) => {
+    const { apiKeyId } = await createKey();
+    expect(await callWith(rotateApiKey, { apiKeyId, overlapSeconds: 604_800, ...wrong })).toEqual(
+      validationFailed(field),
+    );
+  });
+});
+
+describe('ListApiKeys', () => {
+  // Its pages: lists.test.ts.
+  it('shows when a key was revoked', async () => {
+    const { applicationId, apiKeyId } = await createKey();
+    clock.advance(SECOND);
+    await admin.revokeApiKey({ apiKeyId });
+    expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ revokedAt: clock.read().toISOString() });
+  });
+
+  it('shows the minute of the last use, which no call of the key has written', async () => {
+    await using closing = await startTestService({
+      database: service.database,
+      like: service.config,
+      clock: clock.read,
+    });
+    const { applicationId, apiKeyId, apiKey } = await createKey();
+    expect(await listedKey(applicationId, apiKeyId)).not.toHaveProperty('lastUsedAt');
+    const headers = { 'x-api-key': apiKey };
+    for (let use = 0; use < 3; use++) {
+      clock.advance(20 * SECOND);
+      await fetch(`${closing.url}/api/events`, { headers });
+    }
+    expect(await listedKey(applicationId, apiKeyId)).not.toHaveProperty('lastUsedAt');
+    const lastUsedAt = `${clock.read().toISOString().slice(0, 16)}:00Z`;
+    await closing.close();
+    expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ lastUsedAt });
+  });
+
+  it('returns NotFound for an application that is unknown or deleted', async () => {
+    const { id: applicationId } = await createTenant(service);
+    await admin.deleteApplication({ applicationId });
+    const refused = { code: Code.NotFound, rawMessage: 'Application not found' };
+    for (const id of [UNKNOWN_ID, applicationId]) {
+      await expect(admin.listApiKeys({ applicationId: id })).rejects.toMatchObject(refused);
+    }
+  });
+});

@@ -1,0 +1,144 @@
+/** Servers of the Postgres that Debian installs, with standbys, for tests of failovers and poolers. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type postgres from 'postgres';
+import { openClient } from '../../src/database/open-client.ts';
+
+const BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
+const IS_ROOT = process.getuid?.() === 0;
+const NOBODY = 65_534;
+
+export const hasDebianPostgres = existsSync(join(BIN, 'pg_basebackup'));
+
+/** A server on a TCP port of 127.0.0.1. */
+export class DebianPostgres implements AsyncDisposable {
+  readonly port: number;
+  readonly #directory: string;
+
+  private constructor(directory: string, port: number) {
+    this.#directory = directory;
+    this.port = port;
+  }
+
+  /** Starts an empty primary with the settings. */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<DebianPostgres> {
+    const server = await DebianPostgres.#create();
+    await runAsPostgres('initdb', ['-D', server.#data, '-U', 'usher', '--auth=trust', '-E', 'UTF8', '--locale=C']);
+    await server.#configure({ fsync: 'off', max_connections: '100', ...settings });
+    await server.up();
+    return server;
+  }
+
+  /** Starts a streaming standby, which becomes the synchronous one of a primary that waits for its name. */
+  async startStandby(name: string): Promise<DebianPostgres> {
+    const standby = await DebianPostgres.#create();
+    const source = `host=127.0.0.1 port=${this.port} user=usher application_name=${name}`;
+    await runAsPostgres('pg_basebackup', ['-D', standby.#data, '-d', source, '-R', '-X', 'stream', '-c', 'fast']);
+    await standby.#configure({});
+    await standby.up();
+    return standby;
+  }
+
+  /** Makes a server that was down follow the primary, with the data of the primary. */
+  async rejoin(primary: DebianPostgres, name: string): Promise<void> {
+    await rm(this.#data, { recursive: true, force: true });
+    const source = `host=127.0.0.1 port=${primary.port} user=usher application_name=${name}`;
+    await runAsPostgres('pg_basebackup', ['-D', this.#data, '-d', source, '-R', '-X', 'stream', '-c', 'fast']);
+    await this.#configure({});
+    await this.up();
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  urlOf(database: string): string {
+    return `postgres://usher@${this.address}/${database}`;
+  }
+
+  /** Runs statements on a connection of its own. */
+  async sql<Result>(database: string, use: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
+    const sql = openClient(this.urlOf(database), { max: 1, onnotice: () => {}, fetch_types: false });
+    try {
+      return await use(sql);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  }
+
+  async up(): Promise<void> {
+    await this.#control('start', '-w', '-l', join(this.#directory, 'log'));
+  }
+
+  /** `immediate` is what kill -9 does. */
+  async down(mode: 'fast' | 'immediate'): Promise<void> {
+    await this.#control('stop', '-w', '-m', mode);
+  }
+
+  async promote(): Promise<void> {
+    await this.#control('promote', '-w');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.down('immediate').catch(() => {});
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  get #data(): string {
+    return join(this.#directory, 'data');
+  }
+
+  static async #create(): Promise<DebianPostgres> {
+    return new DebianPostgres(await createUnprivilegedDirectory(), await findFreePort());
+  }
+
+  async #configure(settings: Readonly<Record<string, string>>): Promise<void> {
+    const own = { port: String(this.port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+    const lines = Object.entries({ ...settings, ...own }).map(([name, value]) => `${name} = '${value}'\n`);
+    await appendFile(join(this.#data, 'postgresql.conf'), lines.join(''));
+  }
+
+  async #control(command: string, ...parameters: string[]): Promise<void> {
+    await runAsPostgres('pg_ctl', [command, '-D', this.#data, ...parameters]);
+  }
+}
+
+/** Starts a command as a user who is not root. */
+export function spawnUnprivileged(command: string, parameters: string[]): ChildProcess {
+  const [file = '', ...others] = asUnprivileged([command, ...parameters]);
+  return spawn(file, others, { stdio: 'ignore' });
+}
+
+/** Creates a directory for that user. */
+export async function createUnprivilegedDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-scale-'));
+  if (IS_ROOT) await chown(directory, NOBODY, NOBODY);
+  await chmod(directory, 0o700);
+  return directory;
+}
+
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  const port = await new Promise<number>((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
+  );
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function runAsPostgres(command: string, parameters: string[]): Promise<void> {
+  const [file = '', ...others] = asUnprivileged([join(BIN, command), ...parameters]);
+  // A server that pg_ctl starts would keep pipes open.
+  const child = spawn(file, others, { stdio: 'ignore' });
+  const exitCode = await new Promise((resolve) => child.on('exit', resolve).on('error', resolve));
+  if (exitCode !== 0) throw new Error(`${command} ${parameters.join(' ')} failed: ${exitCode}`);
+}
+
+function asUnprivileged(command: string[]): string[] {
+  if (!IS_ROOT) return command;
+  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--', ...command];
+}

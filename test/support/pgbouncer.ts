@@ -1,0 +1,80 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openClient } from '../../src/database/open-client.ts';
+import { createUnprivilegedDirectory, findFreePort, spawnUnprivileged } from './debian-postgres.ts';
+
+const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
+
+export const hasPgbouncer = existsSync(BINARY);
+
+/** A pgbouncer in front of one server. */
+export class Pgbouncer implements AsyncDisposable {
+  readonly port: number;
+  readonly #directory: string;
+  #process: ChildProcess | undefined;
+
+  private constructor(directory: string, port: number) {
+    this.#directory = directory;
+    this.port = port;
+  }
+
+  static async start(
+    server: { readonly port: number },
+    settings: Readonly<Record<string, string | number>>,
+  ): Promise<Pgbouncer> {
+    const pooler = new Pgbouncer(await createUnprivilegedDirectory(), await findFreePort());
+    const own = {
+      ...{ listen_addr: '127.0.0.1', listen_port: pooler.port, unix_socket_dir: '' },
+      ...{ auth_type: 'any', admin_users: 'usher', logfile: join(pooler.#directory, 'log') },
+    };
+    const lines = Object.entries({ ...own, ...settings }).map(([name, value]) => `${name} = ${value}`);
+    const databases = `* = host=127.0.0.1 port=${server.port} user=usher`;
+    await writeFile(pooler.#file, `[databases]\n${databases}\n[pgbouncer]\n${lines.join('\n')}\n`);
+    await chmod(pooler.#file, 0o644);
+    await pooler.up();
+    return pooler;
+  }
+
+  urlOf(database: string): string {
+    return `postgres://usher@127.0.0.1:${this.port}/${database}`;
+  }
+
+  async up(): Promise<void> {
+    this.#process = spawnUnprivileged(BINARY, [this.#file]);
+    const deadline = performance.now() + 10_000;
+    while (!(await this.admin('show version').then(Boolean, () => false))) {
+      if (performance.now() > deadline) throw new Error('pgbouncer does not start');
+      await sleep(50);
+    }
+  }
+
+  async kill(): Promise<void> {
+    if (!this.#process || this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const exited = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await exited;
+  }
+
+  /** Runs a command of the console, such as `pause` or `reload`. */
+  async admin(command: string): Promise<readonly Record<string, unknown>[]> {
+    const sql = openClient(this.urlOf('pgbouncer'), { max: 1, fetch_types: false, prepare: false, onnotice: () => {} });
+    try {
+      return await sql.unsafe(command);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  get #file(): string {
+    return join(this.#directory, 'pgbouncer.ini');
+  }
+}
