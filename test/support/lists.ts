@@ -94,7 +94,7 @@ async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promi
   return async () => {
     const userId = randomUUID();
     await service.database.sql`
-      insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, now())`;
+      insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, '2000-01-01')`;
     await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page' }) });
     return userId;
   };

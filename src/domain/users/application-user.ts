@@ -1,4 +1,4 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
@@ -13,43 +13,37 @@ export interface ApplicationUser extends Profile {
   readonly firstSignedInAt: Date;
 }
 
+const { createdAt: _, deactivatedAt, ...profileColumns } = userColumns;
+const isActive = sql<boolean>`${deactivatedAt} is null`;
+
 /** Placeholder: applicationId. */
 export const isOfApplication = eq(applicationUsers.applicationId, sql.placeholder('applicationId'));
 
 /** Selects users of the application. The caller's condition must have `isOfApplication`. */
 export function selectApplicationUsers(db: Db) {
   return db
-    .select(toColumns(users))
+    .select({ ...profileColumns, isActive, firstSignedInAt: applicationUsers.firstSignedInAt })
     .from(applicationUsers)
     .innerJoin(users, and(eq(users.id, applicationUsers.userId), isNull(users.deletedAt)));
 }
 
 /** Selects the user of the application that the filter finds. Placeholder: applicationId. */
 export function selectApplicationUserBy(db: Db, filter: SQL) {
-  // The limit keeps Postgres from reading the application's users and filtering them.
+  const { firstSignedInAt } = applicationUsers;
+  const signedIn = db
+    .select({ firstSignedInAt })
+    .from(applicationUsers)
+    .where(and(isOfApplication, eq(applicationUsers.userId, users.id)));
+  // Not a join: Postgres might begin it with all users of the application.
   const found = db
-    .select(userColumns)
+    .select({
+      ...profileColumns,
+      isActive: isActive.as('is_active'),
+      firstSignedInAt: sql<Date>`(${signedIn})`.mapWith(firstSignedInAt).as('first_signed_in_at'),
+    })
     .from(users)
     .where(and(isNull(users.deletedAt), filter))
     .limit(1)
     .as('found');
-  return db
-    .select(toColumns(found))
-    .from(found)
-    .innerJoin(applicationUsers, and(isOfApplication, eq(applicationUsers.userId, found.id)));
-}
-
-function toColumns({
-  id,
-  email,
-  name,
-  profileImage,
-  walletAddress,
-  deactivatedAt,
-}: Pick<typeof users, keyof typeof userColumns>) {
-  return {
-    ...{ id, email, name, profileImage, walletAddress },
-    isActive: sql<boolean>`${deactivatedAt} is null`,
-    firstSignedInAt: applicationUsers.firstSignedInAt,
-  };
+  return db.select().from(found).where(isNotNull(found.firstSignedInAt));
 }
