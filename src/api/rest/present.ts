@@ -1,8 +1,6 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
-import { type ExchangeTokenResponseSchema, UserProfileSchema } from '../../../gen/usher/v1/auth_pb.ts';
-import type { GetWebhookResponseSchema } from '../../../gen/usher/v1/webhook_pb.ts';
 
 /** Interface, "User": a URL or null. Other optional fields that are absent are left out. */
 const NULLABLE: readonly string[] = ['profileImage'];
@@ -24,19 +22,6 @@ function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   // The value is of the field's type.
   if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
   return presentMessage(type, value as MessageInitShape<DescMessage>);
-}
-
-/** Interface, "User" and "Session". */
-export function presentExchange({ user, session }: MessageInitShape<typeof ExchangeTokenResponseSchema>) {
-  return {
-    user: presentMessage(UserProfileSchema, user ?? {}),
-    session: { id: session?.id, createdAt: presentTime(session?.createdAt) },
-  };
-}
-
-/** Interface, "Webhook". */
-export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookResponseSchema>) {
-  return { ...webhook, createdAt: presentTime(webhook?.createdAt), updatedAt: presentTime(webhook?.updatedAt) };
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */
