@@ -94,3 +94,9 @@ export const knownOrigins = pgTable(
   },
   (table) => [index('known_origins_expires_at_idx').on(table.expiresAt)],
 );
+
+/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
+export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
+  userId: uuid('user_id').primaryKey(),
+  walletAddress: text('wallet_address').notNull(),
+});

@@ -104,12 +104,6 @@ export const users = pgTable(
   ],
 );
 
-/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
-export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
-  userId: uuid('user_id').primaryKey(),
-  walletAddress: text('wallet_address').notNull(),
-});
-
 export const loginIntents = pgTable(
   'login_intents',
   {

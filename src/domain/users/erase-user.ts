@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
-import { instantPlaceholder, sharedWalletAddresses, users } from '../../database/schema.ts';
+import { loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
