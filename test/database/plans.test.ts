@@ -233,7 +233,8 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   });
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
   const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
-  for (let start = 0; start < 2; start++) await openDemo(call, { ...demoParts, tokens, cipher });
+  for (let start = 0; start < 2; start++)
+    await openDemo(call, { ...demoParts, tokens, cipher, sessionMaxAgeSeconds: 43_200 });
   // Last, since it leaves tables so empty that Postgres may come to read them whole.
   await removeExpired(database, new Date(Date.now() + 2 * 60 * 60_000));
   return explainer.explained;
