@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -26,14 +26,25 @@ export async function deleteEvent(
 }
 
 const markDeleted: Statement<HasMessage[]> = (db) => {
+  // Distributed databases take no lock in the condition of an update.
+  const locked = db
+    .$with('locked')
+    .as(
+      db
+        .select({ applicationId: events.applicationId, id: events.id })
+        .from(events)
+        .where(isOpenEvent(eventLock.exclusive))
+        .for('update'),
+    );
   const deleted = db.$with('deleted').as(
     db
       .update(events)
       .set({ deletedAt: instantPlaceholder('now') })
-      .where(isOpenEvent(eventLock.exclusive))
+      .from(locked)
+      .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
       .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
   );
   const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
   const message = insertMessage(db, { type: 'event.deleted', data, from: sql`deleted` });
-  return db.with(deleted, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
+  return db.with(locked, deleted, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
 };
