@@ -46,7 +46,7 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
   const claimed = db.$with('claimed', { id: sql`id`.as('id') }).as(sql`
     select id, type, created_at, fanned_out_to from ${webhookMessages}
     where application_id = ${applicationId} and fanned_out_to is not null
-    order by id limit ${sql.raw(String(MAX_MESSAGES))} for update skip locked`);
+    order by id limit ${sql.raw(String(MAX_MESSAGES))} for update`);
   const subscribed = db.$with('subscribed', { messageId: sql`message_id`.as('message_id') }).as(sql`
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (

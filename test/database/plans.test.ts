@@ -48,7 +48,7 @@ const SOURCES = join(import.meta.dirname, '../../src');
 const CALL_ROWS = 5;
 const BATCH_ROWS = 100;
 /** The statements of jobs that read a batch without locking it. */
-const JOBS = ['select_encrypted', 'select_unsent_messages'];
+const JOBS = ['insert_deliveries', 'select_encrypted', 'select_unsent_messages'];
 
 const service = await startTestService();
 await fill(service.database);
