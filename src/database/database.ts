@@ -9,6 +9,7 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import { isTraced, runInStatementSpan } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
@@ -63,7 +64,12 @@ export class Database {
   }
 
   /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
-  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
+  run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
+    const run = () => this.#run(statement, parameters, deadline);
+    return isTraced() ? runInStatementSpan(statement, run) : run();
+  }
+
+  async #run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
     const pool = this.#detector.isRead(statement) ? this.#reads : this.#writes;
     for (;;) {
       // A statement that nobody waits for must not take effect.
