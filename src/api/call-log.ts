@@ -4,7 +4,7 @@ import type { HttpErrorReason } from '../http/errors.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { Call } from './call.ts';
-import { endCallSpan, traceIdOf } from './call-span.ts';
+import { endCallSpan } from './call-span.ts';
 
 /** How a call ended. */
 export interface Outcome {
@@ -34,7 +34,7 @@ export function logCall(logger: Logger, context: RequestContext, call: Call, get
         applicationId,
         reason,
         detail,
-        traceId: traceIdOf(call.span),
+        traceId: call.span?.spanContext().traceId,
       },
       'call',
     );

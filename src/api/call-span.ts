@@ -1,17 +1,30 @@
-/** The span of a call. Without an SDK of OpenTelemetry it records nothing. */
-import { context, propagation, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+/** The span of a call, or undefined without an SDK of OpenTelemetry. */
+import {
+  context,
+  ProxyTracerProvider,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import type { RequestContext } from '../http/http-context.ts';
 import type { Protocol } from './call.ts';
 import type { Outcome } from './call-log.ts';
 
 const tracer = trace.getTracer('usher');
+/** An SDK registers its provider before Usher is loaded. */
+const provider = trace.getTracerProvider();
+const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 
 const RPC_SYSTEMS: Partial<Record<Protocol, string>> = { connect: 'connectrpc', grpc: 'grpc', 'grpc-web': 'grpc' };
 /** What Usher is to blame for. */
 const FAULTS: readonly Outcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
 
 /** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */
-export function startCallSpan(request: RequestContext, name: string, protocol: Protocol): Span {
+export function startCallSpan(request: RequestContext, name: string, protocol: Protocol): Span | undefined {
+  if (!hasSdk) return undefined;
   const remote = propagation.extract(ROOT_CONTEXT, request.headers);
   const caller = trace.getSpanContext(remote);
   const isContinued = caller !== undefined && request.isFromTrustedProxy();
@@ -30,24 +43,18 @@ export function startCallSpan(request: RequestContext, name: string, protocol: P
 }
 
 /** Runs the work as part of the span: log lines have its trace ID, and statements have spans below it. */
-export function runInSpan<Result>(span: Span, work: () => Result): Result {
-  if (!trace.isSpanContextValid(span.spanContext())) return work();
+export function runInSpan<Result>(span: Span | undefined, work: () => Result): Result {
+  if (!span) return work();
   return context.with(trace.setSpan(context.active(), span), work);
-}
-
-/** Returns undefined if nothing records the span. */
-export function traceIdOf(span: Span): string | undefined {
-  const spanContext = span.spanContext();
-  return trace.isSpanContextValid(spanContext) ? spanContext.traceId : undefined;
 }
 
 /** Ends the span of a call. */
 export function endCallSpan(
-  span: Span,
+  span: Span | undefined,
   { code, status }: { code: Outcome['code']; status: number },
   { reason, applicationId }: Outcome,
 ): void {
-  if (!span.isRecording()) return;
+  if (!span?.isRecording()) return;
   span.setAttributes({
     'http.response.status_code': status,
     'rpc.response.status_code': code.toUpperCase(),

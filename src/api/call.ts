@@ -18,7 +18,7 @@ export interface Call {
   readonly deadline: number;
   /** Whether the caller set the deadline, and not Usher. */
   readonly isCallersDeadline: boolean;
-  readonly span: Span;
+  readonly span: Span | undefined;
 }
 
 /** Begins a call. Its deadline is the caller's timeout or Usher's, whichever is shorter. */

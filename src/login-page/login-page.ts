@@ -67,7 +67,7 @@ async function serve(
     const domainCall = { run: parts.database.within(call.deadline), now: parts.clock() };
     // A browser that is still sending its form counts towards no limit.
     const request = { context, call: domainCall, browser, fields, parts };
-    await runInSpan(call.span, () => admission.run(() => run(action, request)));
+    await runInSpan(call.span, () => admission.run('', () => run(action, request)));
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
