@@ -1,9 +1,9 @@
 /** Who may call. Credentials are checked before the body of a request is read, on every protocol. */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import type { KeyOwner } from '../domain/api-keys/api-key-loader.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { KeyOwner } from '../domain/api-keys/load-key-owners.ts';
 import { authenticateAdmin } from '../domain/authenticate-admin.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 
