@@ -5,6 +5,7 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
+import { type ActorType, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
@@ -53,6 +54,7 @@ export class Pipeline {
   ): Promise<ResponseMessage> {
     const { admission, credentials, logger, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
+    const peer = toPeer(context);
     const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
@@ -78,11 +80,17 @@ export class Pipeline {
         const fields = await readFields();
         // The body arrives outside of admission: it takes as long as the caller lets it.
         return admission.runTimed(() =>
-          procedure.handle(fields, { ...this.#toDomainCall(call), application: owner.application }, toPeer(context)),
+          procedure.handle(
+            fields,
+            { ...this.#toDomainCall(call, peer, 'api_key', owner.apiKeyId), application: owner.application },
+            peer,
+          ),
         );
       }
-      if (procedure.credential === 'adminKey') requireAdmin(credentials, context);
-      return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
+      const isAdmin = procedure.credential === 'adminKey';
+      const actor = isAdmin ? requireAdmin(credentials, context) : '';
+      const fields = await readFields();
+      return procedure.handle(fields, this.#toDomainCall(call, peer, isAdmin ? 'admin_key' : 'usher', actor), peer);
     };
     try {
       return await withDeadline(call.deadline, work, timeoutError);
@@ -94,9 +102,16 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall({ deadline }: Call): DomainCall {
-    return { run: this.#parts.database.within(deadline), now: this.#parts.clock() };
+  #toDomainCall(call: Call, { ipAddress }: Peer, actorType: ActorType, actor: string): DomainCall {
+    const now = this.#parts.clock();
+    const context = { actorType, actor, action: actionOf(call), ipAddress, requestId: call.requestId, now };
+    return { run: withAudit(this.#parts.database.within(call.deadline), context), now };
   }
+}
+
+/** Returns the name of the RPC without its package. */
+function actionOf({ name }: Call): string {
+  return name.slice(name.lastIndexOf('.') + 1);
 }
 
 function toPeer(context: RequestContext): Peer {

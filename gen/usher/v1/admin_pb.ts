@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIoMBCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UylgkKDEFkbWluU2VydmljZRJcChFDcmVhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USUwoOR2V0QXBwbGljYXRpb24SHy51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaIC51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlc3BvbnNlElkKEExpc3RBcHBsaWNhdGlvbnMSIS51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBoiLnVzaGVyLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJcChFVcGRhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USXAoRRGVsZXRlQXBwbGljYXRpb24SIi51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlEk0KDENyZWF0ZUFwaUtleRIdLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5DcmVhdGVBcGlLZXlSZXNwb25zZRJKCgtMaXN0QXBpS2V5cxIcLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2USTQoMUm90YXRlQXBpS2V5Eh0udXNoZXIudjEuUm90YXRlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlc3BvbnNlEk0KDFJldm9rZUFwaUtleRIdLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5SZXZva2VBcGlLZXlSZXNwb25zZRJHCgpDcmVhdGVVc2VyEhsudXNoZXIudjEuQ3JlYXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5DcmVhdGVVc2VyUmVzcG9uc2USRwoKRGVsZXRlVXNlchIbLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuRGVsZXRlVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZRJTCg5HZXRMb2dpbkludGVudBIfLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVxdWVzdBogLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVzcG9uc2USSgoLQ2FuY2VsTG9naW4SHC51c2hlci52MS5DYW5jZWxMb2dpblJlcXVlc3QaHS51c2hlci52MS5DYW5jZWxMb2dpblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkiggEKFkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QSGwoOYXBwbGljYXRpb25faWQYASABKAlIAIgBARIWCglwYWdlX3NpemUYAiABKAVIAYgBARISCgpwYWdlX3Rva2VuGAMgASgJQhEKD19hcHBsaWNhdGlvbl9pZEIMCgpfcGFnZV9zaXplIl4KF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEioKDGF1ZGl0X2V2ZW50cxgBIAMoCzIULnVzaGVyLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIvIBCgpBdWRpdEV2ZW50EhYKDmF1ZGl0X2V2ZW50X2lkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgphY3Rvcl90eXBlGAMgASgJEg0KBWFjdG9yGAQgASgJEg4KBmFjdGlvbhgFIAEoCRIQCghyZXNvdXJjZRgGIAEoCRIbCg5hcHBsaWNhdGlvbl9pZBgHIAEoCUgAiAEBEhIKCmlwX2FkZHJlc3MYCCABKAkSEgoKcmVxdWVzdF9pZBgJIAEoCUIRCg9fYXBwbGljYXRpb25faWQilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIoMBCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2Uy7gkKDEFkbWluU2VydmljZRJcChFDcmVhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USUwoOR2V0QXBwbGljYXRpb24SHy51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaIC51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlc3BvbnNlElkKEExpc3RBcHBsaWNhdGlvbnMSIS51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBoiLnVzaGVyLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJcChFVcGRhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USXAoRRGVsZXRlQXBwbGljYXRpb24SIi51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlEk0KDENyZWF0ZUFwaUtleRIdLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5DcmVhdGVBcGlLZXlSZXNwb25zZRJKCgtMaXN0QXBpS2V5cxIcLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2USTQoMUm90YXRlQXBpS2V5Eh0udXNoZXIudjEuUm90YXRlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlc3BvbnNlEk0KDFJldm9rZUFwaUtleRIdLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5SZXZva2VBcGlLZXlSZXNwb25zZRJHCgpDcmVhdGVVc2VyEhsudXNoZXIudjEuQ3JlYXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5DcmVhdGVVc2VyUmVzcG9uc2USRwoKRGVsZXRlVXNlchIbLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuRGVsZXRlVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZRJTCg5HZXRMb2dpbkludGVudBIfLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVxdWVzdBogLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVzcG9uc2USSgoLQ2FuY2VsTG9naW4SHC51c2hlci52MS5DYW5jZWxMb2dpblJlcXVlc3QaHS51c2hlci52MS5DYW5jZWxMb2dpblJlc3BvbnNlElYKD0xpc3RBdWRpdEV2ZW50cxIgLnVzaGVyLnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaIS51c2hlci52MS5MaXN0QXVkaXRFdmVudHNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -674,6 +674,134 @@ export const CancelLoginResponseSchema: GenMessage<CancelLoginResponse> = /*@__P
   messageDesc(file_usher_v1_admin, 27);
 
 /**
+ * @generated from message usher.v1.ListAuditEventsRequest
+ */
+export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> & {
+  /**
+   * A UUID. Without it, all events are listed.
+   *
+   * @generated from field: optional string application_id = 1;
+   */
+  applicationId?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListAuditEventsRequest.
+ * Use `create(ListAuditEventsRequestSchema)` to create a new message.
+ */
+export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 28);
+
+/**
+ * @generated from message usher.v1.ListAuditEventsResponse
+ */
+export type ListAuditEventsResponse = Message<"usher.v1.ListAuditEventsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.AuditEvent audit_events = 1;
+   */
+  auditEvents: AuditEvent[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListAuditEventsResponse.
+ * Use `create(ListAuditEventsResponseSchema)` to create a new message.
+ */
+export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 29);
+
+/**
+ * @generated from message usher.v1.AuditEvent
+ */
+export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
+  /**
+   * @generated from field: string audit_event_id = 1;
+   */
+  auditEventId: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp occurred_at = 2;
+   */
+  occurredAt?: Timestamp | undefined;
+
+  /**
+   * "admin_key", "api_key", "login_page", or "usher" for the service itself.
+   *
+   * @generated from field: string actor_type = 3;
+   */
+  actorType: string;
+
+  /**
+   * The name of the admin key, or the ID of the API key; otherwise empty.
+   *
+   * @generated from field: string actor = 4;
+   */
+  actor: string;
+
+  /**
+   * The RPC that was called, such as "EventService/CreateEvent".
+   *
+   * @generated from field: string action = 5;
+   */
+  action: string;
+
+  /**
+   * The ID of what was changed. It names users, never sessions.
+   *
+   * @generated from field: string resource = 6;
+   */
+  resource: string;
+
+  /**
+   * Absent where the change concerns no single application.
+   *
+   * @generated from field: optional string application_id = 7;
+   */
+  applicationId?: string | undefined;
+
+  /**
+   * Where the call came from. Empty for login_page and usher.
+   *
+   * @generated from field: string ip_address = 8;
+   */
+  ipAddress: string;
+
+  /**
+   * The x-request-id of the call, as in the log.
+   *
+   * @generated from field: string request_id = 9;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message usher.v1.AuditEvent.
+ * Use `create(AuditEventSchema)` to create a new message.
+ */
+export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 30);
+
+/**
  * @generated from message usher.v1.LoginIntent
  */
 export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
@@ -713,7 +841,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
  * Use `create(LoginIntentSchema)` to create a new message.
  */
 export const LoginIntentSchema: GenMessage<LoginIntent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 28);
+  messageDesc(file_usher_v1_admin, 31);
 
 /**
  * An API key without its secret.
@@ -768,7 +896,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 29);
+  messageDesc(file_usher_v1_admin, 32);
 
 /**
  * @generated from message usher.v1.Application
@@ -819,7 +947,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 30);
+  messageDesc(file_usher_v1_admin, 33);
 
 /**
  * @generated from message usher.v1.User
@@ -858,7 +986,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 31);
+  messageDesc(file_usher_v1_admin, 34);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -1039,6 +1167,17 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CancelLoginRequestSchema;
     output: typeof CancelLoginResponseSchema;
+  },
+  /**
+   * Lists who changed what, newest first. Every change that a call makes has an
+   * event; calls that read, or that are refused, have none.
+   *
+   * @generated from rpc usher.v1.AdminService.ListAuditEvents
+   */
+  listAuditEvents: {
+    methodKind: "unary";
+    input: typeof ListAuditEventsRequestSchema;
+    output: typeof ListAuditEventsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_admin, 0);

@@ -7,6 +7,7 @@ import { deleteUser } from '../../domain/users/delete-user.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
+import { createAuditHandlers } from './audit-handlers.ts';
 import { createLoginHandlers } from './login-handlers.ts';
 import { toProfile } from './to-profile.ts';
 
@@ -23,6 +24,7 @@ export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts)
     ...createApplicationHandlers(apiKeys, pageTokens),
     ...createApiKeyHandlers(apiKeys, pageTokens),
     ...createLoginHandlers(tokens),
+    ...createAuditHandlers(pageTokens),
 
     async createUser(fields, call) {
       const user = await createUser(call, fields);

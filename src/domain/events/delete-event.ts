@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
@@ -21,10 +23,14 @@ export async function deleteEvent(
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) =>
-  db
-    .update(events)
-    .set({ deletedAt: instantPlaceholder('now') })
-    .where(isOpenEvent(eventLock.exclusive))
-    .returning({ id: events.id })
-    .prepare('mark_event_deleted');
+const markDeleted: Statement<{ id: string }[]> = (db) => {
+  const deleted = db.$with('deleted').as(
+    db
+      .update(events)
+      .set({ deletedAt: instantPlaceholder('now') })
+      .where(isOpenEvent(eventLock.exclusive))
+      .returning({ id: events.id }),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
+  return db.with(deleted, audit).select({ id: deleted.id }).from(deleted).prepare('mark_event_deleted');
+};

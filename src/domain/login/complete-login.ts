@@ -2,6 +2,7 @@ import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/active-user.ts';
@@ -71,29 +72,34 @@ const completeIntent: Statement<{ redirectUri: string; state: string; clientId: 
     .select({ id: users.id })
     .from(users)
     .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
-  return db
-    .update(loginIntents)
-    .set({
-      completedAt: sql`${now}`,
-      userId: sql`${sql.placeholder('userId')}`,
-      method: sql`${sql.placeholder('method')}`,
-      browserDigest: sql`${sql.placeholder('browserDigest')}`,
-    })
-    .from(applications)
-    .where(
-      and(
-        eq(loginIntents.id, sql.placeholder('loginIntentId')),
-        isNull(loginIntents.completedAt),
-        gt(loginIntents.expiresAt, now),
-        eq(applications.id, loginIntents.applicationId),
-        isNull(applications.deletedAt),
-        exists(user),
-      ),
-    )
-    .returning({
-      redirectUri: loginIntents.redirectUri,
-      state: loginIntents.state,
-      clientId: applications.clientId,
-    })
-    .prepare('complete_login_intent');
+  const completed = db.$with('completed').as(
+    db
+      .update(loginIntents)
+      .set({
+        completedAt: sql`${now}`,
+        userId: sql`${sql.placeholder('userId')}`,
+        method: sql`${sql.placeholder('method')}`,
+        browserDigest: sql`${sql.placeholder('browserDigest')}`,
+      })
+      .from(applications)
+      .where(
+        and(
+          eq(loginIntents.id, sql.placeholder('loginIntentId')),
+          isNull(loginIntents.completedAt),
+          gt(loginIntents.expiresAt, now),
+          eq(applications.id, loginIntents.applicationId),
+          isNull(applications.deletedAt),
+          exists(user),
+        ),
+      )
+      .returning({
+        redirectUri: loginIntents.redirectUri,
+        state: loginIntents.state,
+        clientId: applications.clientId,
+        applicationId: loginIntents.applicationId,
+      }),
+  );
+  const resource = sql`${sql.placeholder('userId')}`;
+  const audit = insertAuditEvent(db, { resource, from: sql`completed`, applicationId: sql`application_id` });
+  return db.with(completed, audit).select().from(completed).prepare('complete_login_intent');
 };
