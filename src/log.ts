@@ -1,3 +1,4 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
@@ -8,9 +9,36 @@ const BATCH_MS = 100;
 /** How much is kept while nobody reads the log. Lines beyond that are lost. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
-/** Creates a logger that writes a JSON object per line, to standard output by default. */
-export function createLogger(level: string, destination: DestinationStream = standardOutput()): Logger {
+/** Creates a logger that writes a JSON object per line, by default to standard output: for people if it is a terminal. */
+export function createLogger(
+  level: string,
+  destination: DestinationStream = process.stdout.isTTY ? terminal : standardOutput(),
+): Logger {
   return pino({ level, base: null, serializers: { err: serializeError } }, destination);
+}
+
+const terminal: DestinationStream = { write: (line) => void process.stdout.write(formatLine(line)) };
+
+const LEVEL_STYLES = { warn: 'yellow', error: 'red', fatal: 'red' } as const;
+
+/** Returns a line of the log for people: time, level, message, fields, and the stack of an error below. */
+export function formatLine(line: string): string {
+  const { level, time, msg, err, ...fields } = JSON.parse(line);
+  const label = pino.levels.labels[level] ?? '';
+  const style = LEVEL_STYLES[label as keyof typeof LEVEL_STYLES] ?? 'green';
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${styleText('dim', `${name}=`)}${formatValue(value)}`);
+  const stack = err ? `\n${stripControls(err.stack ?? JSON.stringify(err))}` : '';
+  return `${styleText('dim', clock)} ${styleText(style, label.padEnd(5))} ${msg}${pairs.join('')}${stack}\n`;
+}
+
+/** Quotes text that a caller could have used to write lines or colours of its own. */
+function formatValue(value: unknown): string {
+  return typeof value === 'string' && /^[\w.:/@+=-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+function stripControls(text: string): string {
+  return stripVTControlCharacters(text).replace(/[^\P{Cc}\n]/gu, '');
 }
 
 /** Writes off the main thread. The rest is written when the process exits. */

@@ -23,6 +23,7 @@ import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
 import { runApiKeyUsageJob } from './jobs/api-key-usage.ts';
+import { runCertificateRenewal } from './jobs/certificate-renewal.ts';
 import { runExpiryJob } from './jobs/expiry.ts';
 import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation.ts';
 import { createLogger } from './log.ts';
@@ -138,6 +139,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   );
+  if (config.tls) {
+    const renewal = runCertificateRenewal(config.tls, {
+      signal,
+      use: listener.setCertificate,
+      onRenewed: (validTo) => logger.info({ validTo }, 'certificate renewed'),
+      onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
+    });
+    jobs.push(renewal);
+  }
   // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
   stack.defer(async () => {
     shutdown.abort();

@@ -1,14 +1,17 @@
 /** What the log says of calls and errors, and what it never holds. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../gen/usher/v1/auth_pb.ts';
 import { OPERATIONS, type Operation } from '../src/api/catalogue.ts';
+import { formatLine } from '../src/log.ts';
 import { HttpPool, request } from './support/http.ts';
 import { openHttp2Session } from './support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from './support/lock.ts';
+import { runShell } from './support/process.ts';
 import { type Answer, call, mainProtocolOf, PROTOCOLS, type Protocol } from './support/protocols.ts';
 import { RecordedLog } from './support/recorded-log.ts';
 import { refuseWrites } from './support/refuse-writes.ts';
@@ -273,5 +276,34 @@ describe('the line of a call', () => {
     const line = () => own.callLines.find((each) => each.requestId === requestId);
     await expect.poll(line).toBeDefined();
     expect(line()).toMatchObject({ code: 'canceled' });
+  });
+});
+
+describe('on a terminal', () => {
+  test('a line has the time, the level, the message, the fields, and the stack of an error', () => {
+    const time = new Date(2026, 2, 1, 12, 30, 5).getTime();
+    const err = { type: 'Error', message: 'No\u001b[31m', stack: 'Error: No\u001b[31m\r\n    at x.ts:1:1' };
+    const line = JSON.stringify({
+      level: 50,
+      time,
+      requestId: 'a-b',
+      detail: 'a b\u001b[2J',
+      status: 503,
+      err,
+      msg: 'call',
+    });
+    expect(stripVTControlCharacters(formatLine(line))).toBe(
+      '12:30:05 error call requestId=a-b detail="a b\\u001b[2J" status=503\nError: No\n    at x.ts:1:1\n',
+    );
+  });
+
+  test('the service writes such lines, and JSON elsewhere', async () => {
+    const program =
+      'import { createLogger } from "./src/log.ts"; createLogger("info").info({ url: "http://a" }, "listening");';
+    const run = (command: string) => runShell(`export PROGRAM='${program}'; ${command}`);
+    const { stdout: piped } = await run('node --input-type=module -e "$PROGRAM"');
+    expect(JSON.parse(piped)).toMatchObject({ msg: 'listening', url: 'http://a' });
+    const { stdout: shown } = await run(`script -qec 'node --input-type=module -e "$PROGRAM"' /dev/null`);
+    expect(stripVTControlCharacters(shown)).toMatch(/^\d\d:\d\d:\d\d info {2}listening url=http:\/\/a\r?\n$/);
   });
 });

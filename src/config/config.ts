@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type CertificateTexts, isKeyPair } from './certificate.ts';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 import type { Secrets } from './secrets.ts';
 import { SETTINGS, type Setting, type SettingValues } from './settings.ts';
@@ -15,8 +15,8 @@ export interface Config extends Omit<SettingValues, Secret | Paired> {
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
-  /** PEM. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** PEM. It is read again from the files, if there are any. */
+  readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
 
 /** Names every setting that is wrong. */
@@ -42,7 +42,8 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   const { adminKey, authSigningKeys, encryptionKeys, ...values } = readValues(env, readFile, problems);
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
-  const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey } : undefined;
+  const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
+  const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey, files } : undefined;
 
   if (tls && !isKeyPair(tls))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
@@ -94,13 +95,5 @@ function readText(path: string, readFile: ReadFile): string {
     // The path is not quoted: it may be the secret that belongs into the file.
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
     throw new Error(`names a file that cannot be read${code}`);
-  }
-}
-
-function isKeyPair({ cert, key }: { cert: string; key: string }): boolean {
-  try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
   }
 }

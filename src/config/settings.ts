@@ -2,6 +2,7 @@ import { BlockList } from 'node:net';
 import {
   integerBetween,
   oneOf,
+  parseBoolean,
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
@@ -53,6 +54,9 @@ export const SETTINGS = {
     default: 4,
     formerName: 'DATABASE_LANES',
   }),
+  migrateOnStart: setting('MIGRATE_ON_START', parseBoolean, '`false` leaves migrations to `npm run migrate`.', {
+    default: true,
+  }),
   dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
     defaultText: 'generated',
@@ -65,6 +69,7 @@ export const SETTINGS = {
     'More admin keys: `name:key` per line. `ADMIN_KEY` is `admin`.',
     {
       default: [],
+      defaultText: 'none',
       isFile: true,
     },
   ),

@@ -42,6 +42,12 @@ export function isTemporaryFailure(error: unknown): error is Error {
   return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
 }
 
+/** Returns whether a unique index refused the statement. */
+export function isUniqueViolation(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  return cause instanceof postgres.PostgresError && cause.code === '23505';
+}
+
 /** Returns whether Postgres has undone a statement because of others at the same time: the next attempt may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
   const cause = error instanceof DatabaseUnavailableError ? error.cause : error;

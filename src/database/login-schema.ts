@@ -16,6 +16,8 @@ export const loginCodes = pgTable(
     userId: uuid('user_id'),
     /** As the user typed it. Null in rows of an earlier version. */
     email: text('email'),
+    /** A wallet that this browser has proved to have, and that the user of the code is to get. */
+    walletAddress: text('wallet_address'),
     browserDigest: bytes('browser_digest').notNull(),
     codeDigest: bytes('code_digest').notNull(),
     /** How many e-mails with the code were sent. */
@@ -48,6 +50,8 @@ export const walletChallenges = pgTable(
     /** In lower case. */
     address: text('address').notNull(),
     message: text('message').notNull(),
+    /** Whether the wallet has signed the message. It belongs to nobody then: others are deleted. */
+    isProved: boolean('is_proved').notNull().default(false),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },

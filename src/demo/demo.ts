@@ -119,7 +119,7 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
   const user = await createUser(call, {
     email: `ada.${application.id.slice(0, 8)}@example.com`,
     name: 'Ada Lovelace',
-    walletAddress: '0x00000000000000000000000000000000000ADA00',
+    walletAddress: `0x${application.id.replaceAll('-', '')}00ada000`,
   });
   const applicationCall = { ...call, application };
   const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com/hooks', ownerId: user.id });

@@ -39,6 +39,7 @@ export const ERRORS = {
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
+  WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],

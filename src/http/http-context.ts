@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
 import { clientAddressOf } from './client-address.ts';
+import { STRICT_TRANSPORT_SECURITY } from './tls.ts';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
@@ -16,6 +17,8 @@ export interface RequestContext {
   readonly clientAddress: string;
   /** When the request came, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
+  /** The headers of every response. */
+  readonly commonHeaders: Readonly<Record<string, string>>;
   /** Calls the listener once, when the exchange is over. */
   onClose(listener: (result: ResponseResult) => void): void;
 }
@@ -51,9 +54,11 @@ export type PathHandler = (context: HttpContext) => Promise<boolean>;
 /** Answers every request. A rejection is a defect; the listener answers it with 500. */
 export type HttpHandler = (context: HttpContext) => Promise<void> | void;
 
-interface Origin {
+/** Where a request came from. */
+export interface Origin {
   readonly trustedProxies: BlockList;
   readonly receivedAt: number;
+  readonly isSecure: boolean;
 }
 
 export function createHttpContext(request: NodeRequest, response: NodeResponse, origin: Origin): HttpContext {
@@ -91,10 +96,20 @@ export function createStreamContext(
 function createRequestFacts(
   headers: IncomingHttpHeaders,
   remoteAddress: string | undefined,
-  { trustedProxies, receivedAt }: Origin,
+  { trustedProxies, receivedAt, isSecure }: Origin,
 ): Omit<RequestContext, 'onClose'> {
   const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
-  return { headers, requestId: requestIdOf(headers), clientAddress, receivedAt };
+  const requestId = requestIdOf(headers);
+  return { headers, requestId, clientAddress, receivedAt, commonHeaders: commonHeadersOf(requestId, isSecure) };
+}
+
+/** Returns the headers of every response. */
+export function commonHeadersOf(requestId: string, isSecure: boolean): Record<string, string> {
+  return {
+    'x-request-id': requestId,
+    'cache-control': 'no-store',
+    ...(isSecure && { 'strict-transport-security': STRICT_TRANSPORT_SECURITY }),
+  };
 }
 
 /** Returns the header of that name (in lower case), or undefined if it is missing or a list. */

@@ -5,17 +5,14 @@ import type { Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type Connections, SWEEP_INTERVAL_MS } from './connections.ts';
 import type { RenderError } from './errors.ts';
 import { requestIdOf } from './http-context.ts';
-import { answerUnparsableRequest, formatRawError } from './raw-error.ts';
+import { answerUnparsableRequest, sendRawError } from './raw-error.ts';
+import { type Certificate, toSecureContext } from './tls.ts';
 import { MAX_HEADER_BYTES } from './validate-head.ts';
-
-/** PEM. */
-export interface TlsOptions {
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface Http1Server {
   readonly server: Server;
+  /** New connections use the certificate. @throws if it is malformed */
+  setCertificate(certificate: Certificate): void;
   /** The event of the server that brings a connection whose protocol can be detected. */
   readonly connectionEvent: 'connection' | 'secureConnection';
   /** Takes over a connection that speaks HTTP/1.1. */
@@ -35,24 +32,25 @@ const OPTIONS = {
 
 /** Creates a server that hands none of its connections to HTTP/1.1 before `accept`. */
 export function createHttp1Server(
-  tls: TlsOptions | undefined,
+  tls: Certificate | undefined,
   connections: Connections,
   renderError: RenderError,
 ): Http1Server {
-  const server: Server = tls
-    ? createHttpsServer({
-        ...OPTIONS,
-        ...tls,
-        ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-      })
-    : createHttpServer(OPTIONS);
+  const secured =
+    tls &&
+    createHttpsServer({
+      ...OPTIONS,
+      ...toSecureContext(tls),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    });
+  const server: Server = secured ?? createHttpServer(OPTIONS);
   const connectionEvent = tls ? 'secureConnection' : 'connection';
   const listeners = server.listeners(connectionEvent);
   server.removeAllListeners(connectionEvent);
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   server.on('connect', ({ headers }, socket) => {
-    socket.end(formatRawError('METHOD_NOT_ALLOWED', renderError, requestIdOf(headers)));
+    sendRawError(socket, 'METHOD_NOT_ALLOWED', renderError, requestIdOf(headers));
   });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
@@ -66,6 +64,7 @@ export function createHttp1Server(
   return {
     server,
     connectionEvent,
+    setCertificate: (certificate) => secured?.setSecureContext(toSecureContext(certificate)),
     accept(socket) {
       for (const listener of listeners) listener.call(server, socket);
     },

@@ -8,9 +8,9 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { BlockList, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_INTERVAL_MS } from './connections.ts';
-import { createStreamContext, type StreamHandler } from './http-context.ts';
+import { createStreamContext, type Origin, type StreamHandler } from './http-context.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
@@ -110,7 +110,7 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
 export function serveStreams(
   { server, sessions, receivedAt }: Http2Server,
   handleStream: StreamHandler,
-  { scheduler, trustedProxies }: { scheduler: RequestScheduler; trustedProxies: BlockList },
+  { scheduler, origin }: { scheduler: RequestScheduler; origin: Omit<Origin, 'receivedAt'> },
 ): void {
   const wrapStream = server.listeners('stream');
   server.removeAllListeners('stream');
@@ -127,7 +127,7 @@ export function serveStreams(
     // The client has reset it while it waited.
     if (stream.closed) return;
     const isValid = findHeadProblem(headers, rawHeaders) === undefined;
-    if (isValid && handleStream(createStreamContext(stream, headers, { trustedProxies, receivedAt: now }))) return;
+    if (isValid && handleStream(createStreamContext(stream, headers, { ...origin, receivedAt: now }))) return;
     receivedAt.set(stream, now);
     for (const listener of wrapStream) listener.call(server, ...event);
   };

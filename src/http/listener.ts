@@ -16,10 +16,11 @@ import {
   type NodeResponse,
   type StreamHandler,
 } from './http-context.ts';
-import { createHttp1Server, type TlsOptions } from './http1-server.ts';
+import { createHttp1Server } from './http1-server.ts';
 import { createHttp2Server, endUnreadStream, serveStreams } from './http2-server.ts';
 import { RequestScheduler } from './request-scheduler.ts';
 import { sendJson } from './response.ts';
+import type { Certificate } from './tls.ts';
 import { findHeadProblem } from './validate-head.ts';
 
 export interface ListenerOptions {
@@ -27,13 +28,15 @@ export interface ListenerOptions {
   /** 0 takes a free port. */
   readonly port: number;
   /** Undefined for cleartext. */
-  readonly tls: TlsOptions | undefined;
+  readonly tls: Certificate | undefined;
   readonly trustedProxies: BlockList;
   readonly renderError: RenderError;
 }
 
 export interface Listener {
   readonly port: number;
+  /** New connections use the certificate. @throws if it is malformed */
+  setCertificate(certificate: Certificate): void;
   /** Begins to answer. Connections made before wait. */
   serve(handlers: Handlers): void;
   /** Accepts no more connections, lets requests in flight finish, and ends what is left after `timeoutMs`. */
@@ -59,10 +62,12 @@ const CLOSING_GRACE_MS = 500;
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, trustedProxies, renderError } = options;
   const connections = new Connections();
-  const { server: http1, connectionEvent, accept: acceptHttp1 } = createHttp1Server(tls, connections, renderError);
+  const http1Server = createHttp1Server(tls, connections, renderError);
+  const { server: http1, connectionEvent, accept: acceptHttp1 } = http1Server;
   const http2 = createHttp2Server();
   const scheduler = new RequestScheduler();
   const { promise: ready, resolve: setReady } = Promise.withResolvers<void>();
+  const origin = { trustedProxies, isSecure: tls !== undefined };
   let isDraining = false;
 
   const sockets = new Set<Socket>();
@@ -109,11 +114,12 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     else if (!connections.startRequest(request.socket, response)) return undefined;
     else if (isDraining) response.shouldKeepAlive = false;
     const receivedAt = 'stream' in response ? http2.receivedAt.get(response.stream) : undefined;
-    return createHttpContext(request, response, { trustedProxies, receivedAt: receivedAt ?? performance.now() });
+    return createHttpContext(request, response, { ...origin, receivedAt: receivedAt ?? performance.now() });
   }
 
   return {
     port: address.port,
+    setCertificate: http1Server.setCertificate,
 
     serve({ handle, handleStream, pathsWithoutHost, onError }) {
       const handleSafely = async (context: HttpContext) => {
@@ -151,7 +157,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
         server.on('checkExpectation', refuse('EXPECTATION_FAILED'));
       }
       http2.server.on('connect', refuse('METHOD_NOT_ALLOWED'));
-      serveStreams(http2, handleStream, { scheduler, trustedProxies });
+      serveStreams(http2, handleStream, { scheduler, origin });
       setReady();
     },
 

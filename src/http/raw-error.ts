@@ -2,22 +2,28 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
+import { commonHeadersOf } from './http-context.ts';
 
-/** Returns a whole response as text, after which the connection is closed. */
-export function formatRawError(reason: HttpErrorReason, renderError: RenderError, requestId: string): string {
+/** Answers on a connection without a response object, and closes it. */
+export function sendRawError(
+  socket: Duplex,
+  reason: HttpErrorReason,
+  renderError: RenderError,
+  requestId: string = randomUUID(),
+): void {
   const [status] = HTTP_ERRORS[reason];
   const body = renderError(reason);
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n');
+  const headers = {
+    ...commonHeadersOf(requestId, socket instanceof TLSSocket),
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'));
 }
 
 /** Answers what Node would answer without a body. */
@@ -26,7 +32,7 @@ export function answerUnparsableRequest(error: NodeJS.ErrnoException, socket: So
     socket.destroy();
     return;
   }
-  socket.end(formatRawError(REASONS[error.code ?? ''] ?? 'BAD_REQUEST', renderError, randomUUID()));
+  sendRawError(socket, REASONS[error.code ?? ''] ?? 'BAD_REQUEST', renderError);
 }
 
 const REASONS: Readonly<Record<string, HttpErrorReason>> = {

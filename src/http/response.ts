@@ -28,7 +28,7 @@ export function send(
   const isLast = mustClose(context);
   const head: HeadWriter = response;
   head.writeHead(status, {
-    ...commonHeadersOf(context),
+    ...context.commonHeaders,
     'content-length': Buffer.byteLength(body),
     ...headers,
     ...(isLast && { connection: 'close' }),
@@ -45,11 +45,7 @@ interface HeadWriter {
 
 /** Sets the headers of every response on one that Connect sends. */
 export function setCommonHeaders(context: HttpContext): void {
-  for (const [name, value] of Object.entries(commonHeadersOf(context))) context.response.setHeader(name, value);
-}
-
-function commonHeadersOf({ requestId }: HttpContext) {
-  return { 'x-request-id': requestId, 'cache-control': 'no-store' };
+  for (const [name, value] of Object.entries(context.commonHeaders)) context.response.setHeader(name, value);
 }
 
 /** Returns whether so much of an HTTP/1.1 request is still to come that its connection must be closed. */

@@ -5,6 +5,7 @@ import type { Call } from '../domain/call.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
+import { nameNewUser } from '../domain/login/complete-email-login.ts';
 import { createLoginCode, type LoginCodeSettings } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
@@ -15,8 +16,16 @@ import type { HttpContext } from '../http/http-context.ts';
 import { alertFor, problemOf } from './alerts.ts';
 import { type KnownBrowser, readEmailCookie, setEmailCookie } from './browser-cookie.ts';
 import type { LoginMailer } from './login-mailer.ts';
-import { renderChoice, renderCode } from './pages.ts';
-import { adviceOf, type Form, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { renderChoice, renderCode, renderLink, renderName } from './pages.ts';
+import {
+  adviceOf,
+  type Form,
+  type FormPage,
+  sendErrorPage,
+  sendPage,
+  sendRedirect,
+  sendScriptResponse,
+} from './responses.ts';
 
 export interface LoginPageParts {
   readonly clock: () => Date;
@@ -36,6 +45,9 @@ export interface Fields {
   readonly code: string;
   readonly address: string;
   readonly signature: string;
+  readonly name: string;
+  /** Not empty if the user of the e-mail address gets the wallet that was proved before. */
+  readonly link: string;
   /** The problem of the form that led to this page. */
   readonly problem: string;
 }
@@ -64,6 +76,10 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/email', needs: 'email', form: 'choice', run: sendCode },
   { method: 'POST', path: '/login/email/again', needs: 'email', form: 'code', run: sendCode },
   { method: 'GET', path: '/login/code', needs: 'email', form: 'code', run: (request) => showForm(request, 'code') },
+  { method: 'GET', path: '/login/link', needs: 'email', form: 'link', run: (request) => showForm(request, 'link') },
+  { method: 'POST', path: '/login/link', needs: 'email', form: 'link', run: sendCode },
+  { method: 'GET', path: '/login/name', needs: 'email', form: 'name', run: (request) => showForm(request, 'name') },
+  { method: 'POST', path: '/login/name', needs: 'email', form: 'name', run: nameUser },
   { method: 'POST', path: '/login/code', needs: 'email', form: 'code', run: redeemCode },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
   { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
@@ -72,33 +88,51 @@ export const ACTIONS: readonly Action[] = [
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
-  const code = await createLoginCode(call, parts.codes, browser, fields);
+  const code = await createLoginCode(call, parts.codes, browser, { ...fields, linksWallet: fields.link !== '' });
   redirectToForm(request, 'code');
   parts.mailer.send(code, context.requestId);
 }
 
-async function redeemCode({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
+async function redeemCode(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields } = request;
   const keysAndTokens = { tokens: parts.tokens, keys: parts.codes.keys };
-  const { redirectUrl } = await redeemLoginCode(call, keysAndTokens, browser, fields);
-  sendRedirect(context, redirectUrl);
+  returnToApplication(request, await redeemLoginCode(call, keysAndTokens, browser, fields), 'name');
+}
+
+async function nameUser(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields } = request;
+  returnToApplication(request, await nameNewUser(call, parts.tokens, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
   sendScriptResponse(context, 200, await createWalletChallenge(call, parts.pageUrl, browser, fields));
 }
 
-async function redeemSignature({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
-  const { redirectUrl } = await redeemWalletSignature(call, parts.tokens, browser, fields);
-  sendRedirect(context, redirectUrl);
+async function redeemSignature(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields } = request;
+  const tokensAndMethods = { tokens: parts.tokens, hasEmail: parts.methods.includes('email') };
+  returnToApplication(request, await redeemWalletSignature(call, tokensAndMethods, browser, fields), 'link');
 }
 
-async function cancel({ call, parts, fields, context }: LoginRequest): Promise<void> {
-  const { redirectUrl } = await cancelLogin(call, parts.tokens.issuer, fields);
-  sendRedirect(context, redirectUrl);
+async function cancel(request: LoginRequest): Promise<void> {
+  const { call, parts, fields } = request;
+  returnToApplication(request, await cancelLogin(call, parts.tokens.issuer, fields));
 }
+
+/** Redirects to the application, or to the form that is needed first. */
+function returnToApplication(
+  request: LoginRequest,
+  completion: { redirectUrl: string } | undefined,
+  form: FormPage = 'choice',
+): void {
+  if (completion) sendRedirect(request.context, completion.redirectUrl);
+  else redirectToForm(request, form);
+}
+
+const RENDER = { choice: renderChoice, code: renderCode, link: renderLink, name: renderName };
 
 /** Shows the form of an open intent. The browser that completed an intent is redirected again. */
-async function showForm({ context, call, browser, fields, parts }: LoginRequest, form: 'choice' | 'code') {
+async function showForm({ context, call, browser, fields, parts }: LoginRequest, form: FormPage) {
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
     sendRedirect(context, state.redirectUrl);
@@ -106,14 +140,14 @@ async function showForm({ context, call, browser, fields, parts }: LoginRequest,
     sendErrorPage(context, state.kind);
   } else {
     const { loginIntentId } = fields;
-    const formContext = { loginIntentId, path: new URL(parts.pageUrl).pathname, formToken: browser.formToken };
-    const view = {
-      applicationName: state.applicationName,
-      methods: parts.methods,
-      email: readEmailCookie(context),
-      alert: alertFor(fields.problem),
-    };
-    const render = form === 'code' && view.email ? renderCode : renderChoice;
+    const linksWallet = form === 'link' || fields.link !== '';
+    const path = new URL(parts.pageUrl).pathname;
+    const formContext = { loginIntentId, path, formToken: browser.formToken, linksWallet };
+    const { applicationName, allowSignUp } = state;
+    const email = readEmailCookie(context);
+    const alert = alertFor(fields.problem);
+    const view = { applicationName, allowSignUp, methods: parts.methods, email, alert };
+    const render = form === 'code' && !email ? renderChoice : RENDER[form];
     sendPage(context, 200, (nonce) => render(formContext, view, nonce));
   }
 }
@@ -123,7 +157,8 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const { context, call, browser, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
-    redirectToForm(request, form, problem);
+    // A name cannot make up for a code.
+    redirectToForm(request, form === 'name' && error.reason === 'CODE_NOT_VALID' ? 'code' : form, problem);
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
@@ -133,17 +168,14 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
 }
 
 /** Redirects a form to a page, so that the browser can reload it and go back to it without sending the form again. */
-function redirectToForm(
-  { context, browser, fields, parts }: LoginRequest,
-  form: 'choice' | 'code',
-  problem?: string,
-): void {
+function redirectToForm({ context, browser, fields, parts }: LoginRequest, form: FormPage, problem?: string): void {
   if (!UUID.test(fields.loginIntentId)) {
     sendErrorPage(context, 'unknown');
     return;
   }
   if (fields.email) setEmailCookie(context, browser, fields.email);
-  const query = new URLSearchParams({ intent: fields.loginIntentId, ...(problem && { problem }) });
-  const page = `${new URL(parts.pageUrl).pathname}${form === 'code' ? '/code' : ''}`;
-  sendRedirect(context, `${page}?${query}`);
+  const { loginIntentId: intent, link } = fields;
+  const query = new URLSearchParams({ intent, ...(link && { link: '1' }), ...(problem && { problem }) });
+  const page = new URL(parts.pageUrl).pathname;
+  sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

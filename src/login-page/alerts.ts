@@ -8,6 +8,7 @@ const ALERTS: ReadonlyMap<string, string> = new Map([
   ['email', 'Please enter an e-mail address, such as ada@example.com.'],
   ['code', 'Please enter the digits from the e-mail.'],
   ['address', 'Your wallet did not share its address. Please try again.'],
+  ['name', 'Please enter your name.'],
   ['signature', 'Your wallet did not sign. Please try again.'],
   [
     'Too many codes',
@@ -18,6 +19,7 @@ const ALERTS: ReadonlyMap<string, string> = new Map([
   ['Wrong code', 'That is not the code we sent. Please check it and try again.'],
   ['Code no longer valid', 'This code is not valid any more. Please have a new one sent.'],
   ['Invalid signature', 'The signature does not match. Please try again.'],
+  ['Wallet already linked', 'Another account has this wallet.'],
   ['Unknown wallet', 'No account has this wallet. Please use another one, or your e-mail address.'],
   [OTHER_PROBLEM, 'That did not work. Please try again.'],
 ]);

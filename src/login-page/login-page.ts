@@ -10,6 +10,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
+import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACTIONS, type Action, answerProblem, type Fields, type LoginPageParts, type LoginRequest } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { refuse, sendErrorPage } from './responses.ts';
@@ -30,7 +31,7 @@ export function createLoginPage(options: LoginPageOptions): PathHandler {
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
     // RFC 6797: the browser comes back over https only.
-    if (isSecure) context.response.setHeader('strict-transport-security', 'max-age=31536000');
+    if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
     const action = findAction(context, options.methods);
     if (action) await serve(action, context, isSecure, options);
     else sendErrorPage(context, 'not-found');
@@ -106,6 +107,8 @@ async function readFields(action: Action, { request, query }: HttpContext, deadl
     code: field('code'),
     address: field('address'),
     signature: field('signature'),
+    name: field('name').trim(),
+    link: field('link'),
     problem: field('problem'),
   };
 }

@@ -38,8 +38,11 @@ export function sendScriptResponse(
   sendJson(context, status, JSON.stringify(body), { 'x-content-type-options': 'nosniff' });
 }
 
-/** Where a problem is shown: the choice of methods, the form for the code, or the script of the page. */
-export type Form = 'choice' | 'code' | 'script';
+/** A page with a form: the choice of methods, or what comes after it. */
+export type FormPage = 'choice' | 'code' | 'link' | 'name';
+
+/** Where a problem is shown: on a page, or by its script. */
+export type Form = FormPage | 'script';
 
 type ErrorPage =
   | Exclude<LoginState['kind'], 'open' | 'answered'>

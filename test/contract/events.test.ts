@@ -156,7 +156,8 @@ describe('CheckIn', () => {
     expect(await service.database.sql`select attendee_id from check_ins where event_id = ${eventId}`).toEqual([]);
   });
 
-  it.each(BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { attendeeId: text }]))(
+  const wrongAttendees = ['.', '..'].map((attendeeId) => ({ attendeeId }));
+  it.each([...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { attendeeId: text }]), ...wrongAttendees])(
     'returns Validation failed for %j',
     async (wrong) => {
       const answer = await callWith(checkIn, { eventId: 'event', attendeeId: 'ada', ...wrong });

@@ -1,5 +1,5 @@
 /** How Postgres runs every statement of the service on tables with thousands of rows. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -180,7 +180,20 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
-  await redeemWalletSignature(call, tokens, browser, { ...byWallet, signature: wallet.sign(message) });
+  const signIn = { tokens, hasEmail: true };
+  await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
+
+  await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
+  for (const email of [`${randomUUID()}@example.com`, user.email]) {
+    const unknown = new Wallet();
+    const intent = { loginIntentId: await beginLogin(service, tenant) };
+    const asked = { ...intent, address: unknown.address };
+    const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
+    await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
+    const linking = { ...intent, email, linksWallet: true };
+    const sent = await createLoginCode(call, { keys, limitFactor: 1 }, browser, linking);
+    await redeemLoginCode(call, { tokens, keys }, browser, { ...intent, code: sent.code });
+  }
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
 /** Returns a self-signed certificate for localhost and 127.0.0.1 and its key, in PEM. */
-export async function createCertificate(): Promise<{ cert: string; key: string }> {
+export async function createCertificate(keyType: 'ec' | 'rsa' = 'ec'): Promise<{ cert: string; key: string }> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    curve: 'P-256',
+    ...(keyType === 'ec' ? { keyType, curve: 'P-256' } : { keyType, keySize: 2048 }),
     extensions: [
       {
         name: 'subjectAltName',

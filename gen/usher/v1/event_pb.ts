@@ -188,7 +188,8 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
   eventId: string;
 
   /**
-   * The attendee, 1 to 255 characters without control characters.
+   * The attendee, 1 to 255 characters without control characters, but not "."
+   * or "..", which no URL can hold.
    *
    * @generated from field: string attendee_id = 2;
    */

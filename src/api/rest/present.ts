@@ -1,12 +1,7 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
-import {
-  type ExchangeTokenResponseSchema,
-  type UserProfile,
-  UserProfileSchema,
-} from '../../../gen/usher/v1/auth_pb.ts';
-import type { GetWebhookResponseSchema } from '../../../gen/usher/v1/webhook_pb.ts';
+import { type UserProfile, UserProfileSchema } from '../../../gen/usher/v1/auth_pb.ts';
 
 /** Returns the message with all its fields, except for optional ones that are absent. */
 export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
@@ -25,14 +20,6 @@ function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   return presentMessage(type, value as MessageInitShape<DescMessage>);
 }
 
-/** Interface, "User" and "Session". */
-export function presentExchange({ user, session }: MessageInitShape<typeof ExchangeTokenResponseSchema>) {
-  return {
-    user: presentUser(user),
-    session: { id: session?.id, createdAt: presentTime(session?.createdAt) },
-  };
-}
-
 /** Interface, "User". A user without a name has no `name`. */
 function presentUser(user: MessageInitShape<typeof UserProfileSchema> | undefined) {
   return {
@@ -41,11 +28,6 @@ function presentUser(user: MessageInitShape<typeof UserProfileSchema> | undefine
     profileImage: user?.profileImage ?? null,
     walletAddress: user?.walletAddress,
   };
-}
-
-/** Interface, "Webhook". */
-export function presentWebhook({ webhook }: MessageInitShape<typeof GetWebhookResponseSchema>) {
-  return { ...webhook, createdAt: presentTime(webhook?.createdAt), updatedAt: presentTime(webhook?.updatedAt) };
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */

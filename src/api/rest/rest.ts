@@ -74,8 +74,7 @@ function sendServiceError(context: HttpContext, { code, message, reason, violati
 }
 
 /** Returns the `data` of a success, or undefined where the response has no fields. */
-function toData({ rpc: { output }, resource, present }: Route, response: ResponseMessage): unknown {
-  if (present) return present(response);
+function toData({ rpc: { output }, resource }: Route, response: ResponseMessage): unknown {
   if (output.fields.length === 0) return undefined;
   const message = presentMessage(output, response);
   if (resource === undefined) return message;

@@ -1,10 +1,9 @@
 /** The REST routes, a row each. */
-import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { presentExchange, presentWebhook } from './present.ts';
 
 /** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
 type Source = 'path' | 'query' | 'body';
@@ -23,8 +22,6 @@ export interface Route {
   readonly resource?: string;
   /** The field of the response that is true when the call has created nothing, and the status is 200. */
   readonly existedBefore?: string;
-  /** Returns a `data` that is documented otherwise. */
-  present?(response: unknown): unknown;
 }
 
 /** The fields of every list. */
@@ -44,7 +41,6 @@ export const routes: readonly Route[] = [
     rpc: AuthService.method.exchangeToken,
     fields: { authToken: 'body' },
     message: 'Token exchanged successfully',
-    present: presentExchange,
   }),
   route({
     method: 'POST',
@@ -88,7 +84,7 @@ export const routes: readonly Route[] = [
     rpc: WebhookService.method.getWebhook,
     fields: { webhookId: 'path' },
     message: 'Webhook retrieved successfully',
-    present: presentWebhook,
+    resource: 'webhook',
   }),
   route({
     method: 'DELETE',
@@ -151,13 +147,12 @@ export const routes: readonly Route[] = [
 function route<Rpc extends DescMethodUnary>({
   status = 200,
   ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore' | 'present'> & {
+}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore'> & {
   rpc: Rpc;
   fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
   status?: 200 | 201;
   resource?: FieldOf<Rpc['output']>;
   existedBefore?: FieldOf<Rpc['output']>;
-  present?(response: MessageInitShape<Rpc['output']>): unknown;
 }): Route {
   return { status, ...row } as Route;
 }

@@ -63,10 +63,7 @@ function sendGrpcError(context: HttpContext, error: ConnectError): void {
   const { response } = context;
   // Trailers-only: gRPC takes them from a head that is the whole response.
   if ('stream' in response)
-    response.stream.respond(
-      { ...response.getHeaders(), ...headers, 'x-request-id': context.requestId },
-      { endStream: true },
-    );
+    response.stream.respond({ ...context.commonHeaders, ...response.getHeaders(), ...headers }, { endStream: true });
   else send(context, 200, '', headers);
 }
 

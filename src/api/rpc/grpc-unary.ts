@@ -69,18 +69,13 @@ function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): Mess
 }
 
 function respond(
-  { stream, requestId }: StreamContext,
+  { stream, commonHeaders }: StreamContext,
   message: Uint8Array | undefined,
   trailers: Record<string, string>,
 ): void {
   if (stream.closed || stream.headersSent) return;
   stream.respond(
-    {
-      ':status': 200,
-      'content-type': 'application/grpc+proto',
-      'x-request-id': requestId,
-      'cache-control': 'no-store',
-    },
+    { ':status': 200, 'content-type': 'application/grpc+proto', ...commonHeaders },
     { waitForTrailers: true },
   );
   stream.once('wantTrailers', () => stream.sendTrailers(trailers));

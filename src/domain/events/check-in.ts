@@ -4,10 +4,10 @@ import { checkIns, instantPlaceholder } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, identifier, type Unchecked } from '../validation.ts';
+import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
-const rules = { eventId: identifier, attendeeId: identifier };
+const rules = { eventId: identifier, attendeeId: pathIdentifier };
 
 export interface CheckIn {
   readonly attendeeId: string;

@@ -1,5 +1,5 @@
-import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Db, Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -13,7 +13,7 @@ import type { SignInMethod } from './verify-token.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
 /** A page other than Usher's own. */
-const PAGE = { method: 'page', browserDigest: null } as const;
+const PAGE: HowSignedIn = { method: 'page', browserDigest: null };
 
 export interface Completion {
   readonly authToken: string;
@@ -32,7 +32,7 @@ export async function completeLogin(
   { run, now }: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  { method, browserDigest }: { method: SignInMethod; browserDigest: Buffer | null } = PAGE,
+  { method, browserDigest }: HowSignedIn = PAGE,
 ): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
   const [intent] = await run(completeIntent, { loginIntentId, userId, method, browserDigest, now });
@@ -49,10 +49,20 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   return { authToken, redirectUrl };
 }
 
-interface CompletedLogin {
+export interface HowSignedIn {
+  readonly method: SignInMethod;
+  /** The browser that signed in on the login page. */
+  readonly browserDigest: Buffer | null;
+}
+
+/** What the answer to a login needs of its intent. */
+export interface CompletedIntent {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
+}
+
+interface CompletedLogin extends CompletedIntent {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
@@ -65,41 +75,50 @@ async function explainRefusal(call: Call, loginIntentId: string): Promise<Servic
   return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
-/** Completes an open intent of an application and a user that exist. */
-const completeIntent: Statement<{ redirectUri: string; state: string; clientId: string }[]> = (db) => {
-  const now = instantPlaceholder('now');
+const completeIntent: Statement<CompletedIntent[]> = (db) => {
   const user = db
     .select({ id: users.id })
     .from(users)
     .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
-  const completed = db.$with('completed').as(
-    db
-      .update(loginIntents)
-      .set({
-        completedAt: sql`${now}`,
-        userId: sql`${sql.placeholder('userId')}`,
-        method: sql`${sql.placeholder('method')}`,
-        browserDigest: sql`${sql.placeholder('browserDigest')}`,
-      })
-      .from(applications)
-      .where(
-        and(
-          eq(loginIntents.id, sql.placeholder('loginIntentId')),
-          isNull(loginIntents.completedAt),
-          gt(loginIntents.expiresAt, now),
-          eq(applications.id, loginIntents.applicationId),
-          isNull(applications.deletedAt),
-          exists(user),
-        ),
-      )
-      .returning({
-        redirectUri: loginIntents.redirectUri,
-        state: loginIntents.state,
-        clientId: applications.clientId,
-        applicationId: loginIntents.applicationId,
-      }),
-  );
-  const resource = sql`${sql.placeholder('userId')}`;
-  const audit = insertAuditEvent(db, { resource, from: sql`completed`, applicationId: sql`application_id` });
-  return db.with(completed, audit).select().from(completed).prepare('complete_login_intent');
+  const completed = db.$with('completed').as(updateIntent(db, exists(user)));
+  return db.with(completed, auditCompletion(db)).select().from(completed).prepare('complete_login_intent');
 };
+
+/**
+ * Completes an open intent of an application that exists, if the condition holds. Placeholders: loginIntentId, userId,
+ * method, browserDigest, now.
+ */
+export function updateIntent(db: Db, condition: SQL) {
+  const now = instantPlaceholder('now');
+  return db
+    .update(loginIntents)
+    .set({
+      completedAt: sql`${now}`,
+      userId: sql`${sql.placeholder('userId')}`,
+      method: sql`${sql.placeholder('method')}`,
+      browserDigest: sql`${sql.placeholder('browserDigest')}`,
+    })
+    .from(applications)
+    .where(
+      and(
+        eq(loginIntents.id, sql.placeholder('loginIntentId')),
+        isNull(loginIntents.completedAt),
+        gt(loginIntents.expiresAt, now),
+        eq(applications.id, loginIntents.applicationId),
+        isNull(applications.deletedAt),
+        condition,
+      ),
+    )
+    .returning({
+      redirectUri: loginIntents.redirectUri,
+      state: loginIntents.state,
+      clientId: applications.clientId,
+      applicationId: loginIntents.applicationId,
+    });
+}
+
+/** Returns the CTE that records what `updateIntent` has done as the CTE `completed`. Placeholder: userId. */
+export function auditCompletion(db: Db) {
+  const resource = sql`${sql.placeholder('userId')}`;
+  return insertAuditEvent(db, { resource, from: sql`completed`, applicationId: sql`application_id` });
+}

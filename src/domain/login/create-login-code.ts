@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { and, eq, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
-import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { isActiveUser } from '../users/active-user.ts';
+import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
-import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
+import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import { findProvedWallet } from './find-proved-wallet.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeKeys, recoverLoginCode } from './login-code.ts';
 import { admitLoginCode } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
@@ -21,7 +21,7 @@ const rules = { loginIntentId: uuid, email: emailAddress };
 /** A code to send. */
 export interface LoginCode {
   readonly email: string;
-  /** No user has the address: the e-mail must not be sent, but cost the same work. */
+  /** Nobody may sign in with the address: the e-mail must not be sent, but cost the same work. */
   readonly isDecoy: boolean;
   readonly code: string;
   readonly applicationName: string;
@@ -35,7 +35,8 @@ export interface LoginCodeSettings {
 
 /**
  * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser: the one that it
- * was sent before, if that can still be used. Everything is the same for an address without a user.
+ * was sent before, if that can still be used. Everything is the same for an address without a user. With `linksWallet`,
+ * the user of the code gets the wallet that this browser has proved to have.
  *
  * @throws ServiceError `Too many codes`, `Code sent too often`, and as `requireOpenIntent` does
  */
@@ -43,16 +44,19 @@ export async function createLoginCode(
   call: Call,
   settings: LoginCodeSettings,
   browser: Browser,
-  request: Unchecked<keyof typeof rules>,
+  request: Unchecked<keyof typeof rules> & { readonly linksWallet?: boolean },
 ): Promise<LoginCode> {
   const { loginIntentId, email } = check(request, rules);
-  const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
-  const [user] = await call.run(selectAddressee, { email });
-  const login = { applicationId, loginIntentId, browserDigest: browser.digest, email, userId: user?.id ?? null };
+  const { linksWallet = false } = request;
+  const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId);
+  const user = await findUserByEmail(call, email);
+  const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
+  const walletAddress = linksWallet ? await findProvedWallet(call, inBrowser) : null;
+  const login = { ...inBrowser, email, walletAddress, userId: user?.id ?? null };
   const code =
     (await repeatLiveCode(call, settings, login)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, browser, email, settings.limitFactor)));
-  return { email: user?.email ?? email, isDecoy: !user, code, applicationName };
+  return { email: user?.email ?? email, isDecoy: !user && !allowSignUp, code, applicationName };
 }
 
 interface EmailLogin {
@@ -60,6 +64,7 @@ interface EmailLogin {
   readonly loginIntentId: string;
   readonly browserDigest: Buffer;
   readonly email: string;
+  readonly walletAddress: string | null;
   readonly userId: string | null;
 }
 
@@ -71,7 +76,9 @@ async function repeatLiveCode(
 ): Promise<string | undefined> {
   const latest = await findLatestCode(call, login);
   const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
-  if (!isLive || latest.email !== login.email || latest.userId !== login.userId) return undefined;
+  const isSame = ({ email, userId, walletAddress }: StoredLoginCode) =>
+    email === login.email && userId === login.userId && walletAddress === login.walletAddress;
+  if (!isLive || !isSame(latest)) return undefined;
   const code = recoverLoginCode(keys, latest.id, latest.codeDigest);
   if (!code) return undefined;
   const [sent] = await call.run(countSend, { ...login, id: latest.id, limit: SENDS * limitFactor });
@@ -96,13 +103,6 @@ async function insertNewCode(
   });
   return code;
 }
-
-const selectAddressee: Statement<{ id: string; email: string }[]> = (db) =>
-  db
-    .select({ id: users.id, email: users.email })
-    .from(users)
-    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isActiveUser))
-    .prepare('select_addressee');
 
 const countSend: Statement<{ id: string }[]> = (db) =>
   db
@@ -129,6 +129,7 @@ const insertCode: Statement<unknown> = (db) =>
         'id',
         'userId',
         'email',
+        'walletAddress',
         'browserDigest',
         'codeDigest',
         'createdAt',

@@ -10,8 +10,10 @@ export interface StoredLoginCode {
   readonly id: string;
   readonly userId: string | null;
   readonly email: string | null;
+  readonly walletAddress: string | null;
   readonly codeDigest: Buffer;
   readonly attempts: number;
+  readonly isRedeemed: boolean;
   readonly expiresAt: Date;
 }
 
@@ -30,8 +32,10 @@ const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
       id: loginCodes.id,
       userId: loginCodes.userId,
       email: loginCodes.email,
+      walletAddress: loginCodes.walletAddress,
       codeDigest: loginCodes.codeDigest,
       attempts: loginCodes.attempts,
+      isRedeemed: loginCodes.isRedeemed,
       expiresAt: loginCodes.expiresAt,
     })
     .from(loginCodes)

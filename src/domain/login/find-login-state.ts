@@ -8,7 +8,7 @@ import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 /** What to show a browser that opens a login intent. */
 export type LoginState =
-  | { readonly kind: 'open'; readonly applicationName: string }
+  | { readonly kind: 'open'; readonly applicationName: string; readonly allowSignUp: boolean }
   | { readonly kind: 'unknown' | 'expired' | 'completed' }
   /** This browser has completed the intent. It gets the same answer again while the token lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
@@ -23,7 +23,7 @@ export async function findLoginState(
   const intent = UUID.test(loginIntentId) ? await findLoginIntent(call, loginIntentId) : undefined;
   if (!intent) return { kind: 'unknown' };
   const status = statusOf(intent, call.now);
-  if (status === 'open') return { kind: 'open', applicationName: intent.applicationName };
+  if (status === 'open') return { ...intent, kind: 'open' };
   const { completedAt, userId, browserDigest } = intent;
   const isTokenLive = completedAt && toSeconds(call.now) < toSeconds(completedAt) + TOKEN_LIFETIME_SECONDS;
   if (!isTokenLive || !userId || !browserDigest?.equals(browser.digest)) return { kind: status };

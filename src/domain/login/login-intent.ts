@@ -9,6 +9,10 @@ export interface LoginIntent {
   readonly id: string;
   readonly applicationId: string;
   readonly applicationName: string;
+  /** Whether whoever proves an e-mail address without a user becomes one. */
+  readonly allowSignUp: boolean;
+  /** Whether a new user gives a name. */
+  readonly askName: boolean;
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
@@ -58,6 +62,8 @@ const selectIntent: Statement<LoginIntent[]> = (db) =>
       id: loginIntents.id,
       applicationId: loginIntents.applicationId,
       applicationName: applications.name,
+      allowSignUp: applications.allowSignUp,
+      askName: applications.askName,
       clientId: applications.clientId,
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,

@@ -7,44 +7,40 @@ import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
-import { type Completion, completeLogin } from './complete-login.ts';
+import { completeEmailLogin } from './complete-email-login.ts';
+import type { Completion } from './complete-login.ts';
 import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
-import { rememberOrigin } from './known-origins.ts';
 import { isLoginCode, type LoginCodeKeys } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
 
 /**
- * Completes the login with the latest code for this intent in this browser.
+ * Completes the login with the latest code for this intent in this browser. Returns undefined for a new user who
+ * must give a name first.
  *
  * @throws ServiceError `Wrong code`, `Code no longer valid` (after five wrong ones or 10 minutes), and as
- * `requireOpenIntent` and `completeLogin` do
+ * `requireOpenIntent` and `completeEmailLogin` do
  */
 export async function redeemLoginCode(
   call: Call,
   { tokens, keys }: { tokens: AuthTokens; keys: LoginCodeKeys },
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
-): Promise<Completion> {
+): Promise<Completion | undefined> {
   const { loginIntentId, code } = check(request, rules);
-  const { applicationId } = await requireOpenIntent(call, loginIntentId);
+  const intent = await requireOpenIntent(call, loginIntentId);
+  const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
-  const { id, userId, email, codeDigest } = latest;
-  const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && userId !== null;
+  const { id, userId, codeDigest } = latest;
+  const wasSent = userId !== null || intent.allowSignUp;
+  const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && wasSent;
   // Counted before the result is revealed, so that concurrent guesses are all counted.
   const [counted] = await call.run(countAttempt, { applicationId, loginIntentId, id, isRight, now: call.now });
   if (!counted) throw new ServiceError('CODE_NOT_VALID');
-  if (!isRight) {
-    const isLast = counted.attempts >= ATTEMPTS;
-    throw new ServiceError(isLast ? 'CODE_NOT_VALID' : 'WRONG_CODE');
-  }
-  const how = { method: 'email', browserDigest: browser.digest } as const;
-  const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how);
-  // Without it, the user has the limits of a stranger next time.
-  if (email) await rememberOrigin(call, browser, email).catch(() => {});
-  return completion;
+  if (!isRight) throw new ServiceError(counted.attempts < ATTEMPTS ? 'WRONG_CODE' : 'CODE_NOT_VALID');
+  return completeEmailLogin(call, tokens, browser, intent, latest);
 }
 
 /** The right code may be sent again: by a double click, or because the login could not be completed the first time. */

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, not, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
@@ -16,18 +16,19 @@ const rules = { loginIntentId: uuid, signature: text({ max: 255 }) };
 
 /**
  * Completes the login with the wallet's signature of the latest message for this intent in this browser. A
- * message is valid for one attempt.
+ * message is valid for one attempt. Returns undefined for a wallet without a user that may be linked to one: an
+ * e-mail address is needed next.
  *
  * @throws ServiceError `Invalid signature`, `Unknown wallet`, and as `requireOpenIntent` does
  */
 export async function redeemWalletSignature(
   call: Call,
-  tokens: AuthTokens,
+  { tokens, hasEmail }: { tokens: AuthTokens; hasEmail: boolean },
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
-): Promise<Completion> {
+): Promise<Completion | undefined> {
   const { loginIntentId, signature } = check(request, rules);
-  const { applicationId } = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, allowSignUp, expiresAt } = await requireOpenIntent(call, loginIntentId);
   const [challenge] = await call.run(selectLatestChallenge, {
     applicationId,
     loginIntentId,
@@ -37,6 +38,11 @@ export async function redeemWalletSignature(
   if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
     const userId = await findSigner(call, challenge, signature);
+    if (!userId && allowSignUp && hasEmail) {
+      await call.run(markProved, { applicationId, loginIntentId, id: challenge.id, expiresAt });
+      return undefined;
+    }
+    if (!userId) throw new ServiceError('UNKNOWN_WALLET');
     return await completeLogin(
       call,
       tokens,
@@ -50,12 +56,11 @@ export async function redeemWalletSignature(
   }
 }
 
-/** Returns the ID of the user whose wallet made the signature. */
-async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string> {
+/** Returns the ID of the user whose wallet made the signature, or undefined if nobody has the wallet. */
+async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string | undefined> {
   if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
   const [owner] = await call.run(selectWalletUser, { address });
-  if (!owner) throw new ServiceError('UNKNOWN_WALLET');
-  return owner.id;
+  return owner?.id;
 }
 
 interface Challenge {
@@ -77,6 +82,7 @@ const selectLatestChallenge: Statement<Challenge[]> = (db) =>
       and(
         ofIntent,
         eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
+        not(walletChallenges.isProved),
         gt(walletChallenges.expiresAt, instantPlaceholder('now')),
       ),
     )
@@ -87,8 +93,15 @@ const selectLatestChallenge: Statement<Challenge[]> = (db) =>
 const deleteChallenge: Statement<unknown> = (db) =>
   db
     .delete(walletChallenges)
-    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
+    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id')), not(walletChallenges.isProved)))
     .prepare('delete_wallet_challenge');
+
+const markProved: Statement<unknown> = (db) =>
+  db
+    .update(walletChallenges)
+    .set({ isProved: true, expiresAt: sql`${instantPlaceholder('expiresAt')}` })
+    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
+    .prepare('mark_wallet_proved');
 
 const selectWalletUser: Statement<{ id: string }[]> = (db) =>
   db

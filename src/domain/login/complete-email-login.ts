@@ -1,0 +1,77 @@
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { findUserByEmail } from '../users/find-user-by-email.ts';
+import { linkWallet } from '../users/link-wallet.ts';
+import { check, identifier, type Unchecked, uuid } from '../validation.ts';
+import type { AuthTokens } from './auth-tokens.ts';
+import type { Browser } from './browser.ts';
+import { type Completion, completeLogin } from './complete-login.ts';
+import { findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import { rememberOrigin } from './known-origins.ts';
+import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
+import { signUp } from './sign-up.ts';
+
+/**
+ * Completes the login of whoever has entered the code: of the user with its e-mail address, or of a new one. Returns
+ * undefined if a new user must give a name first.
+ *
+ * @throws ServiceError `Wallet already linked`, and as `completeLogin` does
+ */
+export async function completeEmailLogin(
+  call: Call,
+  tokens: AuthTokens,
+  browser: Browser,
+  intent: LoginIntent,
+  { userId, email, walletAddress }: StoredLoginCode,
+  name?: string,
+): Promise<Completion | undefined> {
+  const how = { method: 'email', browserDigest: browser.digest } as const;
+  const completeAs = async (id: string) => {
+    if (walletAddress) await linkWallet(call, id, walletAddress);
+    return completeLogin(call, tokens, { loginIntentId: intent.id, userId: id }, how);
+  };
+  // Somebody may have become a user since the code was sent.
+  const known = userId ?? (email ? (await findUserByEmail(call, email))?.id : undefined);
+  let completion: Completion | undefined;
+  if (known) {
+    completion = await completeAs(known);
+  } else if (email) {
+    if (intent.askName && name === undefined) return undefined;
+    const user = { email, name: name ?? null, walletAddress: walletAddress ?? '' };
+    completion = (await signUp(call, tokens, intent.id, user, how)) ?? (await completeAs(await findRival(call, user)));
+  }
+  // Without it, the user has the limits of a stranger next time.
+  if (email) await rememberOrigin(call, browser, email).catch(() => {});
+  return completion;
+}
+
+/** Returns the ID of the user whom another login has created in the meantime. */
+async function findRival(call: Call, { email, walletAddress }: { email: string; walletAddress: string }) {
+  const user = await findUserByEmail(call, email);
+  // A deactivated user has the address, or another one the wallet.
+  if (!user) throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
+  return user.id;
+}
+
+const rules = { loginIntentId: uuid, name: identifier };
+
+/**
+ * Completes the login of a new user who has entered the code and gives a name.
+ *
+ * @throws ServiceError `Code no longer valid`, and as `requireOpenIntent` and `completeEmailLogin` do
+ */
+export async function nameNewUser(
+  call: Call,
+  tokens: AuthTokens,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Completion> {
+  const { loginIntentId, name } = check(request, rules);
+  const intent = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, allowSignUp } = intent;
+  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
+  const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
+  const completion = isEntered && (await completeEmailLogin(call, tokens, browser, intent, latest, name));
+  if (!completion) throw new ServiceError('CODE_NOT_VALID');
+  return completion;
+}
