@@ -18,7 +18,10 @@ import { type Credentials, requireAdmin, requireApplication } from './credential
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
 export interface PipelineParts {
+  /** Of calls with an API key, by application. */
   readonly admission: Admission;
+  /** Of look-ups of API keys, whose applications are not known yet. */
+  readonly lookUps: Admission;
   readonly clock: () => Date;
   readonly credentials: Credentials;
   readonly database: Database;
@@ -52,7 +55,7 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, credentials, logger, requestTimeoutMs } = this.#parts;
+    const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
     const peer = toPeer(context);
     const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
@@ -73,24 +76,22 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const owner = await admission.run(() =>
+        const owner = await lookUps.run('', () =>
           requireApplication(credentials, context, { method, deadline: call.deadline }),
         );
-        ({ application } = owner);
-        const fields = await readFields();
+        const caller = owner.application;
+        application = caller;
+        admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
-        return admission.runTimed(() =>
-          procedure.handle(
-            fields,
-            { ...this.#toDomainCall(call, peer, 'api_key', owner.apiKeyId), application: owner.application },
-            peer,
-          ),
+        const fields = await readFields();
+        const actor = { type: 'api_key', id: owner.apiKeyId } as const;
+        return admission.run(caller.id, ({ ignoreTime }) =>
+          procedure.handle(fields, { ...this.#toDomainCall(call, peer, actor, ignoreTime), application: caller }, peer),
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const actor = isAdmin ? requireAdmin(credentials, context) : '';
-      const fields = await readFields();
-      return procedure.handle(fields, this.#toDomainCall(call, peer, isAdmin ? 'admin_key' : 'usher', actor), peer);
+      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(credentials, context) } : NOBODY;
+      return procedure.handle(await readFields(), this.#toDomainCall(call, peer, actor), peer);
     };
     try {
       return await withDeadline(call.deadline, work, timeoutError);
@@ -102,12 +103,22 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall(call: Call, { ipAddress }: Peer, actorType: ActorType, actor: string): DomainCall {
+  #toDomainCall(call: Call, { ipAddress }: Peer, { type, id }: Actor, onLockWait?: () => void): DomainCall {
     const now = this.#parts.clock();
-    const context = { actorType, actor, action: actionOf(call), ipAddress, requestId: call.requestId, now };
-    return { run: withAudit(this.#parts.database.within(call.deadline), context), now };
+    const who = { actorType: type, actor: id, ipAddress };
+    const run = this.#parts.database.within(call.deadline, onLockWait);
+    return { run: withAudit(run, { ...who, action: actionOf(call), requestId: call.requestId, now }), now };
   }
 }
+
+/** Who makes a call: the ID of an API key, or the name of an admin key. */
+interface Actor {
+  readonly type: ActorType;
+  readonly id: string;
+}
+
+/** Health checks take no credential. */
+const NOBODY: Actor = { type: 'usher', id: '' };
 
 /** Returns the name of the RPC without its package. */
 function actionOf({ name }: Call): string {

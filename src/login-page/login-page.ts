@@ -69,7 +69,7 @@ async function serve(
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // A browser that is still sending its form counts towards no limit.
-    await admission.run(() => run(action, { context, call: domainCall, browser, fields, parts }));
+    await admission.run('', () => run(action, { context, call: domainCall, browser, fields, parts }));
   } catch (cause) {
     const error = toCallError(cause, call, logger);
     outcome = outcomeOf(error);

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -24,13 +24,24 @@ export async function deleteEvent(
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) => {
+  // Distributed databases take no lock in the condition of an update.
+  const locked = db
+    .$with('locked')
+    .as(
+      db
+        .select({ applicationId: events.applicationId, id: events.id })
+        .from(events)
+        .where(isOpenEvent(eventLock.exclusive))
+        .for('update'),
+    );
   const deleted = db.$with('deleted').as(
     db
       .update(events)
       .set({ deletedAt: instantPlaceholder('now') })
-      .where(isOpenEvent(eventLock.exclusive))
+      .from(locked)
+      .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
       .returning({ id: events.id }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
-  return db.with(deleted, audit).select({ id: deleted.id }).from(deleted).prepare('mark_event_deleted');
+  return db.with(locked, deleted, audit).select({ id: deleted.id }).from(deleted).prepare('mark_event_deleted');
 };
