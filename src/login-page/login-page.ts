@@ -4,6 +4,7 @@ import type { Admission } from '../api/admission.ts';
 import { createCall } from '../api/call.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import { logCall, type Outcome } from '../api/call-log.ts';
+import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -69,9 +70,10 @@ async function serve(
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // A browser that is still sending its form counts towards no limit.
-    await admission.run('', () => run(action, { context, call: domainCall, browser, fields, parts }));
+    const request = { context, call: domainCall, browser, fields, parts };
+    await runInSpan(call.span, () => admission.run('', () => run(action, request)));
   } catch (cause) {
-    const error = toCallError(cause, call, logger);
+    const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
     if (error instanceof HttpError) refuse(action.form, context, 'bad-request', error.status);
     else refuse(action.form, context, 'unavailable', error.code === 'internal' ? 500 : 503);
