@@ -5,7 +5,7 @@ import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
-import { describeDemo } from './demo/demo.ts';
+import { describeDemo } from './demo/describe-demo.ts';
 import { createLogger } from './log.ts';
 import { startServer, type UsherServer } from './server.ts';
 
