@@ -1,6 +1,7 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { auditEvents } from '../database/audit-schema.ts';
 import type { Database, Statement } from '../database/database.ts';
 import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents } from '../database/schema.ts';
@@ -16,6 +17,10 @@ const BATCH_TIMEOUT_MS = 5_000;
 const INTENT_GRACE_MS = 60 * 60_000;
 
 const DAY_MS = 24 * 60 * 60_000;
+
+/** How long the audit log is kept: a year, and what a yearly review takes. */
+const AUDIT_RETENTION_MS = 400 * DAY_MS;
+
 const WEBHOOK_LOG_DAYS = 14;
 
 /** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
@@ -51,6 +56,7 @@ const TABLES: readonly ExpiringTable[] = [
   { deleteBatch: deleteExpired(sessionCutoffs.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(userCutoffs.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
   { deleteBatch: deleteExpired(knownOrigins.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
   { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { checkIns, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
 import { type HasMessage, hasMessage, insertMessage, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
-import { selectAndShareEvent } from './open-event.ts';
+import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
 
@@ -57,6 +58,7 @@ const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (
       })
       .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
   );
+  const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`checked_in where not is_repeated` });
   const message = insertMessage(db, {
     type: 'check_in.created',
     data: jsonObject({
@@ -67,7 +69,7 @@ const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (
     from: sql`(select checked_in_at from ${checkedIn} where not is_repeated) as checked_in`,
   });
   return db
-    .with(open, checkedIn, message)
+    .with(open, checkedIn, audit, message)
     .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn, hasMessage })
     .from(checkedIn)
     .prepare('insert_check_in');

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
@@ -33,6 +34,7 @@ const insertEvent: Statement<HasMessage[]> = (db) => {
       .onConflictDoNothing()
       .returning({ id: events.id, name: events.name, createdAt: events.createdAt }),
   );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
   const message = insertMessage(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
-  return db.with(created, message).select({ hasMessage }).from(created).prepare('insert_event');
+  return db.with(created, audit, message).select({ hasMessage }).from(created).prepare('insert_event');
 };

@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
@@ -44,7 +45,8 @@ const markDeleted: Statement<HasMessage[]> = (db) => {
       .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
       .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
   );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
   const message = insertMessage(db, { type: 'event.deleted', data, from: sql`deleted` });
-  return db.with(locked, deleted, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
+  return db.with(locked, deleted, audit, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
 };

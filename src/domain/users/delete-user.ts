@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
@@ -13,10 +14,11 @@ const rules = { userId: uuid };
  *
  * @throws ServiceError `User not found`
  */
-export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
   const [deleted] = await run(markDeleted, { userId, ...cutoffAt(now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
+  return userId;
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) => {
@@ -28,8 +30,9 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
       .returning({ id: users.id }),
   );
   const { cutoff, ended } = endUserSessions(sql`${deleted}`);
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
   return db
-    .with(deleted, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
     .select({ id: deleted.id })
     .from(deleted)
     .prepare('mark_user_deleted');

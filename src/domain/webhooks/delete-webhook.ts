@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { webhookQueues, webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
@@ -33,5 +34,6 @@ const removeWebhook: Statement<{ id: string }[]> = (db) => {
   const keys = db
     .$with('keys')
     .as(db.delete(webhookSigningKeys).where(isDeleted).returning({ id: webhookSigningKeys.id }));
-  return db.with(deleted, queue, keys).select({ id: deleted.id }).from(deleted).prepare('remove_webhook');
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
+  return db.with(deleted, audit, queue, keys).select({ id: deleted.id }).from(deleted).prepare('remove_webhook');
 };

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
@@ -52,5 +53,6 @@ const beginRedelivery: Statement<{ id: string }[]> = (db) => {
       redeliver_since = least(queue.redeliver_since, excluded.redeliver_since),
       redeliver_until = excluded.redeliver_until
     returning webhook_id`);
-  return db.with(target, begun).select({ id: begun.webhookId }).from(begun).prepare('begin_redelivery');
+  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`begun` });
+  return db.with(target, begun, audit).select({ id: begun.webhookId }).from(begun).prepare('begin_redelivery');
 };

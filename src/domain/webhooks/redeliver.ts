@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
@@ -45,5 +46,10 @@ const renewDelivery: Statement<{ id: string }[]> = (db) => {
       and delivery.message_id = ${messageId} and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz
     returning delivery.webhook_id`);
   const woken = wakeQueues(db, sql`renewed`);
-  return db.with(target, renewed, woken).select({ id: renewed.webhookId }).from(renewed).prepare('renew_delivery');
+  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`renewed` });
+  return db
+    .with(target, renewed, audit, woken)
+    .select({ id: renewed.webhookId })
+    .from(renewed)
+    .prepare('renew_delivery');
 };

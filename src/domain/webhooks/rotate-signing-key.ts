@@ -3,6 +3,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { anyString, check, integer, optional, type Unchecked } from '../validation.ts';
@@ -80,8 +81,9 @@ const replaceSigningKey: Statement<{ isReplaced: boolean; isFull: boolean }[]> =
       .where(and(isOfWebhook, sql`not ${hasOverlap}::boolean and exists (select 1 from replaced)`))
       .returning({ id: webhookSigningKeys.id }),
   );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`replaced` });
   return db
-    .with(replaced, kept, ended)
+    .with(replaced, audit, kept, ended)
     .select({
       isReplaced: sql<boolean>`exists (select 1 from replaced)`,
       isFull: sql<boolean>`not ${mayReplace}`,

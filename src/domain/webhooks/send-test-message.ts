@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
 import { explainRefusal } from './explain-refusal.ts';
@@ -47,8 +48,9 @@ const insertTestMessage: Statement<{ id: string }[]> = (db) => {
     select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${now}, true from target, message
     returning webhook_id`);
   const woken = wakeQueues(db, sql`delivery`);
+  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`delivery` });
   return db
-    .with(target, message, delivery, woken)
+    .with(target, message, delivery, audit, woken)
     .select({ id: sql<string>`${message.id}::text` })
     .from(message)
     .prepare('insert_test_message');

@@ -2,6 +2,7 @@ import { and, eq, exists, isNull, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
@@ -68,5 +69,6 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
     where queue.application_id = ${sql.placeholder('applicationId')} and queue.webhook_id = updated.id
       and (${hasChanged('isActive')} or ${hasChanged('url')})
     returning queue.webhook_id`);
-  return db.with(updated, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
+  return db.with(updated, audit, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
 };
