@@ -66,7 +66,7 @@ export interface Overrides {
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const clock = overrides.clock ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs } = config;
+  const { requestTimeoutMs, sessionMaxAgeSeconds, webhookLogDays } = config;
   await using stack = new AsyncDisposableStack();
 
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
@@ -110,7 +110,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const onMessage = delivery.wake;
-  const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
@@ -126,9 +125,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   if (isEmbedded) {
     const now = clock();
     const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
-    const call = { run, now };
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
-    demo ??= await openDemo(call, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
+    demo ??= await openDemo({ run, now }, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
     handlers.push(createDemoApplication(demo, url));
   }
 
@@ -136,9 +134,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   jobs.push(
     delivery.run(signal),
     runExpiryJob(database, {
-      clock,
-      signal,
-      webhookLogDays: config.webhookLogDays,
+      ...{ clock, signal, webhookLogDays },
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
     runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
