@@ -3,7 +3,8 @@ import type { Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { after, check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
+import { after } from '../instants.ts';
+import { check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
 import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt';
