@@ -24,7 +24,8 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const secrets = await readSecrets(config);
-  await migrateDatabase(databaseUrl, { onWait: (reason) => options.logger.warn({ reason }, 'migrations wait') });
+  const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
+  await migrateDatabase(databaseUrl, { applies: config.migrateOnStart, onWait });
 
   const disposables = stack.move();
   return {

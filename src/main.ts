@@ -3,8 +3,9 @@ import { loadEnvFile } from 'node:process';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
+import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
-import { describeDemo } from './demo/demo.ts';
+import { describeDemo } from './demo/describe-demo.ts';
 import { createLogger } from './log.ts';
 import { startServer, type UsherServer } from './server.ts';
 
@@ -13,6 +14,20 @@ const PARENT_CHECK_MS = 500;
 if (existsSync('.env')) loadEnvFile('.env');
 
 try {
+  if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
+  else await serve();
+} catch (error) {
+  process.stderr.write(`usher: ${describeFailure(error)}\n`);
+  process.exit(1);
+}
+
+async function migrate(databaseUrl: string | undefined): Promise<void> {
+  if (!databaseUrl) throw new Error('DATABASE_URL is required');
+  const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
+  await migrateDatabase(databaseUrl, { onWait });
+}
+
+async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
@@ -27,9 +42,6 @@ try {
     process.stdout.on('error', () => {});
     process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
   }
-} catch (error) {
-  process.stderr.write(`usher: ${describeFailure(error)}\n`);
-  process.exit(1);
 }
 
 async function start(config: Config, options: BootstrapOptions & { onFatal: () => void }): Promise<UsherServer> {

@@ -9,7 +9,7 @@ import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
-import { createDemoCallback } from './demo/callback.ts';
+import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
@@ -116,8 +116,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   if (isEmbedded) {
     const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
-    demo ??= await openDemo(call, { directory: config.dataDir, url, authPageUrl, showsCodes, tokens, cipher });
-    handlers.push(createDemoCallback(demo, url));
+    demo ??= await openDemo(call, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
+    handlers.push(createDemoApplication(demo, url));
   }
 
   const { signal } = closing;

@@ -4,7 +4,10 @@
  *
  * The limit follows Little's law: calls in flight divided by the time each takes is the throughput. A
  * call that took too long tells how many there should have been; every other one raises the limit by
- * one. A call that failed tells nothing: it may have waited for a lock, which no other call needs.
+ * one. A call that failed or waited for a lock tells nothing: other calls do not need that lock.
+ *
+ * A caller may use the whole limit while nobody else calls, and its fair share of it always: the limit
+ * divided by the number of callers with calls in flight.
  */
 import { unavailable } from './call-errors.ts';
 
@@ -17,9 +20,16 @@ export interface AdmissionLimits {
   readonly min: number;
 }
 
+/** A call that has been admitted. */
+export interface AdmittedCall {
+  /** Says that the time it takes tells nothing of the load. */
+  readonly ignoreTime: () => void;
+}
+
 export class Admission {
   #limit: number;
   #inFlight = 0;
+  readonly #byCaller = new Map<string, number>();
   readonly #limits: AdmissionLimits;
   readonly #targetMs: number;
 
@@ -29,32 +39,39 @@ export class Admission {
     this.#targetMs = requestTimeoutMs * TARGET_SHARE;
   }
 
-  /** Does the work. @throws ServiceError `Service unavailable` while the limit is reached. */
-  async run<T>(work: () => Promise<T> | T): Promise<T> {
-    this.#enter();
-    try {
-      return await work();
-    } finally {
-      this.#inFlight--;
-    }
+  /** @throws ServiceError `Service unavailable` if a call of this caller would be refused now */
+  check(caller: string): void {
+    if (this.#inFlight < this.#limit) return;
+    const ofCaller = this.#byCaller.get(caller) ?? 0;
+    const callers = this.#byCaller.size + (ofCaller === 0 ? 1 : 0);
+    if (ofCaller >= Math.max(1, this.#limit / callers)) throw unavailable('overloaded');
   }
 
-  /** Does the work and adapts the limit to the time that it took. @throws like `run`. */
-  async runTimed<T>(work: () => Promise<T>): Promise<T> {
-    const inFlight = this.#enter();
+  /** Does the work and adapts the limit to the time that it took. @throws like `check` */
+  async run<T>(caller: string, work: (call: AdmittedCall) => Promise<T> | T): Promise<T> {
+    this.check(caller);
+    const inFlight = ++this.#inFlight;
+    this.#byCaller.set(caller, (this.#byCaller.get(caller) ?? 0) + 1);
     const startedAt = performance.now();
+    let isTimeIgnored = false;
     try {
-      const result = await work();
-      this.#adapt(inFlight, performance.now() - startedAt);
+      const result = await work({
+        ignoreTime: () => {
+          isTimeIgnored = true;
+        },
+      });
+      if (!isTimeIgnored) this.#adapt(inFlight, performance.now() - startedAt);
       return result;
     } finally {
-      this.#inFlight--;
+      this.#leave(caller);
     }
   }
 
-  #enter(): number {
-    if (this.#inFlight < this.#limit) return ++this.#inFlight;
-    throw unavailable('overloaded');
+  #leave(caller: string): void {
+    this.#inFlight--;
+    const left = (this.#byCaller.get(caller) ?? 0) - 1;
+    if (left > 0) this.#byCaller.set(caller, left);
+    else this.#byCaller.delete(caller);
   }
 
   #adapt(inFlight: number, tookMs: number): void {

@@ -22,6 +22,8 @@ import { createProcedures } from './services.ts';
 
 /** How many calls of applications are in flight at most: some tenths of a second of work for a fast Postgres. */
 const APPLICATION_LIMITS = { min: 32, max: 1_000 };
+/** A key in use costs no query, and others are looked up in batches. */
+const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts {
   readonly adminKey: string;
@@ -58,6 +60,7 @@ export function createApi(parts: ApiParts): Api {
   const pipeline = new Pipeline({
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
+    lookUps: new Admission(LOOK_UP_LIMITS, requestTimeoutMs),
     credentials: { apiKeys, adminKey, clock, usage },
   });
   const health = new HealthMonitor(

@@ -17,7 +17,10 @@ import { type Credentials, requireAdmin, requireApplication } from './credential
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
 export interface PipelineParts {
+  /** Of calls with an API key, by application. */
   readonly admission: Admission;
+  /** Of look-ups of API keys, whose applications are not known yet. */
+  readonly lookUps: Admission;
   readonly clock: () => Date;
   readonly credentials: Credentials;
   readonly database: Database;
@@ -51,7 +54,7 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, credentials, logger, requestTimeoutMs } = this.#parts;
+    const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
     const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
@@ -71,14 +74,16 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const owner = await admission.run(() =>
+        const owner = await lookUps.run('', () =>
           requireApplication(credentials, context, { method, deadline: call.deadline }),
         );
-        ({ application } = owner);
-        const fields = await readFields();
+        const caller = owner.application;
+        application = caller;
+        admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
-        return admission.runTimed(() =>
-          procedure.handle(fields, { ...this.#toDomainCall(call), application: owner.application }, toPeer(context)),
+        const fields = await readFields();
+        return admission.run(caller.id, ({ ignoreTime }) =>
+          procedure.handle(fields, { ...this.#toDomainCall(call, ignoreTime), application: caller }, toPeer(context)),
         );
       }
       if (procedure.credential === 'adminKey') requireAdmin(credentials, context);
@@ -94,8 +99,8 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall({ deadline }: Call): DomainCall {
-    return { run: this.#parts.database.within(deadline), now: this.#parts.clock() };
+  #toDomainCall({ deadline }: Call, onLockWait?: () => void): DomainCall {
+    return { run: this.#parts.database.within(deadline, onLockWait), now: this.#parts.clock() };
   }
 }
 

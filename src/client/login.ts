@@ -22,6 +22,8 @@ export interface FinishLoginOptions {
 /** A login that did not end with a signed-in user. */
 export class LoginError extends Error {
   override readonly name = 'LoginError';
+  /** What Express answers. */
+  readonly status = 400;
   /** `canceled`: the user did not want to sign in. The others: the redirect is not of this browser's login. */
   readonly reason: 'canceled' | 'state_mismatch' | 'issuer_mismatch' | 'no_token';
 

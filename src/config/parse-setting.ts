@@ -74,6 +74,10 @@ export function parseSessionMaxAge(text: string): number {
   return seconds;
 }
 
+export function parseBoolean(text: string): boolean {
+  return oneOf(['true', 'false'])(text) === 'true';
+}
+
 export function oneOf(values: readonly string[]): (text: string) => string {
   return (text) => {
     if (!values.includes(text)) throw new Error(`must be one of ${values.join(', ')}`);

@@ -2,6 +2,7 @@ import { BlockList } from 'node:net';
 import {
   integerBetween,
   oneOf,
+  parseBoolean,
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
@@ -52,6 +53,9 @@ export const SETTINGS = {
   databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections to Postgres per process.', {
     default: 4,
     formerName: 'DATABASE_LANES',
+  }),
+  migrateOnStart: setting('MIGRATE_ON_START', parseBoolean, '`false` leaves migrations to `npm run migrate`.', {
+    default: true,
   }),
   dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {

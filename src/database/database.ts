@@ -63,13 +63,18 @@ export class Database {
   }
 
   /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
-  async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues, deadline: Deadline): Promise<Rows> {
+  async run<Rows>(
+    statement: Statement<Rows>,
+    parameters: PlaceholderValues,
+    deadline: Deadline,
+    onLockWait?: () => void,
+  ): Promise<Rows> {
     const pool = this.#detector.isRead(statement) ? this.#reads : this.#writes;
     for (;;) {
       // A statement that nobody waits for must not take effect.
       if (performance.now() >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
       try {
-        return await pool.run({ statement, parameters, deadline });
+        return await pool.run({ statement, parameters, deadline, onLockWait });
       } catch (error) {
         if (!isSerializationFailure(error)) throw error;
         await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
@@ -78,8 +83,8 @@ export class Database {
   }
 
   /** Returns `run` for one call, all of whose statements end by its deadline. */
-  within(deadline: Deadline): Run {
-    return (statement, parameters) => this.run(statement, parameters, deadline);
+  within(deadline: Deadline, onLockWait?: () => void): Run {
+    return (statement, parameters) => this.run(statement, parameters, deadline, onLockWait);
   }
 
   /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */

@@ -42,6 +42,7 @@ export class LockIsolation {
   }
 
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+    call.onLockWait?.();
     if (!this.#mayStart(call) && this.#countWaitingLike(call) >= MAX_WAITING)
       throw new DatabaseUnavailableError('Too many statements wait for a lock');
     const rows = this.#queue.add(call);

@@ -10,6 +10,8 @@ import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 
 export interface MigrationOptions {
+  /** False only checks that nothing is pending. */
+  readonly applies?: boolean;
   readonly folder?: string;
   /** How long to wait for other processes that migrate, and for tables in use. */
   readonly timeoutMs?: number;
@@ -41,7 +43,7 @@ const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
  */
 export async function migrateDatabase(
   url: string,
-  { folder = MIGRATIONS, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
+  { folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
 ): Promise<void> {
   const target = readTarget(url);
   const connection = { application_name: 'usher migration' };
@@ -53,7 +55,9 @@ export async function migrateDatabase(
     stack.defer(() => client.end({ timeout: 5 }));
     await requireUsable(client);
     await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
-    await migrate(client, readMigrationFiles({ migrationsFolder: folder }), { timeoutMs, onWait });
+    const migrations = readMigrationFiles({ migrationsFolder: folder });
+    if (applies) await migrate(client, migrations, { timeoutMs, onWait });
+    else await requireNonePending(client, migrations);
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
     const problem = isNetworkError(error) ? 'reached' : 'used';
@@ -96,6 +100,11 @@ async function migrate(
     told = reason;
     await sleep(PAUSE_MS);
   }
+}
+
+async function requireNonePending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<void> {
+  const { length } = await selectPending(client, migrations);
+  if (length > 0) throw new Error(`${length} migrations are pending. Apply them with npm run migrate`);
 }
 
 /** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */

@@ -10,49 +10,88 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Statements that wait for a connection, oldest first. */
+/**
+ * Statements that wait for a connection. Applications take turns, so that one with many statements delays
+ * the others by one statement each time. Those of one application start in the order in which they came.
+ */
 export class StatementQueue {
-  #waiting: Waiting[] = [];
+  /** By application ID. The application whose turn is next comes first. */
+  readonly #waiting = new Map<unknown, Waiting[]>();
+  #length = 0;
 
   get length(): number {
-    return this.#waiting.length;
+    return this.#length;
   }
 
-  /** The oldest statement. */
+  /** The statement whose turn is next. */
   get first(): StatementCall<unknown> | undefined {
-    return this.#waiting[0]?.call;
+    const [first] = this.#waiting.values();
+    return first?.[0]?.call;
   }
 
   count(matches: Matches): number {
-    return this.#waiting.reduce((count, { call }) => (matches(call) ? count + 1 : count), 0);
+    let count = 0;
+    for (const waiting of this.#waiting.values()) for (const { call } of waiting) if (matches(call)) count++;
+    return count;
   }
 
   /** Resolves to the rows after `startFirst` has started the statement. Rejects when it is late or rejected before. */
   add<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ call, reject, start: (run) => run(call).then(resolve, reject) });
+      const added: Waiting = { call, reject, start: (run) => run(call).then(resolve, reject) };
+      const { applicationId } = call.parameters;
+      const waiting = this.#waiting.get(applicationId);
+      if (waiting) waiting.push(added);
+      else this.#waiting.set(applicationId, [added]);
+      this.#length++;
     });
   }
 
-  /** Removes the oldest statement that matches and starts it unless it is late. Returns whether there was one. */
+  /** Removes the first statement that matches and starts it unless it is late. Returns whether there was one. */
   startFirst(run: RunCall, matches: Matches = () => true): boolean {
-    const index = this.#waiting.findIndex(({ call }) => matches(call));
-    if (index === -1) return false;
-    const [waiting] = index === 0 ? [this.#waiting.shift()] : this.#waiting.splice(index, 1);
-    if (!waiting || waiting.call.deadline <= performance.now()) waiting?.reject(createLateError());
-    else waiting.start(run);
+    const first = this.#takeFirst(matches);
+    if (!first) return false;
+    if (first.call.deadline <= performance.now()) first.reject(createLateError());
+    else first.start(run);
     return true;
   }
 
   /** Rejects statements whose deadline has passed. */
   rejectLate(now: number): void {
-    const late = this.#waiting.filter(({ call }) => call.deadline <= now);
-    if (late.length > 0) this.#waiting = this.#waiting.filter(({ call }) => call.deadline > now);
-    for (const { reject } of late) reject(createLateError());
+    for (const [applicationId, waiting] of this.#waiting) {
+      const late = waiting.filter(({ call }) => call.deadline <= now);
+      if (late.length === 0) continue;
+      const others = waiting.filter(({ call }) => call.deadline > now);
+      this.#keep(applicationId, others);
+      this.#length -= late.length;
+      for (const { reject } of late) reject(createLateError());
+    }
   }
 
   rejectAll(reason: string): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(new DatabaseUnavailableError(reason));
+    const all = [...this.#waiting.values()].flat();
+    this.#waiting.clear();
+    this.#length = 0;
+    for (const { reject } of all) reject(new DatabaseUnavailableError(reason));
+  }
+
+  #takeFirst(matches: Matches): Waiting | undefined {
+    for (const [applicationId, waiting] of this.#waiting) {
+      const index = waiting.findIndex(({ call }) => matches(call));
+      if (index === -1) continue;
+      const [first] = waiting.splice(index, 1);
+      this.#length--;
+      // It comes last now.
+      this.#waiting.delete(applicationId);
+      this.#keep(applicationId, waiting);
+      return first;
+    }
+    return undefined;
+  }
+
+  #keep(applicationId: unknown, waiting: Waiting[]): void {
+    if (waiting.length > 0) this.#waiting.set(applicationId, waiting);
+    else this.#waiting.delete(applicationId);
   }
 }
 

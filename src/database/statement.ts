@@ -18,6 +18,8 @@ export interface StatementCall<Rows> {
   readonly statement: Statement<Rows>;
   readonly parameters: PlaceholderValues;
   readonly deadline: Deadline;
+  /** Called when the statement may wait for a lock, however long that takes. */
+  readonly onLockWait?: (() => void) | undefined;
 }
 
 /** Runs a statement and resolves to its rows. */

@@ -1,4 +1,4 @@
-/** The demo: an application, user, webhook and two events to try Usher with, on the embedded Postgres only. */
+/** The demo: an application, user, webhook and three events to try Usher with, on the embedded Postgres only. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,14 +8,23 @@ import type { Statement } from '../database/database.ts';
 import { applications, users } from '../database/schema.ts';
 import { createApplication } from '../domain/applications/create-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
-import type { Call } from '../domain/call.ts';
+import { updateApplication } from '../domain/applications/update-application.ts';
+import type { ApplicationCall, Call } from '../domain/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
+import { getEvent } from '../domain/events/get-event.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
+import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import { createState } from './state.ts';
+
+/** One that a command deletes over REST, one over RPC, and one for check-ins. */
+const EVENTS = 3;
+/** Who the session of the demo belongs to. */
+const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
 /** What `demo.json` keeps between starts. */
 interface KeptDemo {
@@ -27,17 +36,16 @@ interface KeptDemo {
   readonly userId: string;
   readonly email: string;
   readonly webhookId: string;
-  readonly eventIds: readonly [string, string];
+  readonly eventIds: readonly string[];
 }
 
 export interface Demo extends KeptDemo {
   readonly redirectUri: string;
-  /** The state of the login that `authUrl` starts. */
-  readonly state: string;
-  /** Undefined if nobody could sign in there or come back. */
-  readonly authUrl: string | undefined;
-  /** Only at the start that created the demo, since a token expires after 15 minutes. */
-  readonly authToken: string | undefined;
+  /** Whether people can sign in to the demo application: the terminal shows codes, and the login leads back. */
+  readonly canSignIn: boolean;
+  /** A login of the demo's user at this start. The token expires after 15 minutes. */
+  readonly authToken: string;
+  readonly sessionId: string;
 }
 
 export interface DemoParts {
@@ -49,43 +57,55 @@ export interface DemoParts {
   readonly showsCodes: boolean;
   readonly tokens: AuthTokens;
   readonly cipher: SigningKeyCipher;
+  readonly sessionMaxAgeSeconds: number;
 }
 
 /** Returns the demo in the directory, or creates one and stores it there with mode 0600. */
 export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const file = join(parts.directory, 'demo.json');
   const found = await readDemo(file);
-  const isNew = !found || (await call.run(selectDemo, { ...found })).length === 0;
-  const kept = isNew ? await createDemo(call, parts) : found;
-  if (isNew) {
-    await rm(file, { force: true });
-    await readOrCreateFile(file, () => JSON.stringify(kept, null, 2));
-  }
+  const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
+  const kept = isKept ? found : await createDemo(call, parts);
+  const { apiKey, applicationId, clientId, redirectUris, userId } = kept;
+  const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
+  const applicationCall = { ...call, application };
+  await updateApplication(call, { applicationId, allowSignUp: true, askName: true });
+  const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
+  const eventIds = await Promise.all(events);
+  await rm(file, { force: true });
+  await readOrCreateFile(file, () => JSON.stringify({ ...kept, eventIds }, null, 2));
 
   // Over http, a redirect URI on 127.0.0.1 matches any port, so the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
   if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
-  const { clientId, redirectUris } = kept;
   // False if no application may register it, or if its scheme has changed since the demo was created.
   const canReturn = isRegistered(callback.href, redirectUris);
   const redirectUri = canReturn ? callback.href : (redirectUris[0] ?? '');
-  const application = { id: kept.applicationId, name: kept.applicationName, clientId, redirectUris };
-  const startLogin = (state: string) =>
-    generateAuthUrl({ ...call, application }, createAuthPageLink(parts.authPageUrl), { clientId, redirectUri, state });
 
-  const state = randomUUID();
-  const { authUrl } = await startLogin(state);
-  const logIn = async () => {
-    const { loginIntentId } = await startLogin('demo');
-    return completeLogin(call, parts.tokens, { loginIntentId, userId: kept.userId });
-  };
+  const login = { clientId, redirectUri, state: createState(apiKey) };
+  const { loginIntentId } = await generateAuthUrl(applicationCall, createAuthPageLink(parts.authPageUrl), login);
+  const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
+  const session = await exchangeToken(applicationCall, parts, PEER, { authToken });
   return {
     ...kept,
+    eventIds,
     redirectUri,
-    state,
-    authUrl: parts.showsCodes && canReturn ? authUrl : undefined,
-    authToken: isNew ? (await logIn()).authToken : undefined,
+    canSignIn: parts.showsCodes && canReturn,
+    authToken,
+    sessionId: session.id,
   };
+}
+
+/** Returns the ID of the event, or of a new one if a command has deleted it. */
+async function openEvent(call: ApplicationCall, kept: string | undefined): Promise<string> {
+  const exists = getEvent(call, { eventId: kept }).then(
+    () => true,
+    () => false,
+  );
+  if (kept && (await exists)) return kept;
+  const eventId = `demo-event-${randomUUID().slice(0, 8)}`;
+  await createEvent(call, { eventId, name: 'Demo event' });
+  return eventId;
 }
 
 /** Returns undefined if there is no readable file. */
@@ -121,10 +141,10 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
     name: 'Ada Lovelace',
     walletAddress: `0x${application.id.replaceAll('-', '')}00ada000`,
   });
-  const applicationCall = { ...call, application };
-  const webhook = await createWebhook(applicationCall, cipher, { url: 'https://example.com/hooks', ownerId: user.id });
-  const eventIds = ['demo-event-1', 'demo-event-2'] as const;
-  for (const eventId of eventIds) await createEvent(applicationCall, { eventId, name: 'Demo event' });
+  const webhook = await createWebhook({ ...call, application }, cipher, {
+    url: 'https://example.com/hooks',
+    ownerId: user.id,
+  });
   return {
     apiKey,
     applicationId: application.id,
@@ -134,34 +154,6 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
     userId: user.id,
     email: user.email,
     webhookId: webhook.id,
-    eventIds,
+    eventIds: [],
   };
-}
-
-/** Returns commands to paste into a shell, one per line. */
-export function describeDemo(url: string, demo: Demo): string {
-  const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, authUrl, email } = demo;
-  const key = `-H 'X-API-Key: ${apiKey}'`;
-  const post = `${key} -H 'Content-Type: application/json'`;
-  const getWebhook = `curl -s ${url}/api/webhooks/${webhookId} ${key}`;
-  const inBrowser = authUrl ? `Sign in as ${email}, in a browser (the code appears here):\n\n${authUrl}\n\n` : '';
-  if (!authToken) return `${inBrowser}A first call:\n\n${getWebhook}\n`;
-
-  const login = JSON.stringify({ redirectUri, state: 'a-random-value' });
-  const rpc = (protocol: string, procedure: string, body: unknown) =>
-    `npx buf curl --protocol ${protocol} --http2-prior-knowledge ${key} -d '${JSON.stringify(body)}' ${url}/usher.v1.${procedure}`;
-  return `${inBrowser}The four calls over REST:
-
-curl -s -X POST '${url}/api/oauth/generate-auth-url?clientId=${clientId}' ${post} -d '${login}'
-curl -s -X POST ${url}/api/oauth/exchange ${post} -d '${JSON.stringify({ authToken })}'
-${getWebhook}
-curl -s -X DELETE ${url}/api/events/${eventIds[0]} ${post}
-
-The same as RPCs:
-
-${rpc('connect', 'AuthService/GenerateAuthUrl', { clientId, redirectUri, state: 'a-random-value' })}
-${rpc('connect', 'AuthService/ExchangeToken', { authToken })}
-${rpc('grpc', 'WebhookService/GetWebhook', { webhookId })}
-${rpc('grpcweb', 'EventService/DeleteEvent', { eventId: eventIds[1] })}
-`;
 }

@@ -65,7 +65,7 @@ async function serve(
     }
     const domainCall = { run: parts.database.within(call.deadline), now: parts.clock() };
     // A browser that is still sending its form counts towards no limit.
-    await admission.run(() => run(action, { context, call: domainCall, browser, fields, parts }));
+    await admission.run('', () => run(action, { context, call: domainCall, browser, fields, parts }));
   } catch (cause) {
     const error = toCallError(cause, call, logger);
     outcome = outcomeOf(error);

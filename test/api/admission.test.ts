@@ -1,7 +1,7 @@
-/** The number of calls in flight has a limit, which falls while calls are slow. */
+/** The number of calls in flight has a limit, which falls while calls are slow, and which callers share. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Admission } from '../../src/api/admission.ts';
+import { Admission, type AdmittedCall } from '../../src/api/admission.ts';
 
 /** A call should take at most 300 ms of it. */
 const REQUEST_TIMEOUT_MS = 2_000;
@@ -13,7 +13,7 @@ test('admits a thousand calls and refuses the next, at its gate and in its handl
   const admission = openAdmission();
   const calls = admission.handle(MOST);
   await expect(admission.handle(1)).rejects.toThrow('Service unavailable');
-  await expect(admission.passGate()).rejects.toThrow('Service unavailable');
+  expect(() => admission.check('a')).toThrow('Service unavailable');
   admission.release();
   await calls;
   await admission.handle(1);
@@ -51,14 +51,49 @@ test('admits as many calls as before after slow ones that failed', async () => {
   await others;
 });
 
+test('admits as many calls as before after slow ones that waited for a lock', async () => {
+  const admission = openAdmission();
+  const waiting = admission.handle(2 * LEAST, { waitsForLock: true });
+  await sleep(SLOW_MS);
+  admission.release();
+  await waiting;
+
+  admission.hold();
+  const others = admission.handle(MOST);
+  admission.release();
+  await others;
+});
+
+test('admits an equal share for each caller beside one that uses the whole limit', async () => {
+  const admission = openAdmission();
+  const busy = admission.handle(MOST, { caller: 'busy' });
+  const second = admission.handle(MOST / 2, { caller: 'second' });
+  await expect(admission.handle(1, { caller: 'second' })).rejects.toThrow('Service unavailable');
+  const third = admission.handle(Math.floor(MOST / 3) + 1, { caller: 'third' });
+  await expect(admission.handle(1, { caller: 'third' })).rejects.toThrow('Service unavailable');
+  await expect(admission.handle(1, { caller: 'busy' })).rejects.toThrow('Service unavailable');
+  admission.release();
+  await Promise.all([busy, second, third]);
+
+  admission.hold();
+  const again = admission.handle(MOST, { caller: 'second' });
+  admission.release();
+  await again;
+});
+
 /** Returns an admission whose calls are in flight until they are released. */
 function openAdmission() {
   let released = Promise.withResolvers<void>();
   const admission = new Admission({ max: MOST, min: LEAST }, REQUEST_TIMEOUT_MS);
   return {
-    passGate: () => admission.run(() => {}),
-    handle: (count: number) =>
-      Promise.all(Array.from({ length: count }, () => admission.runTimed(() => released.promise))),
+    check: (caller: string) => admission.check(caller),
+    handle: (count: number, { caller = 'a', waitsForLock = false } = {}) => {
+      const work = ({ ignoreTime }: AdmittedCall) => {
+        if (waitsForLock) ignoreTime();
+        return released.promise;
+      };
+      return Promise.all(Array.from({ length: count }, () => admission.run(caller, work)));
+    },
     hold: () => {
       released = Promise.withResolvers<void>();
     },

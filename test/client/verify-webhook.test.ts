@@ -5,6 +5,7 @@ import { verifyWebhook } from '../../src/client/verify-webhook.ts';
 const SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDV2NqZcCqqhc=';
 const OTHER_SECRET = 'whsec_4L2hTVtbPVYkXb8EFLLvCyBrHMMXt0qCJR5rSmcVVdg=';
 const BODY = '{"type":"session.created","timestamp":"2026-01-02T03:04:05.678Z","data":{"user":{"name":"Zoë 🦊"}}}';
+const NOW = Date.now();
 const MESSAGE = { id: 'msg_1', ...JSON.parse(BODY) };
 
 test('accepts what the official library signs', async () => {
@@ -51,7 +52,7 @@ interface Sent {
 }
 
 function sign({ secret = SECRET, age = 0 } = {}) {
-  const at = new Date(Date.now() - age * 1000);
+  const at = new Date(NOW - age * 1000);
   return {
     'webhook-id': 'msg_1',
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),

@@ -110,6 +110,7 @@ describe('while statements wait for a lock', () => {
 
     await using lock = await lockEvent(service.database, eventId);
     const checkIns = outcomesOf(80, () => events.checkIn({ eventId, attendeeId: randomUUID() }));
+    await clientsOf(service, other).events.checkIn({ eventId: otherEventId, attendeeId: 'at once' });
     await sleep(SETTLE_MS);
     for (let call = 0; call < 5; call++) {
       const attendeeId = `attendee ${call}`;

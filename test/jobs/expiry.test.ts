@@ -193,5 +193,5 @@ async function openFixture({ url, sql }: TestDatabase) {
 async function addUsers(sql: TestDatabase['sql'], ids: readonly string[]): Promise<void> {
   await sql`
     insert into users (id, email, wallet_address, created_at)
-    select id, id || '@example.com', 'wallet', now() from unnest(${ids as string[]}::uuid[]) as id`;
+    select id, id || '@example.com', id, now() from unnest(${ids as string[]}::uuid[]) as id`;
 }

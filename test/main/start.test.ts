@@ -40,32 +40,8 @@ describe('the first start', () => {
     }
   });
 
-  test('prints eight commands, each of which works', async () => {
-    const { apiKey, clientId, webhookId } = await readDemo(dataDir);
-    expect(main.commands).toHaveLength(8);
-    const replies = [];
-    for (const command of main.commands) {
-      expect(command).toContain(apiKey);
-      // npx takes half a second to find the buf that is on the path.
-      const { exitCode, stdout } = await runShell(command.replace(/^npx /, ''));
-      expect({ command, exitCode }).toEqual({ command, exitCode: 0 });
-      replies.push(JSON.parse(stdout));
-    }
-
-    const [{ data }, { data: exchanged }] = replies;
-    const user = { email: expect.stringMatching(/^ada\.[0-9a-f]{8}@example\.com$/), name: 'Ada Lovelace' };
-    const webhook = { webhookId, application: { name: 'Demo', clientId }, owner: { name: 'Ada Lovelace' } };
-    expect(data.authUrl).toBe(`${main.url}/login?intent=${data.loginIntentId}`);
-    expect(replies).toMatchObject([
-      { status: true, message: 'Auth URL generated successfully' },
-      { status: true, message: 'Token exchanged successfully', data: { user } },
-      { status: true, message: 'Webhook retrieved successfully', data: webhook },
-      { status: true, message: 'Event deleted successfully' },
-      { authUrl: `${main.url}/login?intent=${replies[4].loginIntentId}` },
-      { user, session: { id: exchanged.session.id } },
-      { webhook: { webhookId, signingKey: replies[2].data.signingKey } },
-      {},
-    ]);
+  test('prints thirteen commands, each of which works', async () => {
+    await expectCommandsToWork(main);
   });
 
   test('exits with 0 on SIGTERM and leaves no Postgres behind', async () => {
@@ -81,9 +57,8 @@ test('the next start reads .env, prefers the environment, serves the same data a
   await using main = await startMain({ env: { PORT: '0' }, dotEnv });
 
   expect(main.stdout).not.toContain('"level"');
-  const { apiKey, clientId, redirectUris, webhookId } = await readDemo(dataDir);
-  const { exitCode, stdout } = await runShell(main.commands[0] ?? '');
-  expect({ exitCode, reply: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, reply: { data: { webhookId } } });
+  const { apiKey, clientId, redirectUris } = await readDemo(dataDir);
+  await expectCommandsToWork(main, 'https://usher.test');
   const { body } = await request(main.url, {
     method: 'POST',
     path: `/api/oauth/generate-auth-url?clientId=${clientId}`,
@@ -93,6 +68,38 @@ test('the next start reads .env, prefers the environment, serves the same data a
   expect(JSON.parse(body).data.authUrl).toMatch(/^https:\/\/usher\.test\/login\?intent=/);
   expect(await main.end('SIGINT')).toBe(0);
 });
+
+/** Runs every command that the start has printed. */
+async function expectCommandsToWork(main: UsherProcess, publicUrl = main.url): Promise<void> {
+  const { apiKey, clientId, webhookId } = await readDemo(dataDir);
+  const replies = [];
+  for (const command of main.commands) {
+    expect(command).toContain(apiKey);
+    // npx takes half a second to find the buf that is on the path.
+    const { exitCode, stdout } = await runShell(command.replace(/^npx /, ''));
+    expect({ command, exitCode }).toEqual({ command, exitCode: 0 });
+    replies.push(JSON.parse(stdout));
+  }
+  const [{ data }, { data: exchanged }] = replies;
+  const user = { email: expect.stringMatching(/^ada\.[0-9a-f]{8}@example\.com$/), name: 'Ada Lovelace' };
+  const webhook = { webhookId, application: { name: 'Demo', clientId }, owner: { name: 'Ada Lovelace' } };
+  expect(data.authUrl).toBe(`${publicUrl}/login?intent=${data.loginIntentId}`);
+  expect(replies).toMatchObject([
+    { status: true, message: 'Auth URL generated successfully' },
+    { status: true, message: 'Token exchanged successfully', data: { user } },
+    { status: true, message: 'Webhook retrieved successfully', data: webhook },
+    { status: true, message: 'Event deleted successfully' },
+    { authUrl: `${publicUrl}/login?intent=${replies[4].loginIntentId}` },
+    { user, session: { id: exchanged.session.id } },
+    { webhook: { webhookId, signingKey: replies[2].data.signingKey } },
+    {},
+    { status: true, data: { attendeeId: 'ada' } },
+    { status: true, data: { events: [{ eventId: expect.stringMatching(/^demo-event-/) }] } },
+    { status: true, data: { active: true, session: { user } } },
+    { status: true, data: { id: exchanged.session.id } },
+    { status: true },
+  ]);
+}
 
 test('invalid settings stop the start with one line that names all of them', async () => {
   const env = {

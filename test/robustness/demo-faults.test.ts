@@ -29,15 +29,17 @@ it.each<[string, (file: string) => Promise<void>]>([
 ])('at the next start, the demo %s, with the code in the terminal', async (_, spoil) => {
   await spoil(join(directory, 'data', 'demo.json'));
   await using main = await start();
-  const [, email = ''] = /^Sign in as (\S+),/m.exec(main.stdout) ?? [];
-  const { origin, pathname, search } = new URL(/^http\S*\/login\?intent=\S+$/m.exec(main.stdout)?.[0] ?? '');
-  const browser = new LoginBrowser({ url: origin });
+  const [, email = ''] = /sign in as (\S+) /.exec(main.stdout) ?? [];
+  expect(main.stdout).toContain(`\n${main.url}/demo\n`);
+  const browser = new LoginBrowser({ url: main.url });
+  const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
+  const { pathname, search } = new URL(login);
   const codePage = await browser.submit(await browser.open(pathname + search), '/login/email', { email });
   const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
   await expect.poll(() => main.stdout).toMatch(printed);
   const [, code = ''] = printed.exec(main.stdout) ?? [];
   const { location = '' } = await browser.submit(codePage, '/login/code', { code });
   const callback = new URL(location);
-  expect((await browser.open(callback.pathname + callback.search)).heading).toBe('You are signed in');
+  expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
   expect(await main.end('SIGTERM')).toBe(0);
 });

@@ -40,10 +40,10 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
 }
 
 /** Runs statements on the server's default database. */
-export async function withServer(run: (server: postgres.Sql) => Promise<unknown>): Promise<void> {
+export async function withServer<Result>(run: (server: postgres.Sql) => Promise<Result>): Promise<Result> {
   const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
   try {
-    await run(server);
+    return await run(server);
   } finally {
     await server.end();
   }

@@ -214,7 +214,8 @@ export function runShell(line: string): Promise<Run> {
   const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME }, timeout: TIMEOUT_MS };
   return new Promise((resolve) => {
     execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
-      resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr }),
+      // A signal, such as that of the timeout, leaves no code.
+      resolve({ exitCode: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
   });
 }

@@ -81,14 +81,14 @@ function toError(errorCode: Code, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** Returns the files by name, the given ones first. */
+/** Returns the files by name, each before those that it imports. Some clients take the first as the one asked for. */
 function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
   const files = new Map<string, DescFile>();
   const add = (file: DescFile) => {
     if (files.has(file.proto.name)) return;
-    files.set(file.proto.name, file);
     file.dependencies.forEach(add);
+    files.set(file.proto.name, file);
   };
   given.forEach(add);
-  return files;
+  return new Map([...files].reverse());
 }

@@ -49,7 +49,8 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
     .onConflictDoUpdate({
       target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
       // It takes the row lock: an undo that commits first removes the row, and this inserts it.
-      set: { isRepeated: true },
+      // A literal: Citus cannot tell the type of a parameter there.
+      set: { isRepeated: sql`true` },
     })
     .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated })
     .prepare('insert_check_in');

@@ -1,3 +1,4 @@
+import { and, eq } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -21,10 +22,23 @@ export async function deleteEvent(
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) =>
-  db
+const markDeleted: Statement<{ id: string }[]> = (db) => {
+  // Distributed databases take no lock in the condition of an update.
+  const locked = db
+    .$with('locked')
+    .as(
+      db
+        .select({ applicationId: events.applicationId, id: events.id })
+        .from(events)
+        .where(isOpenEvent(eventLock.exclusive))
+        .for('update'),
+    );
+  return db
+    .with(locked)
     .update(events)
     .set({ deletedAt: instantPlaceholder('now') })
-    .where(isOpenEvent(eventLock.exclusive))
+    .from(locked)
+    .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
     .returning({ id: events.id })
     .prepare('mark_event_deleted');
+};

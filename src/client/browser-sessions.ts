@@ -1,0 +1,133 @@
+/** Sessions of browsers, whatever the framework: what the cookies say, and which cookies to set. */
+import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { finishLogin, LoginError, startLogin } from './login.ts';
+import type { UsherClient } from './usher-client.ts';
+
+/** As long as a login may take. */
+const LOGIN_COOKIE_SECONDS = 30 * 60;
+/** Logins that are open in tabs of one browser. */
+const MAX_LOGINS = 4;
+
+export interface BrowserSessionOptions {
+  readonly client: UsherClient;
+  readonly clientId: string;
+  /** A registered redirect URI of the application: the URL of its `finishLogin`. */
+  readonly redirectUri: string;
+  /** The `PUBLIC_URL` of Usher. Default: the `baseUrl` of the client. */
+  readonly issuer?: string;
+  /** How long a session may still count after it was revoked, 0 to 5000. Default: 5000. */
+  readonly maxStalenessMs?: number;
+  /** Where users go after they have signed in or out. Default: `/`. */
+  readonly homePath?: string;
+}
+
+/** What to answer a browser. */
+export interface BrowserReply {
+  /** Values of `Set-Cookie`. */
+  readonly cookies: readonly string[];
+  readonly location: string;
+}
+
+/** Keeps the ID of the session in a cookie that scripts and other sites cannot read. */
+export class BrowserSessions {
+  readonly #options: BrowserSessionOptions;
+  readonly #isSecure: boolean;
+
+  constructor(options: BrowserSessionOptions) {
+    this.#options = options;
+    this.#isSecure = new URL(options.redirectUri).protocol === 'https:';
+  }
+
+  /**
+   * Checks the session that the `Cookie` header names, and renews it in the second half of its life.
+   *
+   * @throws ConnectError if Usher cannot tell
+   */
+  async check(header: string | undefined): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }> {
+    const sessionId = this.#read(header, 'session');
+    if (!sessionId) return { session: undefined, cookies: [] };
+    const { client, maxStalenessMs } = this.#options;
+    const { session } = await client.sessions.checkSession({
+      sessionId,
+      ...(maxStalenessMs !== undefined && { maxStalenessMs }),
+    });
+    if (!session) return { session, cookies: [this.#write('session', '')] };
+    const renewedId = isHalfOver(session) ? await this.#renew(sessionId) : sessionId;
+    return { session, cookies: renewedId === sessionId ? [] : [this.#write('session', renewedId)] };
+  }
+
+  /** @throws ConnectError */
+  async startLogin(header: string | undefined): Promise<BrowserReply> {
+    const { client, clientId, redirectUri } = this.#options;
+    const { authUrl, state } = await startLogin(client, { clientId, redirectUri });
+    const states = [...this.#readStates(header), state].slice(-MAX_LOGINS);
+    return { location: authUrl, cookies: [this.#writeStates(states)] };
+  }
+
+  /**
+   * Signs the browser in. `url` is what it asked for; only the query counts.
+   *
+   * @throws LoginError unless the user canceled, or ConnectError
+   */
+  async finishLogin(header: string | undefined, url: string): Promise<BrowserReply> {
+    const { client, redirectUri, issuer, homePath = '/' } = this.#options;
+    const callback = new URL(url, redirectUri);
+    const states = this.#readStates(header);
+    const state = states.find((open) => open === callback.searchParams.get('state'));
+    const cookies = [this.#writeStates(states.filter((open) => open !== state))];
+    try {
+      const { session } = await finishLogin(client, { callback, state, issuer });
+      if (session) cookies.push(this.#write('session', session.id));
+    } catch (error) {
+      if (!(error instanceof LoginError && error.reason === 'canceled')) throw error;
+    }
+    return { location: homePath, cookies };
+  }
+
+  /** Ends the session, in all browsers of the user. @throws ConnectError */
+  async signOut(header: string | undefined): Promise<BrowserReply> {
+    const { client, homePath = '/' } = this.#options;
+    const sessionId = this.#read(header, 'session');
+    if (sessionId) await client.sessions.revokeSession({ sessionId });
+    return { location: homePath, cookies: [this.#write('session', '')] };
+  }
+
+  /** The session is live all the same, and the next request tries again. */
+  async #renew(sessionId: string): Promise<string> {
+    const { sessions } = this.#options.client;
+    return sessions.renewSession({ sessionId }).then(
+      ({ session }) => session?.id ?? sessionId,
+      () => sessionId,
+    );
+  }
+
+  #readStates(header: string | undefined): string[] {
+    return this.#read(header, 'login').split('.').filter(Boolean);
+  }
+
+  #writeStates(states: readonly string[]): string {
+    return this.#write('login', states.join('.'), `; Max-Age=${states.length > 0 ? LOGIN_COOKIE_SECONDS : 0}`);
+  }
+
+  /** Returns the value of the cookie, or nothing. */
+  #read(header: string | undefined, name: string): string {
+    const start = `${this.#nameOf(name)}=`;
+    const pair = header?.split(/; */).find((candidate) => candidate.startsWith(start));
+    return pair?.slice(start.length) ?? '';
+  }
+
+  /** Without a value it removes the cookie. The session cookie ends with the browser; the session before, if unused. */
+  #write(name: string, value: string, lifetime = value ? '' : '; Max-Age=0'): string {
+    const attributes = `Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+    return `${this.#nameOf(name)}=${value}; ${attributes}${lifetime}`;
+  }
+
+  #nameOf(name: string): string {
+    return `${this.#isSecure ? '__Host-' : ''}usher_${name}`;
+  }
+}
+
+function isHalfOver({ createdAt, expiresAt }: ActiveSession): boolean {
+  const [created, expires] = [Number(createdAt?.seconds), Number(expiresAt?.seconds)];
+  return Date.now() / 1000 > (created + expires) / 2;
+}

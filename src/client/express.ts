@@ -1,0 +1,69 @@
+/** Sessions for Express, and for other frameworks whose middleware takes Node's requests and responses. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { type BrowserReply, type BrowserSessionOptions, BrowserSessions } from './browser-sessions.ts';
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The session of the user who is signed in. `checkSession` sets it. */
+      usherSession?: ActiveSession | undefined;
+    }
+  }
+}
+
+interface Request extends IncomingMessage {
+  usherSession?: ActiveSession | undefined;
+}
+
+type Handler = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void;
+
+/** Middleware, and a handler for each route of the login. Errors go to the error handler of the application. */
+export interface ExpressSessions {
+  /** Sets `request.usherSession`, and renews the session. */
+  readonly checkSession: Handler;
+  /** Sends the browser to Usher to sign in. */
+  readonly startLogin: Handler;
+  /** Belongs to the redirect URI. */
+  readonly finishLogin: Handler;
+  /** Belongs to a POST, so that no link can sign users out. */
+  readonly signOut: Handler;
+}
+
+/** Creates the handlers of an application. */
+export function createExpressSessions(options: BrowserSessionOptions): ExpressSessions {
+  const sessions = new BrowserSessions(options);
+  return {
+    checkSession: catchErrors(async (request, response, next) => {
+      const { session, cookies } = await sessions.check(request.headers.cookie);
+      request.usherSession = session;
+      setCookies(response, cookies);
+      next();
+    }),
+    startLogin: catchErrors(async (request, response) => {
+      redirect(response, await sessions.startLogin(request.headers.cookie));
+    }),
+    finishLogin: catchErrors(async (request, response) => {
+      redirect(response, await sessions.finishLogin(request.headers.cookie, request.url ?? ''));
+    }),
+    signOut: catchErrors(async (request, response) => {
+      redirect(response, await sessions.signOut(request.headers.cookie));
+    }),
+  };
+}
+
+/** Express 4 does not see rejected promises. */
+function catchErrors(handle: (...parameters: Parameters<Handler>) => Promise<void>): Handler {
+  return (request, response, next) => {
+    handle(request, response, next).catch(next);
+  };
+}
+
+function redirect(response: ServerResponse, { location, cookies }: BrowserReply): void {
+  setCookies(response, cookies);
+  response.writeHead(303, { location, 'cache-control': 'no-store' }).end();
+}
+
+function setCookies(response: ServerResponse, cookies: readonly string[]): void {
+  for (const cookie of cookies) response.appendHeader('set-cookie', cookie);
+}

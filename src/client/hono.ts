@@ -1,0 +1,54 @@
+/** Sessions for Hono, on every runtime that Hono runs on. */
+import type { Context, Handler, MiddlewareHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { type BrowserReply, type BrowserSessionOptions, BrowserSessions } from './browser-sessions.ts';
+import { LoginError } from './login.ts';
+
+/** What `checkSession` sets: `new Hono<UsherEnv>()` knows the type of `c.get('usherSession')`. */
+export interface UsherEnv {
+  Variables: { usherSession: ActiveSession | undefined };
+}
+
+/** Middleware, and a handler for each route of the login. Errors go to `app.onError`. */
+export interface HonoSessions {
+  /** Sets `usherSession`, and renews the session. */
+  readonly checkSession: MiddlewareHandler<UsherEnv>;
+  /** Sends the browser to Usher to sign in. */
+  readonly startLogin: Handler;
+  /** Belongs to the redirect URI. */
+  readonly finishLogin: Handler;
+  /** Belongs to a POST, so that no link can sign users out. */
+  readonly signOut: Handler;
+}
+
+/** Creates the handlers of an application. */
+export function createHonoSessions(options: BrowserSessionOptions): HonoSessions {
+  const sessions = new BrowserSessions(options);
+  return {
+    checkSession: async (c, next) => {
+      const { session, cookies } = await sessions.check(c.req.header('cookie'));
+      c.set('usherSession', session);
+      setCookies(c, cookies);
+      await next();
+    },
+    startLogin: async (c) => redirect(c, await sessions.startLogin(c.req.header('cookie'))),
+    finishLogin: async (c) => {
+      const reply = await sessions.finishLogin(c.req.header('cookie'), c.req.url).catch((error) => {
+        throw error instanceof LoginError ? new HTTPException(400, { message: error.message, cause: error }) : error;
+      });
+      return redirect(c, reply);
+    },
+    signOut: async (c) => redirect(c, await sessions.signOut(c.req.header('cookie'))),
+  };
+}
+
+function redirect(c: Context, { location, cookies }: BrowserReply): Response {
+  setCookies(c, cookies);
+  c.header('cache-control', 'no-store');
+  return c.redirect(location, 303);
+}
+
+function setCookies(c: Context, cookies: readonly string[]): void {
+  for (const cookie of cookies) c.header('set-cookie', cookie, { append: true });
+}

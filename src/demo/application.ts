@@ -1,0 +1,118 @@
+/** The demo application, as an application of yours might be: it knows Usher by its REST API only. */
+import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
+import { sendPage, sendRedirect } from '../login-page/responses.ts';
+import type { Demo } from './demo.ts';
+import { type ActiveSession, renderHome, renderMessage, renderProfile } from './pages.ts';
+import { createState, isOwnState } from './state.ts';
+
+const COOKIE = 'usher-demo-session';
+
+interface Reply {
+  readonly status: boolean;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** Calls a path of Usher with the demo's API key. */
+type CallUsher = (path: string, body: object) => Promise<Reply>;
+
+type Action = (context: HttpContext, callUsher: CallUsher, demo: Demo) => Promise<void> | void;
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  'GET /demo': showSession,
+  'GET /demo/login': beginLogin,
+  'GET /demo/callback': completeLogin,
+  'POST /demo/renew': renewSession,
+  'POST /demo/sign-out': signOut,
+};
+
+/** `url` is how the demo application reaches Usher. */
+export function createDemoApplication(demo: Demo, url: string): PathHandler {
+  const headers = { 'x-api-key': demo.apiKey, 'content-type': 'application/json' };
+  const callUsher: CallUsher = async (path, body) => {
+    const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return JSON.parse(await reply.text());
+  };
+  return async (context) => {
+    const action = ACTIONS[`${context.request.method} ${context.path}`];
+    if (!action) return false;
+    try {
+      await action(context, callUsher, demo);
+    } catch (error) {
+      // For example because the TLS certificate is self-signed or of another host.
+      const { cause = error } = error instanceof Error ? error : {};
+      sendMessage(context, 'The demo cannot reach Usher', `${url}: ${cause}`);
+    }
+    return true;
+  };
+}
+
+async function showSession(context: HttpContext, callUsher: CallUsher): Promise<void> {
+  const { data } = await callUsher('/api/sessions/check', { sessionId: readSessionId(context) });
+  const session = (data as { session?: ActiveSession } | undefined)?.session;
+  sendPage(context, 200, (nonce) => (session ? renderProfile(session, nonce) : renderHome(nonce)));
+}
+
+async function beginLogin(
+  context: HttpContext,
+  callUsher: CallUsher,
+  { apiKey, clientId, redirectUri }: Demo,
+): Promise<void> {
+  const login = { redirectUri, state: createState(apiKey) };
+  const { message, data } = await callUsher(`/api/oauth/generate-auth-url?clientId=${clientId}`, login);
+  if (isLogin(data)) sendRedirect(context, data.authUrl);
+  else sendMessage(context, 'The login did not begin', message);
+}
+
+async function completeLogin(context: HttpContext, callUsher: CallUsher, { apiKey }: Demo): Promise<void> {
+  const query = new URLSearchParams(context.query);
+  if (!isOwnState(apiKey, query.get('state') ?? '')) {
+    sendMessage(context, 'This login is not ours', 'The demo did not issue its state.');
+  } else if (query.has('error')) {
+    sendMessage(context, 'You cancelled', 'You are not signed in.');
+  } else {
+    const { message, data } = await callUsher('/api/oauth/exchange', { authToken: query.get('authToken') });
+    if (!isExchange(data)) return sendMessage(context, 'The exchange failed', message);
+    keepSessionId(context, data.session.id);
+    sendRedirect(context, '/demo');
+  }
+}
+
+async function renewSession(context: HttpContext, callUsher: CallUsher): Promise<void> {
+  const { data } = await callUsher('/api/sessions/renew', { sessionId: readSessionId(context) });
+  if (isSession(data)) keepSessionId(context, data.id);
+  sendRedirect(context, '/demo');
+}
+
+async function signOut(context: HttpContext, callUsher: CallUsher): Promise<void> {
+  await callUsher('/api/sessions/revoke', { sessionId: readSessionId(context) });
+  keepSessionId(context, '');
+  sendRedirect(context, '/demo');
+}
+
+function isLogin(data: unknown): data is { authUrl: string } {
+  return typeof data === 'object' && data !== null && 'authUrl' in data;
+}
+
+function isExchange(data: unknown): data is { session: { id: string } } {
+  return typeof data === 'object' && data !== null && 'session' in data;
+}
+
+function isSession(data: unknown): data is { id: string } {
+  return typeof data === 'object' && data !== null && 'id' in data;
+}
+
+/** Scripts cannot read the cookie, and forms of other sites do not carry it. */
+function keepSessionId({ response }: HttpContext, id: string): void {
+  response.appendHeader('set-cookie', `${COOKIE}=${id}; Path=/demo; HttpOnly; SameSite=Lax`);
+}
+
+/** Returns an ID that no session has if there is no cookie. */
+function readSessionId({ request }: HttpContext): string {
+  const [, id] = new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(headerOf(request, 'cookie') ?? '') ?? [];
+  return id ?? 'none';
+}
+
+function sendMessage(context: HttpContext, title: string, text: string): void {
+  sendPage(context, 200, (nonce) => renderMessage(title, text, nonce));
+}

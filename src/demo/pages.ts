@@ -1,0 +1,52 @@
+/** The pages of the demo application. */
+import { Html, html } from '../login-page/html.ts';
+import { renderDocument } from '../login-page/pages.ts';
+
+/** What a session check tells of an active session. */
+export interface ActiveSession {
+  readonly user: { readonly email: string; readonly name?: string; readonly walletAddress?: string };
+  readonly method: string;
+  readonly expiresAt: string;
+}
+
+/** Counts down to the end of the session, and shows then that it is over. */
+const COUNTDOWN = `
+const output = document.querySelector('output');
+const tick = () => {
+  const seconds = Math.round((Date.parse(output.dataset.until) - Date.now()) / 1000);
+  if (seconds < 0) location.assign('/demo');
+  else output.textContent = Math.floor(seconds / 60) + ':' + String(seconds % 60).padStart(2, '0');
+};
+tick();
+setInterval(tick, 1000);`;
+
+/** Renders the page of somebody who is not signed in. */
+export function renderHome(nonce: string): string {
+  const body = html`<h1>Demo</h1>
+<p>This application knows its users from Usher.</p>
+<form method="get" action="/demo/login" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>`;
+  return renderDocument('Demo', body, nonce);
+}
+
+/** Renders the profile and the session of a user. */
+export function renderProfile({ user, method, expiresAt }: ActiveSession, nonce: string): string {
+  const body = html`<h1>Hello, ${user.name ?? user.email}</h1>
+<p>E-mail address: <strong>${user.email}</strong></p>
+${user.name && html`<p>Name: <strong>${user.name}</strong></p>`}
+${user.walletAddress && html`<p>Wallet: <strong>${user.walletAddress}</strong></p>`}
+${method && html`<p>Signed in by: <strong>${method}</strong></p>`}
+<p>The session ends in <strong><output data-until="${expiresAt}">15 minutes</output></strong>. It can be renewed when
+half of its time has passed.</p>
+<form method="post" action="/demo/renew" data-busy="Renewing…"><button>Renew</button></form>
+<form method="post" action="/demo/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>
+<script type="module" nonce="${nonce}">${new Html(COUNTDOWN)}</script>`;
+  return renderDocument('Demo', body, nonce);
+}
+
+/** Renders what happened to a login. */
+export function renderMessage(title: string, text: string, nonce: string): string {
+  const body = html`<h1>${title}</h1>
+<p>${text}</p>
+<form method="get" action="/demo"><button class="second">Back to the demo</button></form>`;
+  return renderDocument(title, body, nonce);
+}

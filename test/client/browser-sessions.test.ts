@@ -1,0 +1,180 @@
+import { Hono } from 'hono';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { BrowserSessions } from '../../src/client/browser-sessions.ts';
+import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
+import { createUsherClient, type UsherClient } from '../../src/client/usher-client.ts';
+import { MINUTE, TestClock } from '../support/clock.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  REDIRECT_URI,
+  startTestService,
+  type Tenant,
+  type TestService,
+  type TestUser,
+} from '../support/service.ts';
+
+/** Sessions begin in the past, so that they can be renewed now. */
+const AGE_MS = 8 * MINUTE;
+
+let clock: TestClock;
+let service: TestService;
+let tenant: Tenant;
+let client: UsherClient;
+let user: TestUser;
+
+beforeAll(async () => {
+  clock = new TestClock();
+  service = await startTestService({ clock: clock.read });
+  tenant = await createTenant(service, { redirectUris: [REDIRECT_URI, 'http://127.0.0.1/callback'] });
+  client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
+});
+
+beforeEach(async () => {
+  user = await createTestUser(service);
+});
+
+afterAll(() => service.close());
+
+describe('a browser', () => {
+  test('is signed in by a cookie that scripts and other sites cannot read', async () => {
+    const { cookies, location } = await signIn(createSessions());
+    expect(cookies).toEqual([
+      '__Host-usher_login=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0',
+      expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
+    ]);
+    expect(location).toBe('/');
+  });
+
+  test("gets its cookie without TLS on a developer's machine", async () => {
+    const sessions = createSessions({ redirectUri: 'http://127.0.0.1:3000/callback' });
+    const { cookies } = await signIn(sessions);
+    expect(cookies[1]).toMatch(/^usher_session=[^;]+; Path=\/; HttpOnly; SameSite=Lax$/);
+  });
+
+  test('has the session of its user, until it signs out', async () => {
+    const sessions = createSessions({ maxStalenessMs: 0 });
+    const header = headerOf((await signIn(sessions)).cookies);
+    expect(await sessions.check(header)).toMatchObject({ session: { user: { email: user.email } }, cookies: [] });
+    const { cookies } = await sessions.signOut(header);
+    expect(cookies).toEqual(['__Host-usher_session=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0']);
+    expect(await sessions.check(header)).toEqual({ session: undefined, cookies });
+  });
+
+  test.each([
+    ['no cookie', undefined],
+    ['other cookies', 'session=1; usher_session=2; x__Host-usher_session=3'],
+  ])('has no session with %s, which costs no call', async (_, header) => {
+    const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+    const sessions = createSessions({ client: offline });
+    expect(await sessions.check(header)).toEqual({ session: undefined, cookies: [] });
+    expect((await sessions.signOut(header)).location).toBe('/');
+  });
+
+  test('is not signed out while Usher cannot tell', async () => {
+    const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+    await expect(createSessions({ client: offline }).check('__Host-usher_session=1')).rejects.toThrow('unavailable');
+  });
+
+  test('finishes each of the logins that it has started in its tabs, once', async () => {
+    const sessions = createSessions();
+    const first = await sessions.startLogin(undefined);
+    const second = await sessions.startLogin(headerOf(first.cookies));
+    const finished = await sessions.finishLogin(headerOf(second.cookies), await complete(first.location));
+    const header = headerOf(finished.cookies);
+    expect((await sessions.finishLogin(header, await complete(second.location))).location).toBe('/');
+    const again = sessions.finishLogin(header, await complete((await sessions.startLogin(undefined)).location));
+    await expect(again).rejects.toMatchObject({ reason: 'state_mismatch' });
+  });
+
+  test('goes home when its user cancels', async () => {
+    const sessions = createSessions({ homePath: '/welcome' });
+    const { location, cookies } = await sessions.startLogin(undefined);
+    const state = /usher_login=([^;]+)/.exec(cookies[0] ?? '')?.[1] ?? '';
+    const query = new URLSearchParams({ error: 'access_denied', state, iss: PUBLIC_URL });
+    expect(location).toContain(PUBLIC_URL);
+    expect(await sessions.finishLogin(headerOf(cookies), `/callback?${query}`)).toEqual({
+      location: '/welcome',
+      cookies: [expect.stringContaining('Max-Age=0')],
+    });
+  });
+});
+
+describe('a session', () => {
+  test('is renewed in the second half of its life', async () => {
+    const sessions = createSessions();
+    clock.advance(-AGE_MS);
+    const before = headerOf((await signIn(sessions)).cookies);
+    clock.advance(AGE_MS);
+    const { session, cookies } = await sessions.check(before);
+    expect(session?.user?.email).toBe(user.email);
+    expect(cookies).toEqual([expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; /)]);
+    const after = headerOf(cookies);
+    expect(after).not.toContain(/session=([^;]+)/.exec(before)?.[1]);
+    expect(await sessions.check(after)).toMatchObject({ session: { user: { email: user.email } }, cookies: [] });
+    // Another request of the browser, which was on its way, gets the same successor.
+    expect((await sessions.check(before)).cookies).toEqual(cookies);
+  });
+
+  test('lives on when it cannot be renewed', async () => {
+    const unrenewable = {
+      ...client,
+      sessions: { ...client.sessions, renewSession: () => Promise.reject(new Error()) },
+    };
+    const sessions = createSessions({ client: unrenewable });
+    clock.advance(-AGE_MS);
+    const { cookies } = await signIn(sessions);
+    clock.advance(AGE_MS);
+    expect(await sessions.check(headerOf(cookies))).toMatchObject({ session: { userId: user.id }, cookies: [] });
+  });
+});
+
+test('Hono signs users in and out', async () => {
+  const sessions = createHonoSessions({ ...optionsFor(), maxStalenessMs: 0 });
+  const app = new Hono<UsherEnv>()
+    .get('/login', sessions.startLogin)
+    .get('/callback', sessions.finishLogin)
+    .post('/logout', sessions.signOut)
+    .get('/', sessions.checkSession, (c) => c.text(c.get('usherSession')?.user?.email ?? 'nobody'));
+  const login = await app.request('/login');
+  expect(login.status).toBe(303);
+  const callback = await complete(login.headers.get('location') ?? '');
+  expect((await app.request(callback)).status).toBe(400);
+  const cookie = headerOf(login.headers.getSetCookie());
+  const finished = await app.request(callback, { headers: { cookie } });
+  expect([finished.status, finished.headers.get('location')]).toEqual([303, '/']);
+  const headers = { cookie: headerOf(finished.headers.getSetCookie()) };
+  expect(await (await app.request('/', { headers })).text()).toBe(user.email);
+  await app.request('/logout', { method: 'POST', headers });
+  const signedOut = await app.request('/', { headers });
+  expect(await signedOut.text()).toBe('nobody');
+  expect(signedOut.headers.getSetCookie()).toEqual([expect.stringContaining('Max-Age=0')]);
+});
+
+type Options = ConstructorParameters<typeof BrowserSessions>[0];
+
+function optionsFor(): Options {
+  return { client, clientId: tenant.clientId, redirectUri: REDIRECT_URI, issuer: PUBLIC_URL };
+}
+
+function createSessions(options: Partial<Options> = {}): BrowserSessions {
+  return new BrowserSessions({ ...optionsFor(), ...options });
+}
+
+async function signIn(sessions: BrowserSessions) {
+  const { location, cookies } = await sessions.startLogin(undefined);
+  return sessions.finishLogin(headerOf(cookies), await complete(location));
+}
+
+/** Signs the user in at Usher. Returns where the browser is sent. */
+async function complete(authUrl: string): Promise<string> {
+  const loginIntentId = new URL(authUrl).searchParams.get('intent') ?? '';
+  return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
+}
+
+/** Returns the `Cookie` header of a browser that got these cookies. */
+function headerOf(cookies: readonly string[]): string {
+  return cookies.map((cookie) => cookie.split(';')[0]).join('; ');
+}

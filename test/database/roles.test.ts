@@ -1,0 +1,57 @@
+/** The two roles of src/database/README.md, created by the SQL that stands there. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
+import { withServer } from '../support/database.ts';
+import { REPOSITORY, runShell } from '../support/process.ts';
+import { clientsOf, createTenant, createTestEvent, startTestService, testConfig } from '../support/service.ts';
+
+const readme = readFileSync(join(REPOSITORY, 'src/database/README.md'), 'utf8');
+
+test('one role migrates, and the service runs as another that may create nothing', async () => {
+  const name = `roles_${randomBytes(6).toString('hex')}`;
+  const [ofServer = '', ofDatabase = ''] = [...readme.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) =>
+    sql.replaceAll(/\busher(_owner)?\b/g, `${name}$1`),
+  );
+  await using disposables = new AsyncDisposableStack();
+  disposables.defer(() =>
+    withServer(async (server) => {
+      await server.unsafe(`drop database if exists ${name} with (force)`);
+      await server.unsafe(`drop role if exists ${name}; drop role if exists ${name}_owner`);
+    }),
+  );
+  const urls = await withServer(async (server) => {
+    for (const statement of ofServer.split(';').filter((text) => text.trim())) await server.unsafe(statement);
+    const { host, port } = server.options;
+    return (role: string) => `postgres://${role}@${encodeURIComponent(String(host[0]))}:${port[0]}/${name}`;
+  });
+  const administrator = openClient(urls('usher'), { max: 1, onnotice: () => {} });
+  disposables.defer(() => administrator.end());
+  await administrator.unsafe(ofDatabase);
+
+  const config = { ...testConfig(urls(name), { MIGRATE_ON_START: 'false' }) };
+  const database = { url: urls(name), sql: administrator, [Symbol.asyncDispose]: async () => {} };
+  await expect(startTestService({ database, like: config })).rejects.toThrow(
+    /migrations are pending\. Apply them with npm run migrate$/,
+  );
+  const line = `DATABASE_URL='${urls(`${name}_owner`)}' npm run --silent migrate`;
+  expect(await runShell(line)).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  await using service = await startTestService({ database, like: config });
+  const tenant = await createTenant(service);
+  const eventId = await createTestEvent(service, tenant);
+  await clientsOf(service, tenant).events.deleteEvent({ eventId });
+
+  const asService = openClient(urls(name), { max: 1 });
+  disposables.defer(() => asService.end());
+  await expect(asService`create table other (id int)`).rejects.toThrow('permission denied for schema public');
+});
+
+test('npm run migrate without DATABASE_URL says what is missing', async () => {
+  expect(await runShell('env -u DATABASE_URL npm run --silent migrate')).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'usher: DATABASE_URL is required\n',
+  });
+});

@@ -1,0 +1,48 @@
+/** The client package, installed from the npm registry with what it declares, under every Node that it supports. */
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ClientProject, INSTALL_TIMEOUT_MS, installPackages } from '../support/client-project.ts';
+import { expectLogin } from '../support/example-application.ts';
+import { REPOSITORY } from '../support/process.ts';
+
+// Without a registry, CI fails; on a developer's machine these tests are skipped.
+describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package', () => {
+  let project: ClientProject;
+  let application: string;
+  let nodes: string;
+
+  beforeAll(async () => {
+    project = await ClientProject.create({ usesRegistry: true });
+    application = await project.compile(join(REPOSITORY, 'test/examples/express/app.ts'));
+    nodes = await mkdtemp(join(tmpdir(), 'usher-nodes-'));
+  }, INSTALL_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await project[Symbol.asyncDispose]();
+    await rm(nodes, { recursive: true });
+  });
+
+  test.each([20, 22, 24])(
+    'signs users of an Express application in and out on Node %i',
+    { timeout: INSTALL_TIMEOUT_MS },
+    async (version) => {
+      const directory = join(nodes, String(version));
+      await installPackages(directory, [`node@${version}`]);
+      const node = join(directory, 'node_modules/node/bin/node');
+      expect(execFileSync(node, ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
+      await expectLogin(application, node);
+    },
+  );
+});
+
+function hasRegistry(): boolean {
+  try {
+    execFileSync('npm', ['ping'], { stdio: 'ignore', timeout: 10_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,98 @@
+/** One application sends as many check-ins as it can, which wait for each other: the calls of another go through. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { HttpPool } from '../support/http.ts';
+import { type Answer, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { startUsher } from '../support/process.ts';
+import { createTenant, createTestEvent, createTestWebhook, type Tenant } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+
+/** Calls of the other application. */
+const CALLS = 40;
+const RATE = quickOrLong(10, 5);
+/** How soon the busy application tries again. Without a pause the test would have no time to measure. */
+const RETRY_MS = 250;
+/** How long the busy application calls before. */
+const HEAD_START_MS = quickOrLong(1_500, 3_000);
+/** A machine that is busy otherwise lets some calls run into their deadline. */
+const MIN_SERVED = quickOrLong(30, 39);
+const P99_MS = quickOrLong(10_000, 1_000);
+const NOISE_MS = quickOrLong(3_000, 100);
+
+test.for([
+  { connections: 150, attendees: 1, commitMs: 0 },
+  { connections: 150, attendees: 1, commitMs: 8 },
+  { connections: 500, attendees: 1, commitMs: 30 },
+  { connections: 150, attendees: 1_000_000, commitMs: 8 },
+  { connections: 500, attendees: 1_000_000, commitMs: 30 },
+])(
+  '$connections connections that check in $attendees attendees with commits of $commitMs ms',
+  { timeout: 120_000 },
+  async ({ connections, attendees, commitMs }, context) => {
+    await using database = await cloneDatabase();
+    await delayCommits(database, commitMs);
+    await using service = await startUsher(database.url);
+    const [busy, other] = [await createTenant(service), await createTenant(service)];
+    using busyPool = openPool(service, busy, connections);
+    using otherPool = openPool(service, other, CALLS);
+    const eventId = await createTestEvent(service, busy, 'event');
+    await createTestEvent(service, other, 'event');
+    const { webhookId } = await createTestWebhook(service, other);
+
+    let calls = 0;
+    const checkIn = async () => {
+      const attendeeId = `attendee ${calls++ % attendees}`;
+      const { status } = await busyPool.call('POST', `/api/events/${eventId}/check-ins`, { attendeeId });
+      if (status === 503) await sleep(RETRY_MS);
+      return String(status);
+    };
+    const load = startLoad({ checkIn }, { callers: connections });
+    await sleep(HEAD_START_MS);
+    let turn = 0;
+    const callOther = async () => {
+      const attendeeId = `attendee ${turn++}`;
+      const { status } =
+        turn % 2 === 0
+          ? await otherPool.call('POST', `/api/events/${eventId}/check-ins`, { attendeeId })
+          : await otherPool.call('GET', `/api/webhooks/${webhookId}`);
+      return String(status);
+    };
+    const otherLoad = startOpenLoopLoad(callOther, RATE);
+    await sleep((CALLS * 1_000) / RATE);
+    const others = summarize((await otherLoad.stop()).slice(0, CALLS));
+    const all = summarize(await load.stop());
+
+    report(context, {
+      tried: `${connections} connections check in ${attendees} attendees, commits of ${commitMs} ms`,
+      lost: `${others.tried - others.served} of ${others.tried} calls of another application`,
+      figures: `p50 ${others.p50Ms} ms, p99 ${others.p99Ms} ms; busy: ${all.served} of ${all.tried} served, p50 ${all.p50Ms} ms`,
+    });
+    expect(others.served).toBeGreaterThanOrEqual(MIN_SERVED);
+    expect(others.p50Ms).toBeLessThan(all.p50Ms + NOISE_MS);
+    expect(others.p99Ms).toBeLessThan(P99_MS);
+  },
+);
+
+function summarize(answers: readonly Answer[]) {
+  const served = answers.filter(({ outcome }) => outcome === '200' || outcome === '201');
+  const times = served.map(({ tookMs }) => Math.round(tookMs)).sort((a, b) => a - b);
+  const at = (part: number) => times[Math.floor((times.length - 1) * part)] ?? Number.NaN;
+  return { tried: answers.length, served: served.length, p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+function openPool(service: { url: string }, { apiKey }: Pick<Tenant, 'apiKey'>, connections: number): HttpPool {
+  return new HttpPool(service, { 'x-api-key': apiKey }, { connections });
+}
+
+/** Makes each commit of a check-in take so long, as on a slow disk, while its row is locked. */
+async function delayCommits({ sql }: TestDatabase, ms: number): Promise<void> {
+  await sql.unsafe(`
+    create function delay_commit() returns trigger language plpgsql as $$
+      begin
+        perform pg_sleep(${ms / 1_000});
+        return null;
+      end $$;
+    create constraint trigger delayed after insert or update on check_ins
+      deferrable initially deferred for each row execute function delay_commit()`);
+}

@@ -1,0 +1,88 @@
+/** Runs an example application, and a browser that visits it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { adminClient, createTenant, createTestUser, startTestService } from './service.ts';
+
+export interface ExampleApplication {
+  readonly url: string;
+  close(): void;
+}
+
+/** Starts it on a free port. Resolves when it prints its URL. */
+export async function startExample(
+  path: string,
+  env: Record<string, string>,
+  node = process.execPath,
+): Promise<ExampleApplication> {
+  const child = spawn(node, [path], {
+    // Express logs the errors that a test provokes unless it is told.
+    env: { PORT: String(await findFreePort()), NODE_ENV: 'test', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [url] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')]);
+  return { url: String(url), close: () => void child.kill() };
+}
+
+/** A browser with a cookie jar, which follows no redirect. */
+export class ExampleBrowser {
+  readonly cookies = new Map<string, string>();
+
+  async open(url: string, method = 'GET'): Promise<Response> {
+    const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ');
+    const reply = await fetch(url, { method, headers: { cookie }, redirect: 'manual' });
+    for (const header of reply.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
+      if (/Max-Age=0/.test(header)) this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return reply;
+  }
+
+  async read(url: string): Promise<string> {
+    return (await this.open(url)).text();
+  }
+
+  /** Starts a login at `/login`, and signs the user in at Usher. Returns where Usher sends the browser. */
+  async signIn(application: string, service: { url: string }, user: { id: string }): Promise<string> {
+    const reply = await this.open(`${application}/login`);
+    const loginIntentId = new URL(reply.headers.get('location') ?? '').searchParams.get('intent') ?? '';
+    return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** Signs a user in to the application, and out again. @throws if a page is not the expected one */
+export async function expectLogin(path: string, node?: string): Promise<void> {
+  await using service = await startTestService({ config: { publicUrl: undefined } });
+  const tenant = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
+  const env = { USHER_URL: `http://localhost:${service.port}`, CLIENT_ID: tenant.clientId, API_KEY: tenant.apiKey };
+  const app = await startExample(path, env, node);
+  try {
+    const user = await createTestUser(service);
+    const browser = new ExampleBrowser();
+    expect(await browser.read(app.url)).toContain('Sign in');
+    const callback = await browser.signIn(app.url, service, user);
+    expect((await new ExampleBrowser().open(callback)).status).toBe(400);
+    expect((await browser.open(callback)).headers.get('location')).toBe('/');
+    expect(await browser.read(app.url)).toContain(`Signed in as ${user.email}`);
+
+    const copy = new ExampleBrowser();
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
+    await browser.open(`${app.url}/logout`, 'POST');
+    expect(browser.cookies.size).toBe(0);
+    expect(await copy.read(app.url)).toContain('Sign in');
+  } finally {
+    app.close();
+  }
+}
