@@ -1,13 +1,13 @@
 /** Operations endpoints, open to everyone: a page about them, liveness, readiness, and the keys that verify auth tokens. */
+import { readFileSync } from 'node:fs';
 import type { JWK } from 'jose';
-import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
 import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
 
-const REST_DOCUMENT = JSON.stringify(restDocument);
+const REST_DOCUMENT = readFileSync(new URL('../../../gen/openapi/rest.json', import.meta.url), 'utf8');
 
 /** What load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
