@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { trace } from '@opentelemetry/api';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
@@ -14,7 +15,13 @@ export function createLogger(
   level: string,
   destination: DestinationStream = process.stdout.isTTY ? terminal : standardOutput(),
 ): Logger {
-  return pino({ level, base: null, serializers: { err: serializeError } }, destination);
+  return pino({ level, base: null, mixin: readTraceId, serializers: { err: serializeError } }, destination);
+}
+
+/** Returns the trace of the call that the line belongs to, if it is traced. */
+function readTraceId(): { traceId?: string } {
+  const span = trace.getActiveSpan();
+  return span ? { traceId: span.spanContext().traceId } : {};
 }
 
 const terminal: DestinationStream = { write: (line) => void process.stdout.write(formatLine(line)) };

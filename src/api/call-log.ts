@@ -4,6 +4,7 @@ import type { HttpErrorReason } from '../http/errors.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { Call } from './call.ts';
+import { endCallSpan } from './call-span.ts';
 
 /** How a call ended. */
 export interface Outcome {
@@ -14,22 +15,26 @@ export interface Outcome {
   readonly applicationId?: string | undefined;
 }
 
-/** Logs one line when the call is over. It holds no field of the request or the response. */
+/** Logs one line and ends the span when the call is over. They hold no field of the request or the response. */
 export function logCall(logger: Logger, context: RequestContext, call: Call, getOutcome: () => Outcome): void {
   context.onClose(({ status, isSent }) => {
-    const { code, reason, detail, applicationId } = getOutcome();
+    const outcome = getOutcome();
+    const { reason, detail, applicationId } = outcome;
+    // A caller that left before the response was sent did not get it.
+    const code = isSent ? outcome.code : 'canceled';
+    endCallSpan(call.span, { code, status }, outcome);
     logger.info(
       {
         requestId: call.requestId,
         protocol: call.protocol,
         method: call.name,
-        // A caller that left before the response was sent did not get it.
-        code: isSent ? code : 'canceled',
+        code,
         status,
         durationMs: durationMsSince(call.startedAt),
         applicationId,
         reason,
         detail,
+        traceId: call.span?.spanContext().traceId,
       },
       'call',
     );

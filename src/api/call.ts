@@ -1,5 +1,7 @@
 /** What is known of a call when it begins, whichever protocol it came over. */
+import type { Span } from '@opentelemetry/api';
 import type { RequestContext } from '../http/http-context.ts';
+import { startCallSpan } from './call-span.ts';
 
 /** The largest request message in bytes, after decompression. */
 export const MAX_MESSAGE_BYTES = 65_536;
@@ -16,15 +18,18 @@ export interface Call {
   readonly deadline: number;
   /** Whether the caller set the deadline, and not Usher. */
   readonly isCallersDeadline: boolean;
+  readonly span: Span | undefined;
 }
 
 /** Begins a call. Its deadline is the caller's timeout or Usher's, whichever is shorter. */
 export function createCall(
-  { requestId, receivedAt }: RequestContext,
+  context: RequestContext,
   { name, protocol, timeoutMs }: { name: string; protocol: Protocol; timeoutMs?: number | undefined },
   requestTimeoutMs: number,
 ): Call {
+  const { requestId, receivedAt } = context;
   const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
   const deadline = receivedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
-  return { requestId, protocol, name, startedAt: receivedAt, deadline, isCallersDeadline };
+  const span = startCallSpan(context, name, protocol);
+  return { requestId, protocol, name, startedAt: receivedAt, deadline, isCallersDeadline, span };
 }

@@ -6,6 +6,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { isUnary } from './procedures.ts';
 import { type Route, routes } from './rest/routes.ts';
@@ -23,6 +24,7 @@ export interface Operation {
 export const SERVICES: readonly { readonly service: DescService; readonly credential: Credential }[] = [
   { service: AuthService, credential: 'apiKey' },
   { service: SessionService, credential: 'apiKey' },
+  { service: UserService, credential: 'apiKey' },
   { service: WebhookService, credential: 'apiKey' },
   { service: EventService, credential: 'apiKey' },
   { service: AdminService, credential: 'adminKey' },

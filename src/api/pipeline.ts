@@ -13,6 +13,7 @@ import type { Admission } from './admission.ts';
 import { type Call, createCall, type Protocol } from './call.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
 import { logCall, type Outcome } from './call-log.ts';
+import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
@@ -90,9 +91,9 @@ export class Pipeline {
       return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
     };
     try {
-      return await withDeadline(call.deadline, work, timeoutError);
+      return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
     } catch (cause) {
-      const error = toCallError(cause, call, logger);
+      const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
       throw error;
     }

@@ -4,6 +4,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
@@ -13,6 +14,7 @@ import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
 import { createSessionHandlers } from './handlers/session-handlers.ts';
+import { createUserHandlers } from './handlers/user-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
 import type { HealthMonitor } from './operations/health.ts';
 import { createApplicationProcedures, createOpenProcedures, type Procedures, pathOf } from './procedures.ts';
@@ -32,6 +34,7 @@ export function createProcedures(parts: ServiceParts): Procedures {
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
     ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
+    ...createApplicationProcedures(UserService, createUserHandlers(pageTokens)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),

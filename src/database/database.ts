@@ -9,6 +9,7 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import { isTraced, runInStatementSpan } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
@@ -63,7 +64,17 @@ export class Database {
   }
 
   /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
-  async run<Rows>(
+  run<Rows>(
+    statement: Statement<Rows>,
+    parameters: PlaceholderValues,
+    deadline: Deadline,
+    onLockWait?: () => void,
+  ): Promise<Rows> {
+    const run = () => this.#run(statement, parameters, deadline, onLockWait);
+    return isTraced() ? runInStatementSpan(statement, run) : run();
+  }
+
+  async #run<Rows>(
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,

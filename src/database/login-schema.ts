@@ -36,6 +36,7 @@ export const loginCodes = pgTable(
       foreignColumns: [loginIntents.applicationId, loginIntents.id],
     }).onDelete('cascade'),
     index('login_codes_expires_at_idx').on(table.expiresAt),
+    index('login_codes_email_idx').on(sql`lower(${table.email})`),
   ],
 );
 
@@ -63,6 +64,7 @@ export const walletChallenges = pgTable(
       foreignColumns: [loginIntents.applicationId, loginIntents.id],
     }).onDelete('cascade'),
     index('wallet_challenges_expires_at_idx').on(table.expiresAt),
+    index('wallet_challenges_address_idx').on(table.address),
   ],
 );
 
@@ -92,3 +94,9 @@ export const knownOrigins = pgTable(
   },
   (table) => [index('known_origins_expires_at_idx').on(table.expiresAt)],
 );
+
+/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
+export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
+  userId: uuid('user_id').primaryKey(),
+  walletAddress: text('wallet_address').notNull(),
+});

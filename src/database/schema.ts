@@ -100,14 +100,9 @@ export const users = pgTable(
       .on(sql`lower(${table.walletAddress})`)
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
+    index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
   ],
 );
-
-/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
-export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
-  userId: uuid('user_id').primaryKey(),
-  walletAddress: text('wallet_address').notNull(),
-});
 
 export const loginIntents = pgTable(
   'login_intents',

@@ -20,6 +20,11 @@ export function clientAddressOf(
   return address;
 }
 
+/** Tells whether the other end of the connection is a trusted proxy. */
+export function isTrustedProxy(remoteAddress: string | undefined, trustedProxies: BlockList): boolean {
+  return isTrusted(withoutIPv4Mapping(remoteAddress ?? ''), trustedProxies);
+}
+
 function isTrusted(address: string, trustedProxies: BlockList): boolean {
   const version = isIP(address);
   return version !== 0 && trustedProxies.check(address, version === 4 ? 'ipv4' : 'ipv6');

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
-import { clientAddressOf } from './client-address.ts';
+import { clientAddressOf, isTrustedProxy } from './client-address.ts';
 import { STRICT_TRANSPORT_SECURITY } from './tls.ts';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -15,6 +15,8 @@ export interface RequestContext {
   /** The `x-request-id` of the response and of every log line of the request. */
   readonly requestId: string;
   readonly clientAddress: string;
+  /** Whether what the headers say of earlier hops can be believed. */
+  isFromTrustedProxy(): boolean;
   /** When the request came, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
   /** The headers of every response. */
@@ -100,7 +102,14 @@ function createRequestFacts(
 ): Omit<RequestContext, 'onClose'> {
   const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
   const requestId = requestIdOf(headers);
-  return { headers, requestId, clientAddress, receivedAt, commonHeaders: commonHeadersOf(requestId, isSecure) };
+  return {
+    headers,
+    requestId,
+    clientAddress,
+    isFromTrustedProxy: () => isTrustedProxy(remoteAddress, trustedProxies),
+    receivedAt,
+    commonHeaders: commonHeadersOf(requestId, isSecure),
+  };
 }
 
 /** Returns the headers of every response. */

@@ -4,6 +4,7 @@ import type { Admission } from '../api/admission.ts';
 import { createCall } from '../api/call.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import { logCall, type Outcome } from '../api/call-log.ts';
+import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { HttpError } from '../http/errors.ts';
@@ -65,9 +66,10 @@ async function serve(
     }
     const domainCall = { run: parts.database.within(call.deadline), now: parts.clock() };
     // A browser that is still sending its form counts towards no limit.
-    await admission.run('', () => run(action, { context, call: domainCall, browser, fields, parts }));
+    const request = { context, call: domainCall, browser, fields, parts };
+    await runInSpan(call.span, () => admission.run('', () => run(action, request)));
   } catch (cause) {
-    const error = toCallError(cause, call, logger);
+    const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
     if (error instanceof HttpError) refuse(action.form, context, 'bad-request', error.status);
     else refuse(action.form, context, 'unavailable', error.code === 'internal' ? 500 : 503);

@@ -195,7 +195,9 @@ describe('CreateUser', () => {
     async (optional) => {
       const fields = { ...newUser(), ...optional };
       const answer = await callWith(createUser, fields);
-      expect(answer).toEqual(success({ user: { id: expect.stringMatching(UUID), ...fields } }));
+      expect(answer).toEqual(
+        success({ user: { id: expect.stringMatching(UUID), createdAt: expect.any(String), ...fields } }),
+      );
     },
   );
 
@@ -216,7 +218,11 @@ describe('CreateUser', () => {
     for (const wallet of [{ walletAddress: '' }, {}]) {
       const { walletAddress: _, ...fields } = newUser();
       const answer = await callWith(createUser, { ...fields, ...wallet });
-      expect(answer).toEqual(success({ user: { id: expect.stringMatching(UUID), ...fields, walletAddress: '' } }));
+      expect(answer).toEqual(
+        success({
+          user: { id: expect.stringMatching(UUID), createdAt: expect.any(String), ...fields, walletAddress: '' },
+        }),
+      );
     }
   });
 

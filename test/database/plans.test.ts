@@ -16,6 +16,8 @@ import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
+import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
+import { listUsers } from '../../src/domain/users/list-users.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
@@ -157,13 +159,14 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at, user_id)
       select tenants.id, gen_random_uuid(), 'https://app.test', 'state', now(), now() + people.n * interval '1 second', people.id
       from people join tenants on tenants.n = people.n % 50;
-    insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, created_at, expires_at)
-      select application_id, id, gen_random_uuid(), '\\x00', '\\x00', created_at, expires_at from login_intents;
+    insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, email, created_at, expires_at)
+      select application_id, id, gen_random_uuid(), '\\x00', '\\x00', id || '@example.com', created_at, expires_at from login_intents;
     insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
-      select application_id, id, gen_random_uuid(), '\\x00', '0x00', 'message', created_at, expires_at from login_intents;
+      select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into rate_limits (key, instants, last_id, expires_at)
       select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
     insert into known_origins (key, expires_at) select key, expires_at from rate_limits;
+    insert into shared_wallet_addresses (user_id, wallet_address) select id, email from users;
     drop table tenants, people`);
   await sql.unsafe('analyze');
 }
@@ -222,7 +225,12 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   await usage.save(call.run);
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
-  await listSessions(ofTenant, new PageTokens(encryptionKeys), { userId: user.id });
+  const pageTokens = new PageTokens(encryptionKeys);
+  await listSessions(ofTenant, pageTokens, { userId: user.id });
+  for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
+    await listUsers(call, pageTokens, filter);
+    await listApplicationUsers(ofTenant, pageTokens, filter);
+  }
 
   const rotation = new AbortController();
   await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {

@@ -1,34 +1,22 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootstrap } from '../../src/bootstrap.ts';
 import type { Demo } from '../../src/demo/demo.ts';
 import { describeDemo } from '../../src/demo/describe-demo.ts';
-import { createLogger } from '../../src/log.ts';
-import { startServer, type UsherServer } from '../../src/server.ts';
-import { cloneDatabase } from '../support/database.ts';
-import { LOGIN_CONFIG, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
-import { Mailbox } from '../support/mail-server.ts';
-import { startTestService, testConfig } from '../support/service.ts';
+import type { UsherServer } from '../../src/server.ts';
+import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
+import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
+import type { Mailbox } from '../support/mail-server.ts';
+import { startTestService } from '../support/service.ts';
 
 describe('the demo application', () => {
-  const mailbox = new Mailbox();
-  const disposables = new AsyncDisposableStack();
+  let fixture: DemoFixture;
+  let mailbox: Mailbox;
   let service: UsherServer;
 
   beforeAll(async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'usher-demo-'));
-    disposables.defer(() => rm(dataDir, { recursive: true, force: true }));
-    const database = disposables.use(await cloneDatabase());
-    const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
-    // As on an embedded Postgres, which takes seconds to create.
-    const logger = createLogger('silent');
-    const base = { ...disposables.use(await bootstrap(config, { logger })), isEmbedded: true };
-    service = await startServer(config, { bootstrap: base, deliver: mailbox.deliver, logger });
-    disposables.defer(() => service.close());
+    fixture = await openDemoFixture();
+    ({ mailbox, service } = fixture);
   });
-  afterAll(() => disposables.disposeAsync());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   const url = () => service.url.replace('localhost', '127.0.0.1');
   const openDemoPage = async (browser = new LoginBrowser({ url: url() })) => ({

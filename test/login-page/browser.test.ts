@@ -1,8 +1,8 @@
 /** The whole login in a real browser. */
-import { existsSync } from 'node:fs';
 import axe from 'axe-core';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { CALLBACK, startClientApplication } from '../support/client-application.ts';
 import { randomAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -10,8 +10,6 @@ import { wrongCode } from '../support/mail-server.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
-const CHROMIUM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 const TIMEOUT_MS = 15_000;
 
 /** EIP-1193: the user rejected the request. */
@@ -23,8 +21,7 @@ const WRONG_CODE = 'That is not the code we sent.';
 type WalletAnswer = { result: unknown } | { code: number };
 type WalletHandler = (method: string, parameters: readonly string[]) => WalletAnswer | Promise<WalletAnswer>;
 
-// Without Chromium, CI fails; on a developer's machine these tests are skipped.
-describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let fixture: LoginFixture;
   let application: Awaited<ReturnType<typeof startClientApplication>>;
   let chrome: Browser;
@@ -38,7 +35,7 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     });
     const { service, tenant } = fixture;
     application = await startClientApplication(service.url, `http://localhost:${service.port}`, tenant);
-    chrome = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS });
+    chrome = await launchChromium();
   }, 60_000);
   afterEach(() => context.close());
   afterAll(async () => {
@@ -56,13 +53,8 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     });
     context.setDefaultTimeout(TIMEOUT_MS);
     if (wallet) await installWallet(wallet);
-    const problems: string[] = [];
+    const problems = collectProblems(context);
     const hosts = new Set<string>();
-    context.on('console', (message) => {
-      // Chromium reports each status above 399.
-      if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(message.text());
-    });
-    context.on('weberror', (error) => void problems.push(String(error.error())));
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));
     const page = await context.newPage();
     await page.goto(application.url);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
@@ -33,6 +34,7 @@ import { compareTimings, measureArea, type Kind as TimedKind } from '../support/
 const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
 const { checkSession, renewSession, listSessions, revokeSession, revokeUserSessions } = SessionService.method;
+const { getUser, listUsers } = UserService.method;
 const { deleteEvent, createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 
 /** A fixed time, so that timestamps in replies are the same. */
@@ -98,6 +100,18 @@ async function signedIn(owner: Tenant): Promise<string> {
   const user = await createTestUser(service);
   await beginSession(service, owner, user);
   return user.id;
+}
+
+async function emailOf(owner: Tenant): Promise<string> {
+  const user = await createTestUser(service);
+  await beginSession(service, owner, user);
+  return user.email;
+}
+
+async function createDeletedMember(): Promise<string> {
+  const userId = await signedIn(tenant);
+  await adminClient(service).deleteUser({ userId });
+  return userId;
 }
 
 async function createRevokedSession(): Promise<string> {
@@ -225,6 +239,24 @@ const ROWS: readonly Row[] = [
     ],
     answers: ['ok', 'ok', 'ok', 'ok', INVALID],
     alike: ['foreign', 'deleted'],
+  },
+  {
+    method: getUser,
+    name: 'user',
+    fieldsOf: (userId) => ({ userId }),
+    values: [() => signedIn(tenant), () => signedIn(other), randomUUID, createDeletedMember, () => 'nobody'],
+    answers: ['ok', NO_USER, NO_USER, NO_USER, INVALID],
+    alike: ['foreign', 'deleted'],
+    isTimed: true,
+  },
+  {
+    method: listUsers,
+    name: 'e-mail address',
+    fieldsOf: (email) => ({ email }),
+    values: [() => emailOf(tenant), () => emailOf(other), () => 'nobody@example.com', () => '', () => '\u0000'],
+    answers: ['ok', 'ok', 'ok', INVALID, INVALID],
+    alike: ['foreign'],
+    isTimed: true,
   },
   {
     method: renewSession,

@@ -68,6 +68,16 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'eventId',
     open: ({ service, tenant }) => ({ fields: {}, add: () => createTestEvent(service, tenant, randomUUID()) }),
   },
+  'AdminService/ListUsers': {
+    items: 'users',
+    key: 'id',
+    open: ({ service }) => ({ fields: {}, add: async () => (await createTestUser(service)).id }),
+  },
+  'UserService/ListUsers': {
+    items: 'users',
+    key: 'id',
+    open: async (fixture) => ({ fields: {}, add: await openSignIn(fixture) }),
+  },
   'SessionService/ListSessions': {
     items: 'sessions',
     key: 'userId',
@@ -84,7 +94,7 @@ async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promi
   return async () => {
     const userId = randomUUID();
     await service.database.sql`
-      insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, now())`;
+      insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, '2000-01-01')`;
     await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page' }) });
     return userId;
   };

@@ -176,10 +176,14 @@ export class UsherProcess implements AsyncDisposable {
 export const startMain = UsherProcess.start;
 
 /** Starts it on a database of the test's, with secrets that all such processes share. */
-export function startUsher(databaseUrl: string, env: Record<string, string> = {}): Promise<UsherProcess> {
+export function startUsher(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  { keepsLog = false } = {},
+): Promise<UsherProcess> {
   const { privateKey } = generateKeyPairSync('ed25519');
   return UsherProcess.start({
-    keepsLog: false,
+    keepsLog,
     files: {
       'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
       'encryption-key': ENCRYPTION_KEY,

@@ -49,13 +49,14 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
   'SessionService/RenewSession': { required: ownSession, toOthers: refusal('unauthenticated', 'Session expired') },
   'SessionService/ListSessions': { required: () => ({}), optional: { pageSize: 1 } },
+  'UserService/GetUser': {
+    required: async ({ service, tenant }) => ({ userId: await signedInUser(service, tenant) }),
+    toOthers: refusal('not_found', 'User not found'),
+  },
+  'UserService/ListUsers': { required: () => ({}), optional: { pageSize: 1 } },
   'SessionService/RevokeSession': { required: ownSession },
   'SessionService/RevokeUserSessions': {
-    required: async ({ service, tenant }) => {
-      const user = await createTestUser(service);
-      await beginSession(service, tenant, user);
-      return { userId: user.id };
-    },
+    required: async ({ service, tenant }) => ({ userId: await signedInUser(service, tenant) }),
   },
 
   'WebhookService/GetWebhook': {
@@ -156,6 +157,12 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       return { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1', walletAddress };
     },
   },
+  'AdminService/GetUser': { required: newUser },
+  'AdminService/ListUsers': { required: () => ({}), optional: { pageSize: 1 } },
+  'AdminService/UpdateUser': { required: newUser, optional: { name: 'Grace "ü" Hopper' } },
+  'AdminService/DeactivateUser': { required: newUser },
+  'AdminService/ReactivateUser': { required: newUser },
+  'AdminService/EraseUser': { required: newUser },
   'AdminService/DeleteUser': {
     required: async ({ service }) => ({ userId: (await createTestUser(service)).id }),
   },
@@ -199,4 +206,14 @@ function awkward(name: string): string {
 
 async function ownSession({ service, tenant }: SampleFixture): Promise<JsonObject> {
   return { sessionId: await beginSession(service, tenant, await createTestUser(service)) };
+}
+
+async function newUser({ service }: SampleFixture): Promise<JsonObject> {
+  return { userId: (await createTestUser(service)).id };
+}
+
+async function signedInUser(service: SampleFixture['service'], tenant: Tenant): Promise<string> {
+  const user = await createTestUser(service);
+  await beginSession(service, tenant, user);
+  return user.id;
 }

@@ -6,6 +6,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/log.ts';
@@ -86,6 +87,7 @@ export function clientsOf(service: { url: string }, tenant: Pick<Tenant, 'apiKey
     webhooks: createClient(WebhookService, transport),
     events: createClient(EventService, transport),
     sessions: createClient(SessionService, transport),
+    users: createClient(UserService, transport),
   };
 }
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIoMBCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UylgkKDEFkbWluU2VydmljZRJcChFDcmVhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USUwoOR2V0QXBwbGljYXRpb24SHy51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlcXVlc3QaIC51c2hlci52MS5HZXRBcHBsaWNhdGlvblJlc3BvbnNlElkKEExpc3RBcHBsaWNhdGlvbnMSIS51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBoiLnVzaGVyLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJcChFVcGRhdGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLlVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USXAoRRGVsZXRlQXBwbGljYXRpb24SIi51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5EZWxldGVBcHBsaWNhdGlvblJlc3BvbnNlEk0KDENyZWF0ZUFwaUtleRIdLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5DcmVhdGVBcGlLZXlSZXNwb25zZRJKCgtMaXN0QXBpS2V5cxIcLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLnVzaGVyLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2USTQoMUm90YXRlQXBpS2V5Eh0udXNoZXIudjEuUm90YXRlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlc3BvbnNlEk0KDFJldm9rZUFwaUtleRIdLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5SZXZva2VBcGlLZXlSZXNwb25zZRJHCgpDcmVhdGVVc2VyEhsudXNoZXIudjEuQ3JlYXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5DcmVhdGVVc2VyUmVzcG9uc2USRwoKRGVsZXRlVXNlchIbLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuRGVsZXRlVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZRJTCg5HZXRMb2dpbkludGVudBIfLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVxdWVzdBogLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVzcG9uc2USSgoLQ2FuY2VsTG9naW4SHC51c2hlci52MS5DYW5jZWxMb2dpblJlcXVlc3QaHS51c2hlci52MS5DYW5jZWxMb2dpblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki6AEKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciItChpBZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjsKG0FkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciKmAQocQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBISCgVlbWFpbBgBIAEoCUgAiAEBEhsKDndhbGxldF9hZGRyZXNzGAIgASgJSAGIAQESFgoJcGFnZV9zaXplGAMgASgFSAKIAQESEgoKcGFnZV90b2tlbhgEIAEoCUIICgZfZW1haWxCEQoPX3dhbGxldF9hZGRyZXNzQgwKCl9wYWdlX3NpemUiVwodQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USHQoFdXNlcnMYASADKAsyDi51c2hlci52MS5Vc2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLtAQoRVXBkYXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgVlbWFpbBgCIAEoCUgAiAEBEhEKBG5hbWUYAyABKAlIAYgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAKIAQESGwoOd2FsbGV0X2FkZHJlc3MYBSABKAlIA4gBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCCAoGX2VtYWlsQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlQhEKD193YWxsZXRfYWRkcmVzcyIyChJVcGRhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiKAoVRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiNgoWRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVSZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZSZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIiMKEEVyYXNlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSITChFFcmFzZVVzZXJSZXNwb25zZSIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKqAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MoUNCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USSgoLTGlzdEFwaUtleXMSHC51c2hlci52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS51c2hlci52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlEk0KDFJvdGF0ZUFwaUtleRIdLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlElYKB0dldFVzZXISJC51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBolLnVzaGVyLnYxLkFkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRJcCglMaXN0VXNlcnMSJi51c2hlci52MS5BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0GicudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USRwoKVXBkYXRlVXNlchIbLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuVXBkYXRlVXNlclJlc3BvbnNlElMKDkRlYWN0aXZhdGVVc2VyEh8udXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0GiAudXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRJTCg5SZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USRAoJRXJhc2VVc2VyEhoudXNoZXIudjEuRXJhc2VVc2VyUmVxdWVzdBobLnVzaGVyLnYxLkVyYXNlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2USUwoOR2V0TG9naW5JbnRlbnQSHy51c2hlci52MS5HZXRMb2dpbkludGVudFJlcXVlc3QaIC51c2hlci52MS5HZXRMb2dpbkludGVudFJlc3BvbnNlEkoKC0NhbmNlbExvZ2luEhwudXNoZXIudjEuQ2FuY2VsTG9naW5SZXF1ZXN0Gh0udXNoZXIudjEuQ2FuY2VsTG9naW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -515,6 +515,276 @@ export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PUR
   messageDesc(file_usher_v1_admin, 19);
 
 /**
+ * @generated from message usher.v1.AdminServiceGetUserRequest
+ */
+export type AdminServiceGetUserRequest = Message<"usher.v1.AdminServiceGetUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceGetUserRequest.
+ * Use `create(AdminServiceGetUserRequestSchema)` to create a new message.
+ */
+export const AdminServiceGetUserRequestSchema: GenMessage<AdminServiceGetUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 20);
+
+/**
+ * @generated from message usher.v1.AdminServiceGetUserResponse
+ */
+export type AdminServiceGetUserResponse = Message<"usher.v1.AdminServiceGetUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceGetUserResponse.
+ * Use `create(AdminServiceGetUserResponseSchema)` to create a new message.
+ */
+export const AdminServiceGetUserResponseSchema: GenMessage<AdminServiceGetUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 21);
+
+/**
+ * @generated from message usher.v1.AdminServiceListUsersRequest
+ */
+export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUsersRequest"> & {
+  /**
+   * Lists the user with this e-mail address, in upper or lower case.
+   *
+   * @generated from field: optional string email = 1;
+   */
+  email?: string | undefined;
+
+  /**
+   * Lists the user with this wallet address, in upper or lower case.
+   *
+   * @generated from field: optional string wallet_address = 2;
+   */
+  walletAddress?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 3;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceListUsersRequest.
+ * Use `create(AdminServiceListUsersRequestSchema)` to create a new message.
+ */
+export const AdminServiceListUsersRequestSchema: GenMessage<AdminServiceListUsersRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 22);
+
+/**
+ * @generated from message usher.v1.AdminServiceListUsersResponse
+ */
+export type AdminServiceListUsersResponse = Message<"usher.v1.AdminServiceListUsersResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.User users = 1;
+   */
+  users: User[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.AdminServiceListUsersResponse.
+ * Use `create(AdminServiceListUsersResponseSchema)` to create a new message.
+ */
+export const AdminServiceListUsersResponseSchema: GenMessage<AdminServiceListUsersResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 23);
+
+/**
+ * @generated from message usher.v1.UpdateUserRequest
+ */
+export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * As in CreateUserRequest, as are the others.
+   *
+   * @generated from field: optional string email = 2;
+   */
+  email?: string | undefined;
+
+  /**
+   * @generated from field: optional string name = 3;
+   */
+  name?: string | undefined;
+
+  /**
+   * @generated from field: optional string profile_image = 4;
+   */
+  profileImage?: string | undefined;
+
+  /**
+   * @generated from field: optional string wallet_address = 5;
+   */
+  walletAddress?: string | undefined;
+
+  /**
+   * The fields to change. Without it, those that are present change. A field that it
+   * names and that is absent is cleared: name, profile_image and wallet_address.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateUserRequest.
+ * Use `create(UpdateUserRequestSchema)` to create a new message.
+ */
+export const UpdateUserRequestSchema: GenMessage<UpdateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 24);
+
+/**
+ * @generated from message usher.v1.UpdateUserResponse
+ */
+export type UpdateUserResponse = Message<"usher.v1.UpdateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateUserResponse.
+ * Use `create(UpdateUserResponseSchema)` to create a new message.
+ */
+export const UpdateUserResponseSchema: GenMessage<UpdateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 25);
+
+/**
+ * @generated from message usher.v1.DeactivateUserRequest
+ */
+export type DeactivateUserRequest = Message<"usher.v1.DeactivateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.DeactivateUserRequest.
+ * Use `create(DeactivateUserRequestSchema)` to create a new message.
+ */
+export const DeactivateUserRequestSchema: GenMessage<DeactivateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 26);
+
+/**
+ * @generated from message usher.v1.DeactivateUserResponse
+ */
+export type DeactivateUserResponse = Message<"usher.v1.DeactivateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.DeactivateUserResponse.
+ * Use `create(DeactivateUserResponseSchema)` to create a new message.
+ */
+export const DeactivateUserResponseSchema: GenMessage<DeactivateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 27);
+
+/**
+ * @generated from message usher.v1.ReactivateUserRequest
+ */
+export type ReactivateUserRequest = Message<"usher.v1.ReactivateUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.ReactivateUserRequest.
+ * Use `create(ReactivateUserRequestSchema)` to create a new message.
+ */
+export const ReactivateUserRequestSchema: GenMessage<ReactivateUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 28);
+
+/**
+ * @generated from message usher.v1.ReactivateUserResponse
+ */
+export type ReactivateUserResponse = Message<"usher.v1.ReactivateUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message usher.v1.ReactivateUserResponse.
+ * Use `create(ReactivateUserResponseSchema)` to create a new message.
+ */
+export const ReactivateUserResponseSchema: GenMessage<ReactivateUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 29);
+
+/**
+ * @generated from message usher.v1.EraseUserRequest
+ */
+export type EraseUserRequest = Message<"usher.v1.EraseUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.EraseUserRequest.
+ * Use `create(EraseUserRequestSchema)` to create a new message.
+ */
+export const EraseUserRequestSchema: GenMessage<EraseUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 30);
+
+/**
+ * @generated from message usher.v1.EraseUserResponse
+ */
+export type EraseUserResponse = Message<"usher.v1.EraseUserResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.EraseUserResponse.
+ * Use `create(EraseUserResponseSchema)` to create a new message.
+ */
+export const EraseUserResponseSchema: GenMessage<EraseUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 31);
+
+/**
  * @generated from message usher.v1.DeleteUserRequest
  */
 export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
@@ -531,7 +801,7 @@ export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 20);
+  messageDesc(file_usher_v1_admin, 32);
 
 /**
  * @generated from message usher.v1.DeleteUserResponse
@@ -544,7 +814,7 @@ export type DeleteUserResponse = Message<"usher.v1.DeleteUserResponse"> & {
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 21);
+  messageDesc(file_usher_v1_admin, 33);
 
 /**
  * @generated from message usher.v1.CompleteLoginRequest
@@ -570,7 +840,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 22);
+  messageDesc(file_usher_v1_admin, 34);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -596,7 +866,7 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 23);
+  messageDesc(file_usher_v1_admin, 35);
 
 /**
  * @generated from message usher.v1.GetLoginIntentRequest
@@ -615,7 +885,7 @@ export type GetLoginIntentRequest = Message<"usher.v1.GetLoginIntentRequest"> & 
  * Use `create(GetLoginIntentRequestSchema)` to create a new message.
  */
 export const GetLoginIntentRequestSchema: GenMessage<GetLoginIntentRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 24);
+  messageDesc(file_usher_v1_admin, 36);
 
 /**
  * @generated from message usher.v1.GetLoginIntentResponse
@@ -632,7 +902,7 @@ export type GetLoginIntentResponse = Message<"usher.v1.GetLoginIntentResponse"> 
  * Use `create(GetLoginIntentResponseSchema)` to create a new message.
  */
 export const GetLoginIntentResponseSchema: GenMessage<GetLoginIntentResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 25);
+  messageDesc(file_usher_v1_admin, 37);
 
 /**
  * @generated from message usher.v1.CancelLoginRequest
@@ -651,7 +921,7 @@ export type CancelLoginRequest = Message<"usher.v1.CancelLoginRequest"> & {
  * Use `create(CancelLoginRequestSchema)` to create a new message.
  */
 export const CancelLoginRequestSchema: GenMessage<CancelLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 26);
+  messageDesc(file_usher_v1_admin, 38);
 
 /**
  * @generated from message usher.v1.CancelLoginResponse
@@ -671,7 +941,7 @@ export type CancelLoginResponse = Message<"usher.v1.CancelLoginResponse"> & {
  * Use `create(CancelLoginResponseSchema)` to create a new message.
  */
 export const CancelLoginResponseSchema: GenMessage<CancelLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 27);
+  messageDesc(file_usher_v1_admin, 39);
 
 /**
  * @generated from message usher.v1.LoginIntent
@@ -713,7 +983,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
  * Use `create(LoginIntentSchema)` to create a new message.
  */
 export const LoginIntentSchema: GenMessage<LoginIntent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 28);
+  messageDesc(file_usher_v1_admin, 40);
 
 /**
  * An API key without its secret.
@@ -768,7 +1038,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 29);
+  messageDesc(file_usher_v1_admin, 41);
 
 /**
  * @generated from message usher.v1.Application
@@ -819,7 +1089,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 30);
+  messageDesc(file_usher_v1_admin, 42);
 
 /**
  * @generated from message usher.v1.User
@@ -851,6 +1121,18 @@ export type User = Message<"usher.v1.User"> & {
    * @generated from field: string wallet_address = 5;
    */
   walletAddress: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the user was deactivated; absent for a user who can sign in.
+   *
+   * @generated from field: optional google.protobuf.Timestamp deactivated_at = 7;
+   */
+  deactivatedAt?: Timestamp | undefined;
 };
 
 /**
@@ -858,7 +1140,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 31);
+  messageDesc(file_usher_v1_admin, 43);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -987,6 +1269,80 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof CreateUserRequestSchema;
     output: typeof CreateUserResponseSchema;
+  },
+  /**
+   * Returns one user.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.GetUser
+   */
+  getUser: {
+    methodKind: "unary";
+    input: typeof AdminServiceGetUserRequestSchema;
+    output: typeof AdminServiceGetUserResponseSchema;
+  },
+  /**
+   * Lists the users that are not deleted, newest first.
+   *
+   * @generated from rpc usher.v1.AdminService.ListUsers
+   */
+  listUsers: {
+    methodKind: "unary";
+    input: typeof AdminServiceListUsersRequestSchema;
+    output: typeof AdminServiceListUsersResponseSchema;
+  },
+  /**
+   * Changes a user's profile. Sessions show the profile of when they began.
+   *
+   * NOT_FOUND "User not found"; ALREADY_EXISTS "User already exists" when another
+   * user has that e-mail address or wallet address.
+   *
+   * @generated from rpc usher.v1.AdminService.UpdateUser
+   */
+  updateUser: {
+    methodKind: "unary";
+    input: typeof UpdateUserRequestSchema;
+    output: typeof UpdateUserResponseSchema;
+  },
+  /**
+   * Ends a user's sessions and unused auth tokens in every application, and refuses
+   * new sign-ins. Succeeds for a user who is deactivated already.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.DeactivateUser
+   */
+  deactivateUser: {
+    methodKind: "unary";
+    input: typeof DeactivateUserRequestSchema;
+    output: typeof DeactivateUserResponseSchema;
+  },
+  /**
+   * Lets a deactivated user sign in again. Sessions and auth tokens from before the
+   * deactivation stay ended.
+   *
+   * NOT_FOUND "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.ReactivateUser
+   */
+  reactivateUser: {
+    methodKind: "unary";
+    input: typeof ReactivateUserRequestSchema;
+    output: typeof ReactivateUserResponseSchema;
+  },
+  /**
+   * Deletes a user, if that has not been done, and removes the e-mail address, name,
+   * image, wallet address, IP addresses and user agents everywhere. The ID stays.
+   *
+   * NOT_FOUND "User not found" for an ID that no user has ever had.
+   *
+   * @generated from rpc usher.v1.AdminService.EraseUser
+   */
+  eraseUser: {
+    methodKind: "unary";
+    input: typeof EraseUserRequestSchema;
+    output: typeof EraseUserResponseSchema;
   },
   /**
    * Deletes a user and ends the user's sessions.

@@ -2,13 +2,11 @@ import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import { createUser } from '../../domain/users/create-user.ts';
-import { deleteUser } from '../../domain/users/delete-user.ts';
 import type { OpenHandlers } from '../procedures.ts';
+import { createAdminUserHandlers } from './admin-user-handlers.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
 import { createLoginHandlers } from './login-handlers.ts';
-import { toProfile } from './to-profile.ts';
 
 export type AdminHandlers = OpenHandlers<typeof AdminService>;
 
@@ -23,15 +21,6 @@ export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts)
     ...createApplicationHandlers(apiKeys, pageTokens),
     ...createApiKeyHandlers(apiKeys, pageTokens),
     ...createLoginHandlers(tokens),
-
-    async createUser(fields, call) {
-      const user = await createUser(call, fields);
-      return { user: { id: user.id, ...toProfile(user) } };
-    },
-
-    async deleteUser(fields, call) {
-      await deleteUser(call, fields);
-      return {};
-    },
+    ...createAdminUserHandlers(pageTokens),
   };
 }

@@ -3,6 +3,7 @@ import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 
 /** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
@@ -70,6 +71,21 @@ export const routes: readonly Route[] = [
     rpc: SessionService.method.revokeSession,
     fields: { sessionId: 'body' },
     message: 'Session revoked successfully',
+  }),
+  route({
+    method: 'GET',
+    path: '/api/users/:userId',
+    rpc: UserService.method.getUser,
+    fields: { userId: 'path' },
+    message: 'User retrieved successfully',
+    resource: 'user',
+  }),
+  route({
+    method: 'GET',
+    path: '/api/users',
+    rpc: UserService.method.listUsers,
+    fields: { email: 'query', walletAddress: 'query', ...PAGE },
+    message: 'Users retrieved successfully',
   }),
   route({
     method: 'DELETE',

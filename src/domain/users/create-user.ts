@@ -3,24 +3,13 @@ import { placeholders, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, emailAddress, identifier, optional, textOrEmpty, type Unchecked, webUrl } from '../validation.ts';
-import type { Profile } from './profile.ts';
-
-const rules = {
-  email: emailAddress,
-  name: optional(identifier),
-  profileImage: optional(webUrl),
-  walletAddress: textOrEmpty(identifier),
-};
-
-export interface User extends Profile {
-  readonly id: string;
-}
+import { check, type Unchecked } from '../validation.ts';
+import { profileRules, type User } from './user.ts';
 
 /** Creates a user. @throws ServiceError `User already exists` if one has the e-mail or wallet address, in any case */
-export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
-  const user = { id: randomUUID(), ...check(request, rules) };
-  const [created] = await run(insertUser, { ...user, createdAt: now });
+export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof profileRules>): Promise<User> {
+  const user = { id: randomUUID(), ...check(request, profileRules), createdAt: now, deactivatedAt: null };
+  const [created] = await run(insertUser, user);
   if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
   return user;
 }

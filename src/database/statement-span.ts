@@ -1,0 +1,24 @@
+import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Statement } from './statement.ts';
+
+const tracer = trace.getTracer('usher');
+
+/** Runs a statement in a span of its own if a call is being traced. The parameters stay out of it. */
+export async function runInStatementSpan<Rows>({ name }: Statement<Rows>, run: () => Promise<Rows>): Promise<Rows> {
+  const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
+  const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes });
+  try {
+    return await run();
+  } catch (error) {
+    const type = error instanceof Error ? error.name : typeof error;
+    span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** Tells whether the statements of the running call are traced. */
+export function isTraced(): boolean {
+  return trace.getActiveSpan()?.isRecording() ?? false;
+}

@@ -1,0 +1,49 @@
+import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
+import { users } from '../../database/schema.ts';
+import { applicationUsers } from '../../database/session-schema.ts';
+import type { Profile } from './profile.ts';
+import { userColumns } from './user.ts';
+
+/** A user as an application sees one that has signed in to it. */
+export interface ApplicationUser extends Profile {
+  readonly id: string;
+  /** False for a deactivated user. */
+  readonly isActive: boolean;
+  readonly firstSignedInAt: Date;
+}
+
+const { createdAt: _, deactivatedAt, ...profileColumns } = userColumns;
+const isActive = sql<boolean>`${deactivatedAt} is null`;
+
+/** Placeholder: applicationId. */
+export const isOfApplication = eq(applicationUsers.applicationId, sql.placeholder('applicationId'));
+
+/** Selects users of the application. The caller's condition must have `isOfApplication`. */
+export function selectApplicationUsers(db: Db) {
+  return db
+    .select({ ...profileColumns, isActive, firstSignedInAt: applicationUsers.firstSignedInAt })
+    .from(applicationUsers)
+    .innerJoin(users, and(eq(users.id, applicationUsers.userId), isNull(users.deletedAt)));
+}
+
+/** Selects the user of the application that the filter finds. Placeholder: applicationId. */
+export function selectApplicationUserBy(db: Db, filter: SQL) {
+  const { firstSignedInAt } = applicationUsers;
+  const signedIn = db
+    .select({ firstSignedInAt })
+    .from(applicationUsers)
+    .where(and(isOfApplication, eq(applicationUsers.userId, users.id)));
+  // Not a join: Postgres might begin it with all users of the application.
+  const found = db
+    .select({
+      ...profileColumns,
+      isActive: isActive.as('is_active'),
+      firstSignedInAt: sql<Date>`(${signedIn})`.mapWith(firstSignedInAt).as('first_signed_in_at'),
+    })
+    .from(users)
+    .where(and(isNull(users.deletedAt), filter))
+    .limit(1)
+    .as('found');
+  return db.select().from(found).where(isNotNull(found.firstSignedInAt));
+}

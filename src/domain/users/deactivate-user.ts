@@ -1,0 +1,39 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { type User, userColumns } from './user.ts';
+
+const rules = { userId: uuid };
+
+/**
+ * Ends the user's sessions and unused auth tokens in every application, and refuses new sign-ins. One who is
+ * deactivated already stays so.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function deactivateUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
+  const { userId } = check(request, rules);
+  const [user] = await run(markDeactivated, { userId, ...cutoffAt(now) });
+  if (!user) throw new ServiceError('USER_NOT_FOUND');
+  return user;
+}
+
+const markDeactivated: Statement<User[]> = (db) => {
+  const deactivated = db.$with('deactivated').as(
+    db
+      .update(users)
+      .set({ deactivatedAt: sql`coalesce(${users.deactivatedAt}, ${instantPlaceholder('now')})` })
+      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .returning(userColumns),
+  );
+  const { cutoff, ended } = endUserSessions(sql`${deactivated}`);
+  return db
+    .with(deactivated, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .select()
+    .from(deactivated)
+    .prepare('mark_user_deactivated');
+};

@@ -1,0 +1,55 @@
+import { eq, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { applicationUsers } from '../../database/session-schema.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const rules = { userId: uuid };
+
+/**
+ * Removes what is known of a person, deleting the user unless that was done before. The row stays with its ID, which
+ * webhooks and login intents refer to.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function eraseUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
+  const { userId } = check(request, rules);
+  const [erased] = await run(eraseProfile, { userId, ...cutoffAt(now) });
+  if (!erased) throw new ServiceError('USER_NOT_FOUND');
+  return userId;
+}
+
+const eraseProfile: Statement<{ id: string }[]> = (db) => {
+  const known = db.$with('known').as(
+    db
+      .select({ id: users.id, email: users.email, walletAddress: users.walletAddress })
+      .from(users)
+      .where(eq(users.id, sql.placeholder('userId'))),
+  );
+  const erased = sql`
+    update ${users} set email = '', name = null, profile_image = null, wallet_address = '',
+      deleted_at = coalesce(${users.deletedAt}, ${instantPlaceholder('now')})
+    from ${known} where ${users.id} = ${known.id}`;
+  const { cutoff, ended } = endUserSessions(sql`${known}`);
+  const parts = {
+    erased,
+    cutoff,
+    ended,
+    left_applications: sql`delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}`,
+    codes: sql`delete from ${loginCodes} using ${known} where lower(${loginCodes.email}) = lower(${known.email})`,
+    challenges: sql`
+      delete from ${walletChallenges} using ${known}
+      where ${walletChallenges.address} = lower(${known.walletAddress})`,
+    shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
+  };
+  const statements = Object.entries(parts).map(([name, statement]) => db.$with(name, {}).as(statement));
+  return db
+    .with(known, ...statements)
+    .select({ id: known.id })
+    .from(known)
+    .prepare('erase_user');
+};

@@ -1,0 +1,44 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { isUniqueViolation } from '../../database/errors.ts';
+import { users } from '../../database/schema.ts';
+import type { Call } from '../call.ts';
+import { changeParameters, setChanges } from '../changes.ts';
+import { ServiceError } from '../errors.ts';
+import { change, check, type Unchecked, uuid } from '../validation.ts';
+import { profileRules, type User, userColumns } from './user.ts';
+
+const changeable = {
+  email: users.email,
+  name: users.name,
+  profileImage: users.profileImage,
+  walletAddress: users.walletAddress,
+};
+const rules = {
+  userId: uuid,
+  email: change(profileRules.email),
+  name: change(profileRules.name),
+  profileImage: change(profileRules.profileImage),
+  walletAddress: change((value) => profileRules.walletAddress(value ?? '')),
+};
+
+/** The fields that an update may name. */
+export const USER_CHANGES = ['email', 'name', 'profileImage', 'walletAddress'] as const;
+
+/** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
+export async function updateUser({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
+  const { userId, ...changes } = check(request, rules);
+  const [updated] = await run(updateChanged, { userId, ...changeParameters(changes) }).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
+  });
+  if (!updated) throw new ServiceError('USER_NOT_FOUND');
+  return updated;
+}
+
+const updateChanged: Statement<User[]> = (db) =>
+  db
+    .update(users)
+    .set(setChanges(changeable))
+    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+    .returning(userColumns)
+    .prepare('update_user');

@@ -1,0 +1,258 @@
+/** Users, as applications and as operators see them. Pages: lists.test.ts. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
+import { refusal, success, validationFailed } from '../support/answers.ts';
+import { MINUTE, TestClock } from '../support/clock.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createDeletedUser,
+  createTenant,
+  createTestUser,
+  logIn,
+} from '../support/service.ts';
+import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
+
+const { getUser, listUsers } = UserService.method;
+const admins = AdminService.method;
+const { exchangeToken } = AuthService.method;
+const NOT_FOUND = refusal('not_found', 'User not found');
+const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
+const NOW = '2026-03-01T12:00:00.000Z';
+
+const clock = new TestClock(new Date(NOW));
+const { service, tenant, other, callWith } = await openContractFixture({ clock: clock.read });
+const admin = adminClient(service);
+const { sessions } = clientsOf(service, tenant);
+
+const isActive = async (sessionId: string, as = tenant) =>
+  (await clientsOf(service, as).sessions.checkSession({ sessionId, maxStalenessMs: 0 })).active;
+
+describe('an application', () => {
+  it('sees the users who have signed in to it, and no others', async () => {
+    const user = await createTestUser(service, { name: 'Ada', profileImage: 'https://img.test/ada.png' });
+    const stranger = await createTestUser(service);
+    await beginSession(service, other, stranger);
+    await logIn(service, tenant, stranger);
+    await beginSession(service, tenant, user);
+    const shown = { ...user, isActive: true, firstSignedInAt: NOW };
+    expect(await callWith(getUser, { userId: user.id })).toMatchObject({
+      message: 'User retrieved successfully',
+      data: shown,
+    });
+    for (const userId of [stranger.id, UNKNOWN_ID]) expect(await callWith(getUser, { userId })).toEqual(NOT_FOUND);
+    const page = { users: [shown], nextPageToken: '' };
+    expect(await callWith(listUsers, {})).toEqual({
+      ...success(undefined, 'Users retrieved successfully'),
+      data: page,
+    });
+
+    clock.advance(20 * MINUTE);
+    await beginSession(service, tenant, user);
+    expect(await callWith(getUser, { userId: user.id })).toMatchObject({
+      message: 'User retrieved successfully',
+      data: shown,
+    });
+  });
+
+  it('sees the present profile and that a user is deactivated, and no deleted user', async () => {
+    const user = await createTestUser(service);
+    await beginSession(service, tenant, user);
+    await admin.updateUser({ userId: user.id, name: 'New name' });
+    await admin.deactivateUser({ userId: user.id });
+    const shown = { id: user.id, name: 'New name', profileImage: null, isActive: false };
+    expect(await callWith(getUser, { userId: user.id })).toMatchObject({ data: shown });
+    await admin.deleteUser({ userId: user.id });
+    expect(await callWith(getUser, { userId: user.id })).toEqual(NOT_FOUND);
+    expect(await callWith(listUsers, { email: user.email })).toMatchObject({ data: { users: [] } });
+  });
+});
+
+describe.each([
+  ['an application', listUsers],
+  ['an operator', admins.listUsers],
+])('%s', (_, method) => {
+  it('finds a user by e-mail address or wallet address, in any case', async () => {
+    const user = await createTestUser(service, { email: `Ada.${Date.now()}@Example.com`, walletAddress: '0xAbCdEf01' });
+    await beginSession(service, tenant, user);
+    const idsOf = async (fields: JsonObject) => {
+      const { data } = await callWith(method, fields);
+      return (data as { users: { id: string }[] }).users.map(({ id }) => id);
+    };
+    const { email, walletAddress } = user;
+    const found: JsonObject[] = [
+      { email: email.toUpperCase() },
+      { walletAddress: walletAddress.toLowerCase() },
+      { email, walletAddress },
+    ];
+    for (const fields of found) expect(await idsOf(fields)).toEqual([user.id]);
+    const missing: JsonObject[] = [
+      { email: `x${email}` },
+      { email: email.slice(0, -1) },
+      { walletAddress: `${walletAddress}0` },
+      { email, walletAddress: 'another' },
+    ];
+    for (const fields of missing) expect(await idsOf(fields)).toEqual([]);
+    await admin.updateUser({ userId: user.id, walletAddress: `${Date.now()}` });
+  });
+
+  it.each([
+    [{ email: '' }, 'email'],
+    [{ email: 'a'.repeat(255) }, 'email'],
+    [{ walletAddress: '' }, 'walletAddress'],
+    [{ walletAddress: 'a\n' }, 'walletAddress'],
+  ])('gets Validation failed for %o', async (fields, violation) => {
+    expect(await callWith(method, fields)).toEqual(validationFailed(violation));
+  });
+});
+
+describe('an operator', () => {
+  it('sees a user who has signed in nowhere', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const createdAt = clock.read().toISOString().replace('.000Z', 'Z');
+    const { profileImage: _, ...shown } = user;
+    expect(await callWith(admins.getUser, { userId: user.id })).toEqual({
+      ...success(undefined),
+      data: { user: { ...shown, createdAt } },
+    });
+  });
+
+  it.each([
+    [{ email: 'new@example.com' }, { email: 'new@example.com' }],
+    [{ name: 'Grace' }, { name: 'Grace' }],
+    [{ profileImage: 'https://img.test/new.png' }, { profileImage: 'https://img.test/new.png' }],
+    [{ walletAddress: '0xnew' }, { walletAddress: '0xnew' }],
+    [{ walletAddress: '' }, { walletAddress: '' }],
+    [{ updateMask: 'name,profileImage' }, { name: undefined, profileImage: undefined }],
+    [{ updateMask: 'walletAddress' }, { walletAddress: '' }],
+    [{}, {}],
+  ])('changes what %o names, and nothing else', async (fields, changes) => {
+    const before = await createTestUser(service, { name: 'Ada', profileImage: 'https://img.test/ada.png' });
+    const { data } = await callWith(admins.updateUser, { userId: before.id, ...fields });
+    const { createdAt: _, ...user } = (data as { user: JsonObject }).user as JsonObject;
+    expect(user).toEqual(JSON.parse(JSON.stringify({ ...before, ...changes })));
+    expect((await callWith(admins.getUser, { userId: before.id })).data).toEqual(data);
+    await admin.updateUser({ userId: before.id, email: before.email, walletAddress: before.walletAddress });
+  });
+
+  it('cannot give a user the addresses of another', async () => {
+    const [user, another] = [await createTestUser(service), await createTestUser(service)];
+    const exists = refusal('already_exists', 'User already exists');
+    for (const fields of [{ email: another.email.toUpperCase() }, { walletAddress: another.walletAddress }]) {
+      expect(await callWith(admins.updateUser, { userId: user.id, ...fields })).toEqual(exists);
+    }
+  });
+
+  it('gets Validation failed for wrong changes', async () => {
+    const { id: userId } = await createTestUser(service);
+    for (const [fields, violation] of [
+      [{ email: 'ada' }, 'email'],
+      [{ name: '' }, 'name'],
+      [{ profileImage: 'ftp://img.test' }, 'profileImage'],
+      [{ walletAddress: 'a\tb' }, 'walletAddress'],
+      [{ updateMask: 'email' }, 'email'],
+      [{ updateMask: 'id' }, 'updateMask'],
+    ] as const) {
+      expect(await callWith(admins.updateUser, { userId, ...fields }), violation).toEqual(validationFailed(violation));
+    }
+  });
+
+  it('deactivates a user: sessions and tokens end everywhere, and nothing begins until the user is active again', async () => {
+    const user = await createTestUser(service);
+    const userId = user.id;
+    const [here, there] = [await beginSession(service, tenant, user), await beginSession(service, other, user)];
+    const unused = await logIn(service, await createTenant(service), user);
+    const authToken = await logIn(service, tenant, user);
+    const { user: deactivated } = await admin.deactivateUser({ userId });
+    expect(deactivated?.deactivatedAt).toBeDefined();
+    expect((await admin.deactivateUser({ userId })).user).toEqual(deactivated);
+    expect([await isActive(here), await isActive(there, other)]).toEqual([false, false]);
+    expect(await callWith(exchangeToken, { authToken })).toEqual(NOT_FOUND);
+    await expect(logIn(service, tenant, user)).rejects.toThrow('User not found');
+    expect((await sessions.listSessions({ userId })).sessions).toEqual([]);
+
+    clock.advance(1);
+    const { user: reactivated } = await admin.reactivateUser({ userId });
+    expect(reactivated?.deactivatedAt).toBeUndefined();
+    expect([await isActive(here), await isActive(there, other)]).toEqual([false, false]);
+    expect(await callWith(exchangeToken, { authToken })).toEqual(INVALID_TOKEN);
+    expect(unused).not.toBe('');
+    expect(await isActive(await beginSession(service, tenant, user))).toBe(true);
+  });
+
+  it('erases a user from every table, and keeps the ID', async () => {
+    const mark = `erased-${Date.now()}`;
+    const profile = {
+      email: `${mark}@example.com`,
+      name: mark,
+      profileImage: `https://img.test/${mark}`,
+      walletAddress: mark,
+    };
+    const user = await createTestUser(service, profile);
+    const { sql } = service.database;
+    await beginSession(service, tenant, user);
+    await sql`update sessions set ip_address = ${mark}, user_agent = ${mark} where user_id = ${user.id}`;
+    const intent = sql`select application_id, id from login_intents where user_id = ${user.id}`;
+    await sql`
+      insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, email, created_at, expires_at)
+      select application_id, id, id, '', '', ${profile.email}, now(), now() from (${intent}) as intent`;
+    await sql`
+      insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
+      select application_id, id, id, '', ${mark}, ${mark}, now(), now() from (${intent}) as intent`;
+    await sql`insert into shared_wallet_addresses values (${user.id}, ${mark})`;
+    expect(await tablesWith(mark)).toEqual([
+      'login_codes',
+      'sessions',
+      'shared_wallet_addresses',
+      'users',
+      'wallet_challenges',
+    ]);
+
+    for (let time = 0; time < 2; time++) await admin.eraseUser({ userId: user.id });
+    expect(await tablesWith(mark)).toEqual([]);
+    expect(await sql`select id from users where id = ${user.id}`).toHaveLength(1);
+    expect(await callWith(admins.getUser, { userId: user.id })).toEqual(NOT_FOUND);
+    expect(await callWith(getUser, { userId: user.id })).toEqual(NOT_FOUND);
+    await createTestUser(service, profile);
+  });
+
+  it('erases a user who was deleted before', async () => {
+    const mark = `deleted-${Date.now()}`;
+    const { id: userId } = await createTestUser(service, { email: `${mark}@example.com`, walletAddress: mark });
+    await admin.deleteUser({ userId });
+    expect(await tablesWith(mark)).toEqual(['users']);
+    await admin.eraseUser({ userId });
+    expect(await tablesWith(mark)).toEqual([]);
+  });
+
+  it.each(['getUser', 'updateUser', 'deactivateUser', 'reactivateUser', 'eraseUser'] as const)(
+    '%s returns 404 for an unknown user, and Validation failed for a malformed ID',
+    async (name) => {
+      const method = admins[name];
+      expect(await callWith(method, { userId: UNKNOWN_ID })).toEqual(NOT_FOUND);
+      if (name !== 'eraseUser') {
+        expect(await callWith(method, { userId: await createDeletedUser(service) })).toEqual(NOT_FOUND);
+      }
+      expect(await callWith(method, { userId: 'ada' })).toEqual(validationFailed('userId'));
+    },
+  );
+});
+
+/** Returns the tables with a row that has the text in any column. */
+async function tablesWith(text: string): Promise<string[]> {
+  const { sql } = service.database;
+  const tables = await sql`
+    select table_schema, table_name from information_schema.tables
+    where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema') order by table_name`;
+  const found: string[] = [];
+  for (const { table_schema, table_name } of tables) {
+    const rows =
+      await sql`select from ${sql(table_schema)}.${sql(table_name)} as each where each::text like ${`%${text}%`}`;
+    if (rows.length > 0) found.push(table_name);
+  }
+  return found;
+}

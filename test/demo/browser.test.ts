@@ -1,0 +1,109 @@
+/** The demo application in a real browser. */
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { MINUTE } from '../support/clock.ts';
+import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
+import { Wallet } from '../support/wallet.ts';
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  let demo: DemoFixture;
+  let chrome: Browser;
+
+  beforeAll(async () => {
+    demo = await openDemoFixture();
+    chrome = await launchChromium();
+  }, 60_000);
+  afterAll(async () => {
+    await chrome?.close();
+    await demo?.[Symbol.asyncDispose]();
+  });
+
+  const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+  const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor();
+
+  async function typeEmail(page: Page, email: string): Promise<void> {
+    await page.getByLabel('E-mail address').fill(email);
+    await click(page, 'Continue with e-mail');
+    await heading(page, 'Check your e-mail');
+    await page.getByLabel('Code').fill(demo.mailbox.codeFor(email));
+    await click(page, 'Sign in');
+  }
+
+  /** Returns the minutes that the page shows to be left of the session. */
+  const minutesLeft = async (page: Page) => {
+    const shown = page.locator('output');
+    await expect.poll(() => shown.textContent()).toMatch(/^\d+:\d\d$/);
+    return Number.parseInt((await shown.textContent()) ?? '', 10);
+  };
+
+  async function expectAccessible(page: Page): Promise<void> {
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
+    const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+    expect(grave.map(({ id }) => id)).toEqual([]);
+  }
+
+  it('a person signs up, sees the profile and the remaining time, renews the session and signs out', async () => {
+    await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });
+    const problems = collectProblems(context);
+    const page = await context.newPage();
+    await page.goto(`${demo.service.url}/demo`);
+    await click(page, 'Sign in or sign up');
+    await heading(page, 'Sign in to Demo');
+    const email = 'Grace@example.com';
+    await typeEmail(page, email);
+    await heading(page, 'Welcome');
+    await expectAccessible(page);
+    await page.getByLabel('Your name').fill('Grace Hopper');
+    await click(page, 'Sign up');
+    await heading(page, 'Hello, Grace Hopper');
+    await expectAccessible(page);
+    await page.getByText(email).waitFor();
+    expect(await minutesLeft(page)).toBeLessThanOrEqual(15);
+    // The clock of the browser stands where it was, so that a renewed session ends after more than 15 minutes.
+    demo.clock.advance(10 * MINUTE);
+    await click(page, 'Renew');
+    await expect.poll(() => minutesLeft(page)).toBeGreaterThan(20);
+    await click(page, 'Sign out');
+    await heading(page, 'Demo');
+    await page.reload();
+    await heading(page, 'Demo');
+    await click(page, 'Sign in or sign up');
+    await click(page, 'Cancel');
+    await heading(page, 'You cancelled');
+    expect(problems).toEqual([]);
+  });
+
+  it('a person with a new wallet signs up with it, and then signs in with it alone', async () => {
+    await using context = await chrome.newContext();
+    const problems = collectProblems(context);
+    const wallet = new Wallet();
+    await context.exposeFunction('askWallet', (method: string, [hex = '']: string[]) =>
+      method === 'personal_sign' ? wallet.sign(Buffer.from(hex.slice(2), 'hex').toString()) : [wallet.checksumAddress],
+    );
+    await context.addInitScript(
+      'window.ethereum = { request: ({ method, params = [] }) => window.askWallet(method, params) }',
+    );
+    const page = await context.newPage();
+    const beginWithWallet = async () => {
+      await page.goto(`${demo.service.url}/demo/login`);
+      await click(page, 'Continue with a wallet');
+    };
+    await beginWithWallet();
+    await heading(page, 'Your wallet is new here');
+    await expectAccessible(page);
+    await typeEmail(page, 'alan@example.com');
+    await page.getByLabel('Your name').fill('Alan Turing');
+    await click(page, 'Sign up');
+    await heading(page, 'Hello, Alan Turing');
+    await page.getByText(wallet.address).waitFor();
+    await click(page, 'Sign out');
+    await heading(page, 'Demo');
+    demo.clock.advance(1);
+    await beginWithWallet();
+    await heading(page, 'Hello, Alan Turing');
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,0 +1,129 @@
+/** Traces with the SDK that the documentation shows, received as a collector receives them. */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
+import { REPOSITORY, startUsher, type UsherProcess } from '../../support/process.ts';
+import { createTenant, createTestWebhook, type Tenant } from '../../support/service.ts';
+
+const TRACING = join(import.meta.dirname, 'tracing.js');
+const TRUSTED_PROXY = '127.0.0.2';
+const STRANGER = '127.0.0.3';
+const SERVER = 2;
+const CLIENT = 3;
+const ERROR = 2;
+
+interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: number } }[];
+  readonly links?: readonly { traceId: string; spanId: string }[];
+  readonly status: { code: number };
+}
+
+const spans: Span[] = [];
+const collector = createServer(async (incoming, response) => {
+  const { resourceSpans } = JSON.parse(await text(incoming));
+  for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+});
+
+let database: TestDatabase;
+let usher: UsherProcess;
+let tenant: Tenant;
+let webhookId: string;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const address = collector.address();
+  const env = {
+    NODE_OPTIONS: `--import=${TRACING}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+    OTEL_METRICS_EXPORTER: 'none',
+    OTEL_LOGS_EXPORTER: 'none',
+    TRUSTED_PROXIES: TRUSTED_PROXY,
+  };
+  usher = await startUsher(database.url, env, { keepsLog: true });
+  tenant = await createTenant(usher);
+  ({ webhookId } = await createTestWebhook(usher, tenant));
+});
+
+afterAll(async () => {
+  await usher[Symbol.asyncDispose]();
+  collector.close();
+  await database[Symbol.asyncDispose]();
+});
+
+test('a call has a span, its statements have spans below it, and its log line has the trace ID', async () => {
+  const { call, statements } = await trace({ path: `/api/webhooks/${webhookId}` });
+  expect(call).toMatchObject({ name: 'usher.v1.WebhookService/GetWebhook', kind: SERVER });
+  expect(call.parentSpanId).toBeFalsy();
+  expect(attributesOf(call)).toMatchObject({
+    'usher.protocol': 'rest',
+    'usher.application_id': tenant.id,
+    'http.response.status_code': 200,
+    'rpc.response.status_code': 'OK',
+  });
+  expect(statements).toEqual([expect.objectContaining({ kind: CLIENT, name: expect.stringMatching(/^\w+$/) })]);
+  const lines = () => usher.stdout.split('\n').filter((line) => line.includes(call.traceId));
+  await expect.poll(lines).toEqual([expect.stringContaining('"msg":"call"')]);
+});
+
+test('a refused call has its reason, and is no error of Usher', async () => {
+  const { call } = await trace({ path: '/api/webhooks/unknown' });
+  expect(attributesOf(call)).toMatchObject({ 'rpc.response.status_code': 'INVALID_ARGUMENT' });
+  expect(attributesOf(call)['error.type']).toMatch(/^[A-Z_]+$/);
+  expect(call.status.code).not.toBe(ERROR);
+});
+
+test.each([
+  ['continues the trace of a trusted proxy', TRUSTED_PROXY],
+  ['links to the trace of any other caller', STRANGER],
+])('%s', async (_, from) => {
+  const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const traceparent = `00-${traceId}-${spanId}-01`;
+  const { call } = await trace({ path: `/api/webhooks/${webhookId}`, from, headers: { traceparent } });
+  const isTrusted = from === TRUSTED_PROXY;
+  expect(call.traceId === traceId).toBe(isTrusted);
+  expect(call.parentSpanId ?? '').toBe(isTrusted ? spanId : '');
+  expect(call.links ?? []).toMatchObject(isTrusted ? [] : [{ traceId, spanId }]);
+});
+
+test('no span has a key', async () => {
+  await trace({ path: `/api/webhooks/${webhookId}` });
+  expect(JSON.stringify(spans)).not.toContain(tenant.apiKey);
+  expect(JSON.stringify(spans)).not.toContain('whsec_');
+});
+
+test('the documentation shows the file as it is', async () => {
+  const page = await readFile(join(REPOSITORY, 'src/README.md'), 'utf8');
+  expect(page.includes(`\`\`\`js\n${await readFile(TRACING, 'utf8')}\`\`\``)).toBe(true);
+});
+
+/** Makes a call from an address of the loopback network, and returns its span with those below it. */
+async function trace({ path, from = STRANGER, headers = {} }: { path: string; from?: string; headers?: object }) {
+  const requestId = crypto.randomUUID();
+  const all = { ...headers, 'x-api-key': tenant.apiKey, 'x-request-id': requestId };
+  const call = request(`${usher.url}${path}`, { localAddress: from, headers: all }).end();
+  const [response] = await once(call, 'response');
+  await text(response);
+  const find = () => spans.find((span) => attributesOf(span)['usher.request_id'] === requestId);
+  await expect.poll(find).toBeDefined();
+  const span = find();
+  if (!span) throw new Error('No span');
+  return { call: span, statements: spans.filter(({ parentSpanId }) => parentSpanId === span.spanId) };
+}
+
+function attributesOf({ attributes }: Span): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
+}

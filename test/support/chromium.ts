@@ -1,0 +1,23 @@
+/** Chromium, for tests of pages. CI fails without it; on a developer's machine these tests are skipped. */
+import { existsSync } from 'node:fs';
+import { type BrowserContext, chromium } from 'playwright-core';
+
+const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
+
+export const SKIPS_CHROMIUM = !existsSync(PATH) && !process.env.CI;
+
+export function launchChromium() {
+  return chromium.launch({ executablePath: PATH, args: ARGS });
+}
+
+/** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */
+export function collectProblems(context: BrowserContext): readonly string[] {
+  const problems: string[] = [];
+  context.on('console', (message) => {
+    // Chromium reports each status above 399.
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(message.text());
+  });
+  context.on('weberror', (error) => void problems.push(String(error.error())));
+  return problems;
+}
