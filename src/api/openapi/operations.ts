@@ -47,7 +47,7 @@ export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) 
   const description = commentOf(`${method.parent.typeName}.${method.name}`);
   const [summary = method.name] = description.split(/(?<=\.)\s/);
   return {
-    operationId: method.localName,
+    operationId: `${method.parent.name}_${method.name}`,
     tags: [method.parent.name],
     summary: summary.replace(/\.$/, ''),
     description,
