@@ -2,6 +2,7 @@
 import {
   constants,
   createServer,
+  type Http2ServerRequest,
   type Http2Session,
   type IncomingHttpHeaders,
   type Http2Server as NodeHttp2Server,
@@ -104,6 +105,14 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
   stream.once('wantTrailers', () => {
     if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
   });
+}
+
+/**
+ * Ends a request whose body was empty and ended while its stream waited for its turn. Node makes the
+ * request object only then, and a stream with nothing to read emits `end` without waiting for a reader.
+ */
+export function passOnEnd(request: Http2ServerRequest): void {
+  if (request.stream.readableEnded && !request.readableEnded) request.push(null);
 }
 
 /** Offers every stream to the handler. Node wraps the streams that it leaves in request objects, as usual. */

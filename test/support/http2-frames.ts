@@ -8,6 +8,8 @@ const INITIAL_WINDOW_SIZE = 4;
 
 export interface Frame {
   readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
   readonly payload: Buffer;
 }
 
@@ -52,7 +54,8 @@ export function* decodeFrames(bytes: Buffer): Iterable<Frame> {
   for (let at = 0; at + 9 <= bytes.length; ) {
     const end = at + 9 + bytes.readUIntBE(at, 3);
     if (end > bytes.length) return;
-    yield { type: bytes[at + 3] ?? -1, payload: bytes.subarray(at + 9, end) };
+    const [type = -1, flags = 0] = bytes.subarray(at + 3);
+    yield { type, flags, stream: bytes.readUInt32BE(at + 5), payload: bytes.subarray(at + 9, end) };
     at = end;
   }
 }
