@@ -1,7 +1,7 @@
 /** JSON Schemas of messages, as REST presents them and as Protobuf's own JSON does. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { UserProfileSchema } from '../../../gen/usher/v1/auth_pb.ts';
+import { NULLABLE } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -47,8 +47,7 @@ export class MessageSchemas {
     const value = this.#describeValue(field);
     if (field.fieldKind === 'list') return { type: 'array', items: value, ...comment };
     if (field.fieldKind === 'map') return { type: 'object', additionalProperties: value, ...comment };
-    // The documented profile has null where a user has no image.
-    const isNullable = this.#style === 'rest' && isProfileImage(field);
+    const isNullable = this.#style === 'rest' && NULLABLE.includes(field.localName);
     return { ...value, ...(isNullable && { type: ['string', 'null'] }), ...comment };
   }
 
@@ -81,11 +80,7 @@ function describeScalar(scalar: ScalarType | undefined): JsonSchema {
 }
 
 function isRequired(field: DescField): boolean {
-  return !field.proto.proto3Optional || isProfileImage(field);
-}
-
-function isProfileImage({ parent, localName }: DescField): boolean {
-  return parent.typeName === UserProfileSchema.typeName && localName === 'profileImage';
+  return !field.proto.proto3Optional || NULLABLE.includes(field.localName);
 }
 
 function described(description: string): JsonSchema {
