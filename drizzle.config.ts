@@ -2,6 +2,11 @@ import { defineConfig } from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: ['./src/database/schema.ts', './src/database/login-schema.ts', './src/database/session-schema.ts'],
+  schema: [
+    './src/database/schema.ts',
+    './src/database/login-schema.ts',
+    './src/database/session-schema.ts',
+    './src/database/audit-schema.ts',
+  ],
   out: './drizzle',
 });

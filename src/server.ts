@@ -11,7 +11,9 @@ import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
+import { AdminKeys } from './domain/admin-keys.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
+import { BY_USHER, withAudit } from './domain/audit/audit-event.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
@@ -103,8 +105,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { sessionMaxAgeSeconds } = config;
   const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
-  const { adminKey } = secrets;
-  const api = createApi({ ...parts, adminKey, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
+  const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
+  const api = createApi({ ...parts, adminKeys, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
@@ -114,7 +116,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   }
   let { demo } = overrides;
   if (isEmbedded) {
-    const call = { run: database.within(performance.now() + START_TIMEOUT_MS), now: clock() };
+    const now = clock();
+    const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
+    const call = { run, now };
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
     demo ??= await openDemo(call, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
     handlers.push(createDemoApplication(demo, url));

@@ -1,6 +1,7 @@
 /** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
+import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
@@ -26,7 +27,7 @@ const APPLICATION_LIMITS = { min: 32, max: 1_000 };
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts {
-  readonly adminKey: string;
+  readonly adminKeys: AdminKeys;
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly clock: () => Date;
@@ -52,7 +53,7 @@ export interface Api {
 }
 
 export function createApi(parts: ApiParts): Api {
-  const { adminKey, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
+  const { adminKeys, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
   const apiKeys = new ApiKeys(
     (statement, parameters) => database.run(statement, parameters, performance.now() + requestTimeoutMs),
     clock,
@@ -61,7 +62,7 @@ export function createApi(parts: ApiParts): Api {
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
     lookUps: new Admission(LOOK_UP_LIMITS, requestTimeoutMs),
-    credentials: { apiKeys, adminKey, clock, usage },
+    credentials: { apiKeys, adminKeys, clock, usage },
   });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),

@@ -1,15 +1,15 @@
 /** Who may call. Credentials are checked before the body of a request is read, on every protocol. */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { KeyOwner } from '../domain/api-keys/api-key-loader.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import { authenticateAdmin } from '../domain/authenticate-admin.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 
 export interface Credentials {
   readonly apiKeys: ApiKeys;
-  readonly adminKey: string;
+  readonly adminKeys: AdminKeys;
   readonly clock: () => Date;
   readonly usage: ApiKeyUsage;
 }
@@ -27,7 +27,7 @@ export async function requireApplication(
   return owner;
 }
 
-/** @throws ServiceError `Invalid admin key` */
-export function requireAdmin({ adminKey }: Credentials, context: RequestContext): void {
-  authenticateAdmin(headerOf(context, 'x-admin-key'), adminKey);
+/** Returns the name of the caller's admin key. @throws ServiceError `Invalid admin key` */
+export function requireAdmin({ adminKeys }: Credentials, context: RequestContext): string {
+  return adminKeys.authenticate(headerOf(context, 'x-admin-key'));
 }

@@ -5,6 +5,7 @@
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
+import { type ActorType, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
@@ -57,6 +58,7 @@ export class Pipeline {
   ): Promise<ResponseMessage> {
     const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
+    const peer = toPeer(context);
     const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
@@ -83,12 +85,14 @@ export class Pipeline {
         admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
         const fields = await readFields();
+        const actor = { type: 'api_key', id: owner.apiKeyId } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
-          procedure.handle(fields, { ...this.#toDomainCall(call, ignoreTime), application: caller }, toPeer(context)),
+          procedure.handle(fields, { ...this.#toDomainCall(call, peer, actor, ignoreTime), application: caller }, peer),
         );
       }
-      if (procedure.credential === 'adminKey') requireAdmin(credentials, context);
-      return procedure.handle(await readFields(), this.#toDomainCall(call), toPeer(context));
+      const isAdmin = procedure.credential === 'adminKey';
+      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(credentials, context) } : NOBODY;
+      return procedure.handle(await readFields(), this.#toDomainCall(call, peer, actor), peer);
     };
     try {
       return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
@@ -100,9 +104,26 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall({ deadline }: Call, onLockWait?: () => void): DomainCall {
-    return { run: this.#parts.database.within(deadline, onLockWait), now: this.#parts.clock() };
+  #toDomainCall(call: Call, { ipAddress }: Peer, { type, id }: Actor, onLockWait?: () => void): DomainCall {
+    const now = this.#parts.clock();
+    const who = { actorType: type, actor: id, ipAddress };
+    const run = this.#parts.database.within(call.deadline, onLockWait);
+    return { run: withAudit(run, { ...who, action: actionOf(call), requestId: call.requestId, now }), now };
   }
+}
+
+/** Who makes a call: the ID of an API key, or the name of an admin key. */
+interface Actor {
+  readonly type: ActorType;
+  readonly id: string;
+}
+
+/** Health checks take no credential. */
+const NOBODY: Actor = { type: 'usher', id: '' };
+
+/** Returns the name of the RPC without its package. */
+function actionOf({ name }: Call): string {
+  return name.slice(name.lastIndexOf('.') + 1);
 }
 
 function toPeer(context: RequestContext): Peer {

@@ -12,7 +12,7 @@ import {
   parseSmtpUrl,
   splitList,
 } from './parse-setting.ts';
-import { parseAdminKey, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
+import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
 import { parseTrustedProxies } from './trusted-proxies.ts';
 
 /** An environment variable, and its line in the README. */
@@ -63,6 +63,16 @@ export const SETTINGS = {
     isSecret: true,
     requiredWith: 'DATABASE_URL',
   }),
+  adminKeys: setting(
+    'ADMIN_KEYS_FILE',
+    parseAdminKeys,
+    'More admin keys: `name:key` per line. `ADMIN_KEY` is `admin`.',
+    {
+      default: [],
+      defaultText: 'none',
+      isFile: true,
+    },
+  ),
   authSigningKeys: setting(
     'AUTH_SIGNING_KEYS_FILE',
     parseAuthSigningKeys,

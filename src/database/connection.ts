@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
 import type postgres from 'postgres';
-import { ConnectionFailedError, DeadlinePassedError } from './errors.ts';
-import { type ClientTarget, openClientOf, socketOf } from './open-client.ts';
+import { ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
+import { type ClientTarget, openClientOf, socketOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
 import { Session, type Timeouts } from './session.ts';
 import type { PlaceholderValues, Statement, StatementCall } from './statement.ts';
@@ -120,7 +120,10 @@ export class Connection {
   }
 
   #open(): Promise<void> {
-    this.#opening ??= this.#session.open();
+    this.#opening ??= this.#session.open().catch((error) => {
+      // Whatever it is, such as an expired certificate: there is no connection.
+      throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
+    });
     return this.#opening;
   }
 
@@ -143,6 +146,7 @@ export class Connection {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
     const server = await primary.find();
     if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
+    verifyHost(this.#client, server);
     const path = socketOf(server);
     const socket = path ? connect(path) : connect(server);
     this.#socket = socket;

@@ -27,9 +27,19 @@ export function openClient(url: string, options: Options): postgres.Sql {
 export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): postgres.Sql {
   if (!server) throw new Error('There is no server to connect to');
   const path = socketOf(server);
+  const { ssl } = target.options;
   // Lists, which the types of postgres.js do not know: it would split an IPv6 address at its colons.
   const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
-  return postgres({ ...target.options, ...address, ...options });
+  // An object for each client, because of `verifyHost`.
+  const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
+  const client = postgres({ ...target.options, ...own, ...address, ...options });
+  verifyHost(client, server);
+  return client;
+}
+
+/** Sets the host that the certificate must be for. For an address postgres.js sets none, and Node takes `localhost`. */
+export function verifyHost({ options: { ssl } }: postgres.Sql, { host }: DatabaseServer): void {
+  if (typeof ssl === 'object') Object.assign(ssl, { host });
 }
 
 /** Parses the URL and reads the files that it names. @throws Error of one line */

@@ -1,6 +1,7 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { auditEvents } from '../database/audit-schema.ts';
 import type { Database, Statement } from '../database/database.ts';
 import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents } from '../database/schema.ts';
@@ -13,6 +14,9 @@ const BATCH_TIMEOUT_MS = 5_000;
 
 /** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
+
+/** How long the audit log is kept: a year, and what a yearly review takes. */
+const AUDIT_RETENTION_MS = 400 * 24 * 60 * 60_000;
 
 interface RemovedBatch {
   readonly count: number;
@@ -37,6 +41,7 @@ const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number
   { deleteBatch: deleteExpired(sessionCutoffs), graceMs: 0 },
   { deleteBatch: deleteExpired(userCutoffs), graceMs: 0 },
   { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
+  { deleteBatch: deleteOldest(auditEvents, auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
   { deleteBatch: deleteExpired(knownOrigins), graceMs: 0 },
 ];
 
@@ -80,7 +85,14 @@ function deleteExpired(
   table: PgTable & { expiresAt: PgColumn },
   deleteMore?: (removed: SQLWrapper) => SQL,
 ): Statement<RemovedBatch[]> {
-  const { expiresAt } = table;
+  return deleteOldest(table, table.expiresAt, deleteMore);
+}
+
+function deleteOldest(
+  table: PgTable,
+  expiresAt: PgColumn,
+  deleteMore?: (removed: SQLWrapper) => SQL,
+): Statement<RemovedBatch[]> {
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
   const expired = sql`
@@ -94,7 +106,9 @@ function deleteExpired(
       .with(removed, ...more)
       .select({
         count: sql<number>`count(*)::int`,
-        latest: sql<Date | null>`max(expires_at)`.mapWith((instant: string) => new Date(instant)),
+        latest: sql<Date | null>`max(${sql.identifier(expiresAt.name)})`.mapWith(
+          (instant: string) => new Date(instant),
+        ),
       })
       .from(removed)
       .prepare('delete_expired');

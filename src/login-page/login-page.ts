@@ -6,6 +6,7 @@ import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import { logCall, type Outcome } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
+import { withAudit } from '../domain/audit/audit-event.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
@@ -64,7 +65,10 @@ async function serve(
       refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form');
       return;
     }
-    const domainCall = { run: parts.database.within(call.deadline), now: parts.clock() };
+    const now = parts.clock();
+    // The address of a user is personal data, which belongs to the session.
+    const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
+    const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // A browser that is still sending its form counts towards no limit.
     const request = { context, call: domainCall, browser, fields, parts };
     await runInSpan(call.span, () => admission.run('', () => run(action, request)));

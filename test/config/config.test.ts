@@ -43,6 +43,7 @@ test.each<[string, Environment]>([
     loginMethods: ['wallet', 'email'],
     dataDir: '.data',
     secrets: {},
+    adminKeys: [],
     corsOrigins: [],
     databaseConnections: 4,
     migrateOnStart: true,

@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { completeSecrets, parseAuthSigningKeys, parseEncryptionKeys } from '../../src/config/secrets.ts';
+import {
+  completeSecrets,
+  parseAdminKeys,
+  parseAuthSigningKeys,
+  parseEncryptionKeys,
+} from '../../src/config/secrets.ts';
 
 const ed25519 = jwkOf(generateKeyPairSync('ed25519').privateKey, 'ed25519');
 const p256 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'p256');
@@ -68,6 +73,34 @@ describe('encryption keys', () => {
     ['a key with a comment', `${first.toString('base64')}#comment`],
   ])('are refused from %s', (_, text) => {
     expect(() => parseEncryptionKeys(text)).toThrow(new Error('must hold 32 bytes in base64 on each line'));
+  });
+});
+
+describe('named admin keys', () => {
+  const [key, another] = ['k'.repeat(32), `${'K'.repeat(31)}:`];
+
+  test('are read from their lines', () => {
+    expect(parseAdminKeys(`\nada:${key}\r\n  deploy-2.eu:${another}  \n\n`)).toEqual([
+      { name: 'ada', key },
+      { name: 'deploy-2.eu', key: another },
+    ]);
+  });
+
+  const [NO_LINE, NO_NAME] = [
+    'must hold a line name:key for each key, of at least 32 characters',
+    'must hold names that are all different, and none that is admin',
+  ];
+  test.each([
+    ['no line', '\n', NO_LINE],
+    ['a key without a name', key, NO_LINE],
+    ['an empty name', `:${key}`, NO_LINE],
+    ['a name with a space', `a da:${key}`, NO_LINE],
+    ['a short key', `ada:${key.slice(1)}`, NO_LINE],
+    ['a short key with white space', `ada:${key.slice(1)} `, NO_LINE],
+    ['a name given twice', `ada:${key}\nada:${another}`, NO_NAME],
+    ['the name of ADMIN_KEY', `admin:${key}`, NO_NAME],
+  ])('are refused from %s', (_, text, problem) => {
+    expect(() => parseAdminKeys(text)).toThrow(new Error(problem));
   });
 });
 

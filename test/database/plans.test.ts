@@ -8,6 +8,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
+import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
@@ -116,7 +118,8 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
     const batches = statements.filter(({ name }) => name === 'delete_expired');
     const tables = await service.database.sql`
       select from information_schema.columns
-      where table_schema = 'public' and column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')`;
+      where table_schema = 'public' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
+        or column_name = 'occurred_at')`;
     // Those of `session_ids` remove the sessions, too. API keys stay.
     expect(batches).toHaveLength(tables.length);
     for (const { plans } of batches) {
@@ -144,6 +147,11 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select tenants.id, 'event-' || people.n, now() from people join tenants on tenants.n = people.n % 50;
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
       select application_id, id, 'attendee', now() from events;
+    insert into audit_events
+      (application_id, id, occurred_at, actor_type, actor, action, resource, ip_address, request_id)
+      select tenants.id, gen_random_uuid(), now() - interval '400 days' + people.n * interval '1 second',
+        'admin_key', 'admin', 'EventService/CreateEvent', 'event', '::1', 'request'
+      from people join tenants on tenants.n = people.n % 50;
     insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
         authenticated_at, began_at, created_at, expires_at)
       select tenants.id, people.id, gen_random_uuid(), 'a@b', 'wallet', '::1', '', 'page', now(), now(), now(),
@@ -190,7 +198,9 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
   const tokens = await AuthTokens.create(PUBLIC_URL, authSigningKeys);
   const cipher = new SigningKeyCipher(encryptionKeys);
-  const call = { run: database.within(Number.POSITIVE_INFINITY), now: new Date() };
+  const now = new Date();
+  const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+  const call = { run, now };
   const authPageUrl = `${PUBLIC_URL}/login`;
 
   const browser = { digest: randomBytes(32), address: '::1' };
@@ -231,6 +241,7 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);
   }
+  await listAuditEvents(call, pageTokens, { applicationId: tenant.id, pageSize: 1 });
 
   const rotation = new AbortController();
   await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {

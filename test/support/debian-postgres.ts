@@ -97,8 +97,8 @@ export class DebianPostgres implements AsyncDisposable {
   }
 
   async #configure(settings: Readonly<Record<string, string>>): Promise<void> {
-    const own = { port: String(this.port), listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-    const lines = Object.entries({ ...settings, ...own }).map(([name, value]) => `${name} = '${value}'\n`);
+    const own = { listen_addresses: '127.0.0.1', unix_socket_directories: '', port: String(this.port) };
+    const lines = Object.entries({ ...own, ...settings }).map(([name, value]) => `${name} = '${value}'\n`);
     await appendFile(join(this.#data, 'postgresql.conf'), lines.join(''));
   }
 

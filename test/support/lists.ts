@@ -36,6 +36,22 @@ interface OpenList {
 }
 
 const LISTS: Readonly<Record<string, List>> = {
+  'AdminService/ListAuditEvents': {
+    items: 'auditEvents',
+    key: 'auditEventId',
+    open({ service, tenant }) {
+      const { id: applicationId } = tenant;
+      const add = async () => {
+        await createTestEvent(service, tenant);
+        const { auditEvents } = await adminClient(service).listAuditEvents({ applicationId, pageSize: 100 });
+        const [{ auditEventId } = { auditEventId: '' }] = auditEvents.filter(({ auditEventId: id }) => !seen.has(id));
+        for (const each of auditEvents) seen.add(each.auditEventId);
+        return auditEventId;
+      };
+      const seen = new Set<string>();
+      return { fields: { applicationId }, add };
+    },
+  },
   'AdminService/ListApiKeys': {
     items: 'apiKeys',
     key: 'apiKeyId',

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
+import { Database, type PlaceholderValues, type Run, type Statement } from '../../src/database/database.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
+
+/** Stands for an ID that is new each time a statement is sent. */
+const AUDIT_ID = randomUUID();
 
 export interface SentStatement {
   readonly sql: string;
@@ -29,10 +34,17 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   lastStatement(replacements: Readonly<Record<string, string>>): [sql: string, parameters: string[]] {
     const last = this.sent.at(-1);
     if (!last) throw new Error('No statement was sent');
-    return [last.sql, last.parameters.map((value) => replacements[String(value)] ?? String(value))];
+    const all: Readonly<Record<string, string>> = { [AUDIT_ID]: randomUUID(), ...replacements };
+    return [last.sql, last.parameters.map((value) => all[String(value)] ?? String(value))];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.client.end(), this.close()]);
   }
+}
+
+/** Returns `run` for statements that write to the audit log. */
+export function auditedRun(database: RecordingDatabase): Run {
+  const run = withAudit(database.within(0), { ...BY_USHER, action: 'test', now: new Date() });
+  return (statement, parameters) => run(statement, { auditId: AUDIT_ID, ...parameters });
 }

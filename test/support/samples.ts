@@ -172,6 +172,13 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       userId: (await createTestUser(service)).id,
     }),
   },
+  'AdminService/ListAuditEvents': {
+    required: async ({ service }) => {
+      await createTenant(service);
+      return {};
+    },
+    optional: { pageSize: 1 },
+  },
   'AdminService/GetLoginIntent': {
     required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
   },

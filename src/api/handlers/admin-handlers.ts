@@ -6,6 +6,7 @@ import type { OpenHandlers } from '../procedures.ts';
 import { createAdminUserHandlers } from './admin-user-handlers.ts';
 import { createApiKeyHandlers } from './api-key-handlers.ts';
 import { createApplicationHandlers } from './application-handlers.ts';
+import { createAuditHandlers } from './audit-handlers.ts';
 import { createLoginHandlers } from './login-handlers.ts';
 
 export type AdminHandlers = OpenHandlers<typeof AdminService>;
@@ -22,5 +23,6 @@ export function createAdminHandlers({ apiKeys, pageTokens, tokens }: AdminParts)
     ...createApiKeyHandlers(apiKeys, pageTokens),
     ...createLoginHandlers(tokens),
     ...createAdminUserHandlers(pageTokens),
+    ...createAuditHandlers(pageTokens),
   };
 }

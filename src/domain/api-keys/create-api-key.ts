@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { after } from '../instants.ts';
@@ -28,19 +29,23 @@ export async function createApiKey(
   return { apiKeyId, apiKey };
 }
 
-const insertApiKey: Statement<{ id: string }[]> = (db) =>
-  db
-    .insert(apiKeys)
-    .select(
-      db
-        .select({
-          applicationId: applications.id,
-          ...newApiKeyColumns,
-          name: sql`${sql.placeholder('name')}::text`.as('key_name'),
-          expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`.as('expires_at'),
-        })
-        .from(applications)
-        .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt))),
-    )
-    .returning({ id: apiKeys.id })
-    .prepare('insert_api_key');
+const insertApiKey: Statement<{ id: string }[]> = (db) => {
+  const created = db.$with('created').as(
+    db
+      .insert(apiKeys)
+      .select(
+        db
+          .select({
+            applicationId: applications.id,
+            ...newApiKeyColumns,
+            name: sql`${sql.placeholder('name')}::text`.as('key_name'),
+            expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`.as('expires_at'),
+          })
+          .from(applications)
+          .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt))),
+      )
+      .returning({ id: apiKeys.id }),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
+  return db.with(created, audit).select().from(created).prepare('insert_api_key');
+};

@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { apiKeys, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -14,10 +15,15 @@ export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof 
   if (!revoked) throw new ServiceError('API_KEY_NOT_FOUND');
 }
 
-const markRevoked: Statement<{ id: string }[]> = (db) =>
-  db
-    .update(apiKeys)
-    .set({ revokedAt: instantPlaceholder('now') })
-    .where(and(eq(apiKeys.id, sql.placeholder('apiKeyId')), isNull(apiKeys.revokedAt)))
-    .returning({ id: apiKeys.id })
-    .prepare('mark_api_key_revoked');
+const markRevoked: Statement<{ id: string }[]> = (db) => {
+  const revoked = db.$with('revoked').as(
+    db
+      .update(apiKeys)
+      .set({ revokedAt: instantPlaceholder('now') })
+      .where(and(eq(apiKeys.id, sql.placeholder('apiKeyId')), isNull(apiKeys.revokedAt)))
+      .returning({ id: apiKeys.id, applicationId: apiKeys.applicationId }),
+  );
+  const applicationId = sql`application_id`;
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`revoked`, applicationId });
+  return db.with(revoked, audit).select({ id: revoked.id }).from(revoked).prepare('mark_api_key_revoked');
+};

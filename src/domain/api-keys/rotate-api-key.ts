@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { apiKeys, applications, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, integer, optional, type Unchecked, uuid } from '../validation.ts';
@@ -59,10 +60,12 @@ const replaceApiKey: Statement<{ id: string }[]> = (db) => {
       })
       .from(old)
       .where(and(eq(apiKeys.applicationId, old.applicationId), eq(apiKeys.id, old.id)))
-      .returning({ id: apiKeys.id }),
+      .returning({ id: apiKeys.id, applicationId: apiKeys.applicationId }),
   );
+  const applicationId = sql`application_id`;
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`replaced`, applicationId });
   return db
-    .with(old, replaced)
+    .with(old, replaced, audit)
     .insert(apiKeys)
     .select(
       db

@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import { newApiKey, newApiKeyColumns } from '../api-keys/new-api-key.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type ApplicationDetails, applicationRules } from './application.ts';
@@ -35,8 +37,9 @@ const insertApplication: Statement<unknown> = (db) => {
       .values({ ...placeholders('id', 'name', 'clientId', 'redirectUris', 'createdAt') })
       .returning({ id: applications.id }),
   );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created`, applicationId: sql`id` });
   return db
-    .with(created)
+    .with(created, audit)
     .insert(apiKeys)
     .select(
       db

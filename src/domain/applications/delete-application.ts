@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endApplicationSessions } from '../sessions/cutoffs.ts';
@@ -24,8 +25,9 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
       .returning({ id: applications.id }),
   );
   const cutoff = endApplicationSessions(sql`${deleted}`);
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   return db
-    .with(deleted, db.$with('cutoff', {}).as(cutoff))
+    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff))
     .select({ id: deleted.id })
     .from(deleted)
     .prepare('mark_application_deleted');

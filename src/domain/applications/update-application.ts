@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
@@ -35,10 +36,14 @@ export async function updateApplication(
   return updated;
 }
 
-const updateChanged: Statement<ApplicationDetails[]> = (db) =>
-  db
-    .update(applications)
-    .set(setChanges(changeable))
-    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
-    .returning(applicationColumns)
-    .prepare('update_application');
+const updateChanged: Statement<ApplicationDetails[]> = (db) => {
+  const updated = db.$with('updated').as(
+    db
+      .update(applications)
+      .set(setChanges(changeable))
+      .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+      .returning(applicationColumns),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
+  return db.with(updated, audit).select().from(updated).prepare('update_application');
+};

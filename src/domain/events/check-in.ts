@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { checkIns, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
-import { selectAndShareEvent } from './open-event.ts';
+import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
 
@@ -32,26 +33,32 @@ export async function checkIn(
  */
 const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));
+  const checkedIn = db.$with('checked_in').as(
+    db
+      .insert(checkIns)
+      .select(
+        db
+          .select({
+            applicationId: open.applicationId,
+            eventId: open.eventId,
+            attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
+            checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
+            isRepeated: sql`false`.as('is_repeated'),
+          })
+          .from(open),
+      )
+      .onConflictDoUpdate({
+        target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
+        // It takes the row lock: an undo that commits first removes the row, and this inserts it.
+        // A literal: Citus cannot tell the type of a parameter there.
+        set: { isRepeated: sql`true` },
+      })
+      .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
+  );
+  const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`checked_in where not is_repeated` });
   return db
-    .with(open)
-    .insert(checkIns)
-    .select(
-      db
-        .select({
-          applicationId: open.applicationId,
-          eventId: open.eventId,
-          attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
-          checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
-          isRepeated: sql`false`.as('is_repeated'),
-        })
-        .from(open),
-    )
-    .onConflictDoUpdate({
-      target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
-      // It takes the row lock: an undo that commits first removes the row, and this inserts it.
-      // A literal: Citus cannot tell the type of a parameter there.
-      set: { isRepeated: sql`true` },
-    })
-    .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated })
+    .with(open, checkedIn, audit)
+    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn })
+    .from(checkedIn)
     .prepare('insert_check_in');
 };

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
@@ -19,10 +20,14 @@ export async function createEvent(
   return { eventId, name, createdAt: now };
 }
 
-const insertEvent: Statement<{ id: string }[]> = (db) =>
-  db
-    .insert(events)
-    .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
-    .onConflictDoNothing()
-    .returning({ id: events.id })
-    .prepare('insert_event');
+const insertEvent: Statement<{ id: string }[]> = (db) => {
+  const created = db.$with('created').as(
+    db
+      .insert(events)
+      .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
+      .onConflictDoNothing()
+      .returning({ id: events.id }),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
+  return db.with(created, audit).select({ id: created.id }).from(created).prepare('insert_event');
+};

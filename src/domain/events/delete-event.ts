@@ -1,6 +1,7 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { events, instantPlaceholder } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
@@ -33,12 +34,14 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
         .where(isOpenEvent(eventLock.exclusive))
         .for('update'),
     );
-  return db
-    .with(locked)
-    .update(events)
-    .set({ deletedAt: instantPlaceholder('now') })
-    .from(locked)
-    .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
-    .returning({ id: events.id })
-    .prepare('mark_event_deleted');
+  const deleted = db.$with('deleted').as(
+    db
+      .update(events)
+      .set({ deletedAt: instantPlaceholder('now') })
+      .from(locked)
+      .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
+      .returning({ id: events.id }),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
+  return db.with(locked, deleted, audit).select({ id: deleted.id }).from(deleted).prepare('mark_event_deleted');
 };

@@ -32,3 +32,6 @@ export function isOpenEvent(lock?: SQL): SQL | undefined {
     lock,
   );
 }
+
+/** How the audit log names a check-in: event ID and attendee ID. */
+export const checkInResource = sql`concat_ws('/', ${sql.placeholder('eventId')}::text, ${sql.placeholder('attendeeId')}::text)`;

@@ -1,10 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { checkIns } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { selectAndShareEvent } from './open-event.ts';
+import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
 
@@ -38,8 +39,9 @@ const deleteCheckIn: Statement<{ eventId: string; attendeeId: string | null }[]>
       )
       .returning({ eventId: checkIns.eventId, attendeeId: checkIns.attendeeId }),
   );
+  const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`undone` });
   return db
-    .with(open, undone)
+    .with(open, undone, audit)
     .select({ eventId: open.eventId, attendeeId: undone.attendeeId })
     .from(open)
     .leftJoin(undone, eq(undone.eventId, open.eventId))

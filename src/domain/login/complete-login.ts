@@ -2,6 +2,7 @@ import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Db, Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/active-user.ts';
@@ -79,14 +80,15 @@ const completeIntent: Statement<CompletedIntent[]> = (db) => {
     .select({ id: users.id })
     .from(users)
     .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
-  return updateIntent(db, exists(user)).prepare('complete_login_intent');
+  const completed = db.$with('completed').as(updateIntent(db, exists(user)));
+  return db.with(completed, auditCompletion(db)).select().from(completed).prepare('complete_login_intent');
 };
 
 /**
  * Completes an open intent of an application that exists, if the condition holds. Placeholders: loginIntentId, userId,
  * method, browserDigest, now.
  */
-export function updateIntent(db: Pick<Db, 'update'>, condition: SQL) {
+export function updateIntent(db: Db, condition: SQL) {
   const now = instantPlaceholder('now');
   return db
     .update(loginIntents)
@@ -111,5 +113,12 @@ export function updateIntent(db: Pick<Db, 'update'>, condition: SQL) {
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
+      applicationId: loginIntents.applicationId,
     });
+}
+
+/** Returns the CTE that records what `updateIntent` has done as the CTE `completed`. Placeholder: userId. */
+export function auditCompletion(db: Db) {
+  const resource = sql`${sql.placeholder('userId')}`;
+  return insertAuditEvent(db, { resource, from: sql`completed`, applicationId: sql`application_id` });
 }

@@ -6,6 +6,7 @@ import type { Call } from '../call.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import {
   answerLogin,
+  auditCompletion,
   type CompletedIntent,
   type Completion,
   type HowSignedIn,
@@ -67,5 +68,6 @@ const insertUserAndComplete: Statement<CompletedIntent[]> = (db) => {
       .onConflictDoNothing()
       .returning({ id: users.id }),
   );
-  return updateIntent(db.with(open, created), exists(db.select().from(created))).prepare('sign_up');
+  const completed = db.$with('completed').as(updateIntent(db, exists(db.select().from(created))));
+  return db.with(open, created, completed, auditCompletion(db)).select().from(completed).prepare('sign_up');
 };

@@ -4,6 +4,7 @@ import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers, sessionIds, sessions } from '../../database/session-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
@@ -122,11 +123,12 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
     insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
     select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
     on conflict do nothing`;
+  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun} where ${begun.id} = ${id}` });
   const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
     'session',
   );
   return db
-    .with(caller, live, begun, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined))
+    .with(caller, live, begun, audit, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined))
     .select({ session: pickShown(session) })
     .from(caller)
     .leftJoin(session, sql`true`)

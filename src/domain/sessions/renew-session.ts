@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
@@ -79,11 +80,13 @@ const findOrBeginSuccessor: Statement<RenewedSession[]> = (db) => {
     insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
     select ${sql.placeholder('applicationId')}::uuid, id, user_id, authenticated_at, created_at, expires_at
     from renewed where id = ${sql.placeholder('successorId')}`);
+  const from = sql`renewed where id = ${sql.placeholder('successorId')}`;
+  const audit = insertAuditEvent(db, { resource: sql`user_id`, from });
   const session = sql`(
     select id, created_at, expires_at from newest where not is_due
     union all select id, created_at, expires_at from renewed) as session`;
   return db
-    .with(target, newest, renewed, recorded)
+    .with(target, newest, renewed, recorded, audit)
     .select({
       id: sql<string>`id`,
       createdAt: sql<Date>`created_at`.mapWith(sessions.createdAt),

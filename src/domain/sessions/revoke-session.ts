@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
@@ -24,8 +25,9 @@ export async function revokeSession(
 const endLiveSession: Statement<{ userId: string }[]> = (db) => {
   const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
   const { cutoff, ended } = endSessions(sql`${target}`);
+  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   return db
-    .with(target, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
     .select({ userId: sql<string>`user_id` })
     .from(target)
     .prepare('end_live_session');

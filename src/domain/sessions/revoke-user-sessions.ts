@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { sessions } from '../../database/session-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
@@ -26,8 +27,9 @@ const endSessionsOfUser: Statement<unknown> = (db) => {
       and ${sessions.userId} = ${users.id}
     where ${users.id} = ${sql.placeholder('userId')}`);
   const { cutoff, ended } = endSessions(sql`${target}`);
+  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   return db
-    .with(target, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
     .select({ one: sql`1` })
     .from(target)
     .prepare('end_sessions_of_user');

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
@@ -14,10 +16,14 @@ export async function createUser({ run, now }: Call, request: Unchecked<keyof ty
   return user;
 }
 
-const insertUser: Statement<{ id: string }[]> = (db) =>
-  db
-    .insert(users)
-    .values(placeholders('id', 'email', 'name', 'profileImage', 'walletAddress', 'createdAt'))
-    .onConflictDoNothing()
-    .returning({ id: users.id })
-    .prepare('insert_user');
+const insertUser: Statement<{ id: string }[]> = (db) => {
+  const created = db.$with('created').as(
+    db
+      .insert(users)
+      .values(placeholders('id', 'email', 'name', 'profileImage', 'walletAddress', 'createdAt'))
+      .onConflictDoNothing()
+      .returning({ id: users.id }),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created`, applicationId: noApplication });
+  return db.with(created, audit).select({ id: created.id }).from(created).prepare('insert_user');
+};

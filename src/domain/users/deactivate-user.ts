@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
@@ -31,8 +32,9 @@ const markDeactivated: Statement<User[]> = (db) => {
       .returning(userColumns),
   );
   const { cutoff, ended } = endUserSessions(sql`${deactivated}`);
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deactivated`, applicationId: noApplication });
   return db
-    .with(deactivated, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .with(deactivated, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
     .select()
     .from(deactivated)
     .prepare('mark_user_deactivated');

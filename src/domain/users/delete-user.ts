@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
@@ -28,8 +29,9 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
       .returning({ id: users.id }),
   );
   const { cutoff, ended } = endUserSessions(sql`${deleted}`);
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
   return db
-    .with(deleted, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
+    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
     .select({ id: deleted.id })
     .from(deleted)
     .prepare('mark_user_deleted');

@@ -3,6 +3,7 @@ import type { Statement } from '../../database/database.ts';
 import { loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
@@ -47,8 +48,9 @@ const eraseProfile: Statement<{ id: string }[]> = (db) => {
     shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
   };
   const statements = Object.entries(parts).map(([name, statement]) => db.$with(name, {}).as(statement));
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`known`, applicationId: noApplication });
   return db
-    .with(known, ...statements)
+    .with(known, audit, ...statements)
     .select({ id: known.id })
     .from(known)
     .prepare('erase_user');

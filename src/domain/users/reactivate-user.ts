@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -16,10 +17,14 @@ export async function reactivateUser({ run }: Call, request: Unchecked<keyof typ
   return user;
 }
 
-const markActive: Statement<User[]> = (db) =>
-  db
-    .update(users)
-    .set({ deactivatedAt: null })
-    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
-    .returning(userColumns)
-    .prepare('mark_user_active');
+const markActive: Statement<User[]> = (db) => {
+  const reactivated = db.$with('reactivated').as(
+    db
+      .update(users)
+      .set({ deactivatedAt: null })
+      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .returning(userColumns),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`reactivated`, applicationId: noApplication });
+  return db.with(reactivated, audit).select().from(reactivated).prepare('mark_user_active');
+};

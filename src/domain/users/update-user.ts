@@ -2,6 +2,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { users } from '../../database/schema.ts';
+import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
@@ -40,10 +41,14 @@ export async function updateUser({ run }: Call, request: Unchecked<keyof typeof 
   return updated;
 }
 
-const updateChanged: Statement<User[]> = (db) =>
-  db
-    .update(users)
-    .set(setChanges(changeable))
-    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
-    .returning(userColumns)
-    .prepare('update_user');
+const updateChanged: Statement<User[]> = (db) => {
+  const updated = db.$with('updated').as(
+    db
+      .update(users)
+      .set(setChanges(changeable))
+      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .returning(userColumns),
+  );
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated`, applicationId: noApplication });
+  return db.with(updated, audit).select().from(updated).prepare('update_user');
+};

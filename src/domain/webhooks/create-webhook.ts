@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users, webhooks } from '../../database/schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid, webUrl } from '../validation.ts';
@@ -61,8 +62,10 @@ const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
       )
       .returning({ ownerId: webhooks.ownerId }),
   );
+  const resource = sql`${sql.placeholder('id')}`;
+  const audit = insertAuditEvent(db, { resource, from: sql`created` });
   return db
-    .with(owner, created)
+    .with(owner, created, audit)
     .select({ id: owner.id, name: owner.name, email: owner.email })
     .from(owner)
     .innerJoin(created, eq(created.ownerId, owner.id))

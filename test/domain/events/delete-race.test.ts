@@ -3,7 +3,7 @@ import { checkIn } from '../../../src/domain/events/check-in.ts';
 import { deleteEvent } from '../../../src/domain/events/delete-event.ts';
 import { waitForLockWaiters } from '../../support/lock.ts';
 import { raceCheckInsWithDeletes } from '../../support/races.ts';
-import { RecordingDatabase } from '../../support/recording-database.ts';
+import { auditedRun, RecordingDatabase } from '../../support/recording-database.ts';
 import { clientsOf, createTenant, startTestService, type TestService } from '../../support/service.ts';
 
 test('no check-in commits after a delete has answered, on either of two replicas', () => raceCheckInsWithDeletes(12));
@@ -14,7 +14,7 @@ describe('a check-in and a delete of the same event', () => {
     const { sql } = service.database;
     const { events, call } = await createEvent(service);
     await using recording = new RecordingDatabase(service.database.url);
-    await checkIn({ ...call, run: recording.within(0) }, { eventId: 'event', attendeeId: 'early' });
+    await checkIn({ ...call, run: auditedRun(recording) }, { eventId: 'event', attendeeId: 'early' });
 
     let hasAnswered = false;
     let deletion: Promise<void> | undefined;
@@ -38,7 +38,7 @@ describe('a check-in and a delete of the same event', () => {
     const { sql } = service.database;
     const { events, call } = await createEvent(service);
     await using recording = new RecordingDatabase(service.database.url);
-    await deleteEvent({ ...call, run: recording.within(0) }, { eventId: 'missing' }).catch(() => {});
+    await deleteEvent({ ...call, run: auditedRun(recording) }, { eventId: 'missing' }).catch(() => {});
 
     let outcome: Promise<string> | undefined;
     await sql.begin(async (transaction) => {

@@ -3,7 +3,7 @@ import { checkIn } from '../../../src/domain/events/check-in.ts';
 import { undoCheckIn } from '../../../src/domain/events/undo-check-in.ts';
 import { waitForLockWaiters } from '../../support/lock.ts';
 import { raceCheckInsWithUndos } from '../../support/races.ts';
-import { RecordingDatabase } from '../../support/recording-database.ts';
+import { auditedRun, RecordingDatabase } from '../../support/recording-database.ts';
 import { clientsOf, createTenant, startTestService } from '../../support/service.ts';
 
 const ADA = { eventId: 'event', attendeeId: 'ada' };
@@ -18,7 +18,7 @@ test('an undo waits for a repeated check-in that has not committed, and a check-
   await events.createEvent({ eventId: 'event' });
   await events.checkIn(ADA);
   await using recording = new RecordingDatabase(service.database.url);
-  const call = { application: { ...tenant, redirectUris: [] }, run: recording.within(0), now: new Date() };
+  const call = { application: { ...tenant, redirectUris: [] }, run: auditedRun(recording), now: new Date() };
 
   await checkIn(call, ADA);
   let undo: Promise<unknown> | undefined;

@@ -1,0 +1,160 @@
+/** The audit log: every change has one event, written with it; reads and refused calls have none. */
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { success, validationFailed } from '../support/answers.ts';
+import { TestClock } from '../support/clock.ts';
+import { call, mainProtocolOf } from '../support/protocols.ts';
+import { credentialFor, sampleFields } from '../support/samples.ts';
+import { ADMIN_KEY, createTenant, createTestEvent, createTestUser, logIn, REDIRECT_URI } from '../support/service.ts';
+import { openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
+
+const NOW = '2026-03-01T12:00:00.120Z';
+const SECOND_KEY = 'another-admin-key-for-tests-of-sufficient-length';
+
+const fixture = await openContractFixture({
+  clock: new TestClock(new Date(NOW)).read,
+  config: { adminKeys: [{ name: 'deploy', key: SECOND_KEY }] },
+});
+const { service, tenant, other, callWith } = fixture;
+const { sql } = service.database;
+
+/** Read. GenerateAuthUrl stores a request that expires; who signs in by it is recorded. CancelLogin changes nothing. */
+const READS = /^(Get|List|Check(?!In)|Search)|^(GenerateAuthUrl|CancelLogin)$/;
+/** Changes nothing before half of a session's life is over. See test/contract/renew-session.test.ts. */
+const CONDITIONAL = new Set(['RenewSession']);
+
+const countEvents = async () => (await sql`select from audit_events`).length;
+
+describe.each(OPERATIONS.map((operation) => ({ ...operation, name: operation.method.name })))('$name', (operation) => {
+  const { method } = operation;
+  const isChange = !READS.test(method.name) && !CONDITIONAL.has(method.name);
+  const action = `${method.parent.name}/${method.name}`;
+
+  it(isChange ? 'has an event that says who did what, when and from where' : 'has no event', async () => {
+    const fields = await sampleFields(method, fixture);
+    const before = await countEvents();
+    const headers = { ...credentialFor(operation, tenant), 'x-request-id': 'the-request' };
+    const answer = await call(mainProtocolOf(method), service.url, method, fields, headers);
+    expect(answer).toMatchObject({ code: 'ok' });
+    if (!isChange) {
+      expect(await countEvents()).toBe(before);
+      return;
+    }
+    expect(await countEvents()).toBe(before + 1);
+    const isAdmin = operation.credential === 'adminKey';
+    expect(await sql`select * from audit_events where action = ${action} order by ctid desc limit 1`).toMatchObject([
+      {
+        actor_type: isAdmin ? 'admin_key' : 'api_key',
+        actor: isAdmin ? 'admin' : tenant.apiKeyId,
+        occurred_at: new Date(NOW),
+        ip_address: '127.0.0.1',
+        request_id: 'the-request',
+        resource: expect.stringMatching(/\S/),
+        ...(!isAdmin && { application_id: tenant.id }),
+      },
+    ]);
+  });
+
+  it('has no event when it is refused', async () => {
+    const fields = await sampleFields(method, fixture);
+    const before = await countEvents();
+    const protocol = mainProtocolOf(method);
+    await call(protocol, service.url, method, {}, credentialFor(operation, tenant));
+    await call(protocol, service.url, method, fields, {});
+    await call(protocol, service.url, method, fields, { 'x-api-key': 'usk_', 'x-admin-key': 'wrong' });
+    expect(await countEvents()).toBe(before);
+  });
+});
+
+describe('A call that changes nothing', () => {
+  const unchanged: [string, DescMethodUnary, () => Promise<Record<string, string>>][] = [
+    ['creates an event that exists', EventService.method.createEvent, async () => ({ eventId: await newEvent() })],
+    ['deletes what does not exist', EventService.method.deleteEvent, async () => ({ eventId: UNKNOWN_ID })],
+    ['checks in a second time', EventService.method.checkIn, checkedIn],
+    ['revokes an unknown key', AdminService.method.revokeApiKey, async () => ({ apiKeyId: UNKNOWN_ID })],
+    ['creates a user that exists', AdminService.method.createUser, existingUser],
+  ];
+
+  it.each(unchanged)('has no event: one that %s', async (_, method, prepare) => {
+    const fields = await prepare();
+    const before = await countEvents();
+    await callWith(method, fields);
+    expect(await countEvents()).toBe(before);
+  });
+
+  it('has no event: an exchange that returns a live session', async () => {
+    const authToken = await logIn(service, tenant, await createTestUser(service));
+    const exchange = () =>
+      fetch(`${service.url}/api/oauth/exchange`, {
+        ...{ method: 'POST', body: JSON.stringify({ authToken }) },
+        headers: { 'x-api-key': tenant.apiKey, 'content-type': 'application/json' },
+      });
+    await exchange();
+    const before = await countEvents();
+    expect((await exchange()).status).toBe(200);
+    expect(await countEvents()).toBe(before);
+  });
+
+  const newEvent = () => createTestEvent(service, tenant);
+
+  async function checkedIn() {
+    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
+    await callWith(EventService.method.checkIn, fields);
+    return fields;
+  }
+
+  async function existingUser() {
+    const { email, walletAddress } = await createTestUser(service);
+    return { email, walletAddress };
+  }
+});
+
+describe('ListAuditEvents', () => {
+  const { listAuditEvents, createApplication } = AdminService.method;
+
+  it('returns the events of one application, with the name of the admin key', async () => {
+    const request = { name: 'Audited', redirectUris: [REDIRECT_URI] };
+    const { data } = await callWith(createApplication, request, { 'x-admin-key': SECOND_KEY, 'x-request-id': 'id-1' });
+    const { application, apiKey, apiKeyId } = data as { application: { id: string }; apiKey: string; apiKeyId: string };
+    const { id: applicationId } = application;
+    await callWith(EventService.method.createEvent, { eventId: 'e' }, { 'x-api-key': apiKey, 'x-request-id': 'id-2' });
+    const event = { auditEventId: expect.stringMatching(UUID), occurredAt: NOW, applicationId, ipAddress: '127.0.0.1' };
+    const created = { actorType: 'admin_key', actor: 'deploy', action: 'AdminService/CreateApplication' };
+    const added = { actorType: 'api_key', actor: apiKeyId, action: 'EventService/CreateEvent' };
+    const auditEvents = [
+      { ...event, ...created, resource: applicationId, requestId: 'id-1' },
+      { ...event, ...added, resource: 'e', requestId: 'id-2' },
+    ];
+    expect(await callWith(listAuditEvents, { applicationId })).toEqual(
+      success({ auditEvents: expect.arrayContaining(auditEvents), nextPageToken: '' }),
+    );
+  });
+
+  it('returns the events of all applications, and of none', async () => {
+    await createTenant(service);
+    await createTestUser(service);
+    await createTestEvent(service, other);
+    const { data } = await callWith(listAuditEvents, { pageSize: 100 });
+    const { auditEvents } = data as { auditEvents: { applicationId?: string }[] };
+    expect(new Set(auditEvents.map(({ applicationId }) => applicationId)).size).toBeGreaterThan(1);
+  });
+
+  it.each(['', 'id'])('returns Validation failed for the application %j', async (applicationId) => {
+    expect(await callWith(listAuditEvents, { applicationId })).toEqual(validationFailed('applicationId'));
+  });
+});
+
+it('Each admin key works, and no other', async () => {
+  const method = AdminService.method.listApplications;
+  for (const [key, code] of [
+    [ADMIN_KEY, 'ok'],
+    [SECOND_KEY, 'ok'],
+    ['deploy', 'unauthenticated'],
+    [`deploy:${SECOND_KEY}`, 'unauthenticated'],
+  ] as const) {
+    expect((await callWith(method, {}, { 'x-admin-key': key })).code, key).toBe(code);
+  }
+});
