@@ -45,6 +45,8 @@ const exchangeMany = async (count: number, token = () => fixture.token()) => [
 describe('the keys of the issuer', () => {
   it('are requested again at most every 30 s for unknown key IDs', async () => {
     await start();
+    // The clock stands still.
+    advance(0);
     expect(await exchange()).toBe('ok');
     const flood = async () => {
       const unknown = () => fixture.token({ key: generateIssuerKey('EdDSA') });

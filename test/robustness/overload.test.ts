@@ -110,7 +110,7 @@ function startBystander(): Load {
   const get = (path: string) => async () => String((await request(service.url, { path })).status);
   const createUser = async () => {
     const email = `${randomBytes(8).toString('hex')}@example.com`;
-    await admin.createUser({ email, walletAddress: `0x${'0'.repeat(40)}` });
+    await admin.createUser({ email, walletAddress: email });
     return '200';
   };
   return startLoad({ live: get('/healthz'), ready: get('/readyz'), createUser }, { callers: 3, pauseMs: 200 });

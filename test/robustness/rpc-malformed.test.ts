@@ -69,8 +69,10 @@ const MALFORMED_BINARY = ['ffffffff', '0aff', '08ffffffffffffffffffff01', '0a7f6
 const MALFORMED_JSON = ['{"webhookId":', '', '[]', 'null', '{}{}', '['.repeat(60_000), '{"webhookId":"\xff"}'].map(
   (json) => Buffer.from(json, 'latin1'),
 );
-const NO_ID_BINARY = ['', '0a03610062'].map(hex);
-const NO_ID_JSON = ['7', '"\\ud800"', '"a\\u0000b"'].map((id) => Buffer.from(`{"webhookId":${id}}`));
+const NO_ID_BINARY = [hex('')];
+const NUL_BINARY = [hex('0a03610062')];
+const NO_ID_JSON = ['7', '"\\ud800"'].map((id) => Buffer.from(`{"webhookId":${id}}`));
+const NUL_JSON = [Buffer.from('{"webhookId":"a\\u0000b"}')];
 
 function messageCases(protocol: Protocol): Case[] {
   const { isJson, wrap } = protocol;
@@ -84,6 +86,7 @@ function messageCases(protocol: Protocol): Case[] {
   return [
     ...(isJson ? MALFORMED_JSON : MALFORMED_BINARY).map(toCase('the malformed message', malformed)),
     ...(isJson ? NO_ID_JSON : NO_ID_BINARY).map(toCase('the message without an ID', noWebhookId)),
+    ...(isJson ? NUL_JSON : NUL_BINARY).map(toCase('the ID that no text column holds', notAnId)),
     ...[isJson ? hex('0a0177') : Buffer.from('{"webhookId":"wh_"}')].map(toCase('the other format', malformed)),
     ...[longest].map(toCase('exactly 64 KiB', notAnId)),
     ...[MAX_MESSAGE_BYTES + 1, 1_000_000]

@@ -21,12 +21,16 @@ function faultOfHead(asked: HostileRequest, { status, headers, bytes }: RawReply
   return bytes.includes('Internal error') ? 'internal error' : undefined;
 }
 
-function faultOfShape({ kind }: HostileRequest, reply: RawReply): string | undefined {
+function faultOfShape({ kind, path }: HostileRequest, reply: RawReply): string | undefined {
   const { 'content-type': contentType = '', location } = reply.headers;
   if (kind === 'rpc' && contentType.startsWith('application/grpc')) return faultOfGrpc(contentType, reply);
   if (kind === 'rpc' && reply.status === 200) return undefined;
   if (kind === 'login' && reply.status === 303 && location) return undefined;
-  if (kind === 'login' && contentType.startsWith('text/html') && reply.bytes.toString().startsWith('<!doctype html>'))
+  if (
+    (kind === 'login' || path === '/') &&
+    contentType.startsWith('text/html') &&
+    reply.bytes.toString().startsWith('<!doctype html>')
+  )
     return undefined;
   if (contentType !== 'application/json') return 'unexpected content type';
   try {
