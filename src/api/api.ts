@@ -1,11 +1,12 @@
 /** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
 import type { Logger } from 'pino';
-import type { Database } from '../database/database.ts';
+import type { Database, Run } from '../database/database.ts';
 import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
@@ -54,10 +55,10 @@ export interface Api {
 
 export function createApi(parts: ApiParts): Api {
   const { adminKeys, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
-  const apiKeys = new ApiKeys(
-    (statement, parameters) => database.run(statement, parameters, performance.now() + requestTimeoutMs),
-    clock,
-  );
+  const runShared: Run = (statement, parameters) =>
+    database.run(statement, parameters, performance.now() + requestTimeoutMs);
+  const apiKeys = new ApiKeys(runShared, clock);
+  const liveSessions = new LiveSessions(runShared);
   const pipeline = new Pipeline({
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
@@ -69,7 +70,7 @@ export function createApi(parts: ApiParts): Api {
     readiness,
     closing,
   );
-  const procedures = createProcedures({ ...parts, apiKeys, health });
+  const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
     rest: createRestHandler(procedures, pipeline),
     handlers: [

@@ -9,6 +9,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
@@ -24,6 +25,7 @@ export interface ServiceParts {
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
+  readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;

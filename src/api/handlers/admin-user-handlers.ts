@@ -1,5 +1,6 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deactivateUser } from '../../domain/users/deactivate-user.ts';
 import { deleteUser } from '../../domain/users/delete-user.ts';
@@ -13,7 +14,7 @@ import { toChanges } from '../changes.ts';
 import type { AdminHandlers } from './admin-handlers.ts';
 import { toProfile } from './to-profile.ts';
 
-export function createAdminUserHandlers(pageTokens: PageTokens) {
+export function createAdminUserHandlers(pageTokens: PageTokens, liveSessions: LiveSessions) {
   return {
     async createUser(fields, call) {
       return { user: toUser(await createUser(call, fields)) };
@@ -33,7 +34,9 @@ export function createAdminUserHandlers(pageTokens: PageTokens) {
     },
 
     async deactivateUser(fields, call) {
-      return { user: toUser(await deactivateUser(call, fields)) };
+      const user = await deactivateUser(call, fields);
+      liveSessions.forgetUser(user.id);
+      return { user: toUser(user) };
     },
 
     async reactivateUser(fields, call) {
@@ -41,12 +44,12 @@ export function createAdminUserHandlers(pageTokens: PageTokens) {
     },
 
     async eraseUser(fields, call) {
-      await eraseUser(call, fields);
+      liveSessions.forgetUser(await eraseUser(call, fields));
       return {};
     },
 
     async deleteUser(fields, call) {
-      await deleteUser(call, fields);
+      liveSessions.forgetUser(await deleteUser(call, fields));
       return {};
     },
   } satisfies Partial<AdminHandlers>;

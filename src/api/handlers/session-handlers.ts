@@ -3,6 +3,7 @@ import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
+import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
 import { revokeSession } from '../../domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
@@ -11,15 +12,17 @@ import type { ApplicationHandlers } from '../procedures.ts';
 import { toProfile } from './to-profile.ts';
 
 export function createSessionHandlers({
+  liveSessions,
   pageTokens,
   sessionMaxAgeSeconds,
 }: {
+  liveSessions: LiveSessions;
   pageTokens: PageTokens;
   sessionMaxAgeSeconds: number;
 }): ApplicationHandlers<typeof SessionService> {
   return {
     async checkSession(fields, call) {
-      const session = await checkSession(call, fields);
+      const session = await checkSession(call, liveSessions, fields);
       return session ? { active: true, session: toSession(session) } : { active: false };
     },
 
@@ -34,12 +37,13 @@ export function createSessionHandlers({
     },
 
     async revokeSession(fields, call) {
-      await revokeSession(call, fields);
+      const userId = await revokeSession(call, fields);
+      if (userId) liveSessions.forgetUser(userId);
       return {};
     },
 
     async revokeUserSessions(fields, call) {
-      await revokeUserSessions(call, fields);
+      liveSessions.forgetUser(await revokeUserSessions(call, fields));
       return {};
     },
   };

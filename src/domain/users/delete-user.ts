@@ -14,10 +14,11 @@ const rules = { userId: uuid };
  *
  * @throws ServiceError `User not found`
  */
-export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
   const [deleted] = await run(markDeleted, { userId, ...cutoffAt(now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
+  return userId;
 }
 
 const markDeleted: Statement<{ id: string }[]> = (db) => {

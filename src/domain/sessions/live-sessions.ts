@@ -1,0 +1,89 @@
+import { and, eq, sql } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
+import type { Run, Statement } from '../../database/database.ts';
+import { users } from '../../database/schema.ts';
+import { sessionIds, sessions } from '../../database/session-schema.ts';
+import { BatchLoader } from '../batch-loader.ts';
+import { RevalidatingCache } from '../revalidating-cache.ts';
+import { isUnended } from './live-session.ts';
+import { type Session, sessionColumns } from './session.ts';
+
+/** The longest time for which an answer may be reused. */
+export const MAX_STALENESS_MS = 5_000;
+
+const MAX_APPLICATIONS = 10_000;
+const MAX_REVOKED = 100_000;
+
+/** Finds live sessions, as fresh as each caller asks. One that has ended stays so, however fresh the answer must be. */
+export class LiveSessions {
+  readonly #run: Run;
+  readonly #cache = new RevalidatingCache((key: string) => this.#load(key));
+  /** A statement reads the sessions of one application. */
+  readonly #loaders = new LRUCache<string, BatchLoader<Session>>({ max: MAX_APPLICATIONS });
+  /** When this process ended the sessions of a user. Older answers are of no use after `MAX_STALENESS_MS` anyway. */
+  readonly #revokedAt = new LRUCache<string, number>({ max: MAX_REVOKED, ttl: MAX_STALENESS_MS });
+
+  /** `run` reads sessions without the deadline of a caller: callers share the answer, not their deadlines. */
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  /**
+   * Returns the session if no revocation has ended it; it may have expired.
+   *
+   * @param sessionId a UUID in lower case
+   */
+  async find(applicationId: string, sessionId: string, maxStalenessMs: number): Promise<Session | undefined> {
+    const key = `${applicationId}/${sessionId}`;
+    const ages = { maxAgeMs: maxStalenessMs, refreshAgeMs: maxStalenessMs / 2 };
+    const found = await this.#cache.get(key, ages);
+    if (!found) return undefined;
+    const revokedAt = this.#revokedAt.get(found.value.userId);
+    if (revokedAt === undefined || found.readAt > revokedAt) return found.value;
+    return (await this.#cache.read(key))?.value;
+  }
+
+  /** Distrusts what has been read of the user, so that what this process revokes ends here at once. */
+  forgetUser(userId: string): void {
+    this.#revokedAt.set(userId, performance.now());
+  }
+
+  #load(key: string): Promise<Session | undefined> {
+    const [applicationId = '', sessionId = ''] = key.split('/');
+    let loader = this.#loaders.get(applicationId);
+    if (!loader) {
+      loader = new BatchLoader((ids) => this.#loadAll(applicationId, ids));
+      this.#loaders.set(applicationId, loader);
+    }
+    return loader.load(sessionId);
+  }
+
+  async #loadAll(applicationId: string, ids: readonly string[]): Promise<Map<string, Session>> {
+    const rows = await this.#run(selectSessions, { applicationId, sessionIds: `{${ids.join()}}` });
+    return new Map(rows.map(({ id, ...session }) => [id, session]));
+  }
+}
+
+/** Selects the sessions that no revocation has ended; some may have expired. */
+const selectSessions: Statement<(Session & { id: string })[]> = (db) =>
+  db
+    .select({
+      ...sessionColumns,
+      id: sessionIds.id,
+      createdAt: sessionIds.createdAt,
+      expiresAt: sessionIds.expiresAt,
+    })
+    .from(sessionIds)
+    .innerJoin(users, eq(users.id, sessionIds.userId))
+    .innerJoin(
+      sessions,
+      and(eq(sessions.applicationId, sessionIds.applicationId), eq(sessions.userId, sessionIds.userId)),
+    )
+    .where(
+      and(
+        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
+        sql`${sessionIds.id} = any(${sql.placeholder('sessionIds')}::uuid[])`,
+        isUnended,
+      ),
+    )
+    .prepare('select_sessions');

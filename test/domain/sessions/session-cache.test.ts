@@ -1,0 +1,167 @@
+/** How fresh a session check is, and what it costs. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
+import { LiveSessions } from '../../../src/domain/sessions/live-sessions.ts';
+import { countStatements } from '../../support/count-statements.ts';
+import { holdLock } from '../../support/lock.ts';
+import { beginSession, clientsOf, createTenant, createTestUser, startTestService } from '../../support/service.ts';
+
+const service = await startTestService();
+const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+const tenant = await createTenant(service);
+const other = await createTenant(service);
+const { sessions } = clientsOf(service, tenant);
+
+afterAll(async () => {
+  await database.close();
+  await service.close();
+});
+
+async function begin() {
+  const user = await createTestUser(service);
+  return { userId: user.id, sessionId: await beginSession(service, tenant, user) };
+}
+
+/** Returns the cache of another process, that counts its statements. */
+function openCache() {
+  const { run, count } = countStatements(database);
+  const live = new LiveSessions(run);
+  const find = (sessionId: string, maxStalenessMs: number, application = tenant) =>
+    live.find(application.id, sessionId, maxStalenessMs).then((session) => session?.userId);
+  return { live, find, count };
+}
+
+describe('a session check', () => {
+  test('costs one statement however many callers make it, and reads nothing again within the bound', async () => {
+    const { find, count } = openCache();
+    const { sessionId, userId } = await begin();
+    const callers = await Promise.all(Array.from({ length: 200 }, () => find(sessionId, 5_000)));
+    expect(new Set(callers)).toEqual(new Set([userId]));
+    for (let call = 0; call < 100; call++) expect(await find(sessionId, 5_000)).toBe(userId);
+    expect(count()).toBe(1);
+  });
+
+  test('reads cold sessions of an application in batches', async () => {
+    const { find, count } = openCache();
+    const begun = await Promise.all(Array.from({ length: 40 }, begin));
+    const found = await Promise.all(begun.map(({ sessionId }) => find(sessionId, 5_000)));
+    expect(found).toEqual(begun.map(({ userId }) => userId));
+    expect(count()).toBeLessThanOrEqual(3);
+  });
+
+  test('with a bound of 0 reads now', async () => {
+    const { find, count } = openCache();
+    const { sessionId, userId } = await begin();
+    for (let call = 0; call < 5; call++) expect(await find(sessionId, 0)).toBe(userId);
+    expect(count()).toBe(5);
+    await find(sessionId, 5_000);
+    await sessions.revokeSession({ sessionId });
+    expect(await find(sessionId, 0)).toBeUndefined();
+    expect(await find(sessionId, 5_000)).toBeUndefined();
+  });
+
+  test('with a bound of 0 does not share a read that began before it', async () => {
+    const { sessionId } = await begin();
+    const { run } = countStatements(database);
+    const gate = Promise.withResolvers<void>();
+    let isFirst = true;
+    // The answer to the first read is on its way while the session is revoked.
+    const delayed: Run = async (statement, parameters) => {
+      const rows = await run(statement, parameters);
+      if (isFirst) await gate.promise;
+      return rows;
+    };
+    const live = new LiveSessions(delayed);
+    const early = live.find(tenant.id, sessionId, 5_000);
+    await sleep(50);
+    isFirst = false;
+    await sessions.revokeSession({ sessionId });
+    expect(await live.find(tenant.id, sessionId, 0)).toBeUndefined();
+    gate.resolve();
+    await early;
+    expect(await live.find(tenant.id, sessionId, 5_000)).toBeUndefined();
+  });
+
+  test('is refreshed in the background, so that a revocation is seen within the bound', async () => {
+    const { find, count } = openCache();
+    const { sessionId, userId } = await begin();
+    expect(await find(sessionId, 400)).toBe(userId);
+    await sessions.revokeSession({ sessionId });
+    const revokedAt = performance.now();
+    let lastActive = revokedAt;
+    for (let calledAt = revokedAt; calledAt < revokedAt + 1_000; calledAt = performance.now()) {
+      if (await find(sessionId, 400)) lastActive = calledAt;
+      await sleep(5);
+    }
+    expect(lastActive - revokedAt).toBeLessThanOrEqual(400);
+    expect(count()).toBeLessThanOrEqual(3);
+  });
+
+  test('is never answered from another application', async () => {
+    const { find } = openCache();
+    const { sessionId, userId } = await begin();
+    expect(await find(sessionId, 5_000)).toBe(userId);
+    expect(await find(sessionId, 5_000, other)).toBeUndefined();
+    expect(await find(sessionId, 5_000)).toBe(userId);
+  });
+
+  test('remembers what has ended without a limit on its age', async () => {
+    const { find, count } = openCache();
+    const unknown = randomUUID();
+    for (let call = 0; call < 20; call++) expect(await find(unknown, 0)).toBeUndefined();
+    expect(count()).toBe(1);
+  });
+});
+
+test('a session ends at its expiry, whatever is cached', async () => {
+  const { sessionId } = await begin();
+  const expiresAt = new Date(Date.now() + 700);
+  await service.database.sql`update session_ids set expires_at = ${expiresAt} where id = ${sessionId}`;
+  expect((await sessions.checkSession({ sessionId })).active).toBe(true);
+  await sleep(expiresAt.getTime() - Date.now() + 1);
+  expect((await sessions.checkSession({ sessionId })).active).toBe(false);
+});
+
+test('a revocation is seen at once by the process that made it', async () => {
+  for (const revoke of [
+    ({ sessionId }: { sessionId: string }) => sessions.revokeSession({ sessionId }),
+    ({ userId }: { userId: string }) => sessions.revokeUserSessions({ userId }),
+  ]) {
+    const session = await begin();
+    expect((await sessions.checkSession(session)).active).toBe(true);
+    await revoke(session);
+    expect((await sessions.checkSession(session)).active).toBe(false);
+  }
+});
+
+test('without Postgres there is an answer within the bound, then an error, and never "not active"', async () => {
+  const { run } = countStatements(database);
+  let isGone = false;
+  const live = new LiveSessions((statement, parameters) =>
+    isGone ? Promise.reject(new DatabaseUnavailableError(new Error('gone'))) : run(statement, parameters),
+  );
+  const { sessionId, userId } = await begin();
+  await live.find(tenant.id, sessionId, 5_000);
+  isGone = true;
+  expect((await live.find(tenant.id, sessionId, 5_000))?.userId).toBe(userId);
+  await expect(live.find(tenant.id, sessionId, 0)).rejects.toThrow(DatabaseUnavailableError);
+  await expect(live.find(tenant.id, randomUUID(), 5_000)).rejects.toThrow(DatabaseUnavailableError);
+  isGone = false;
+  expect((await live.find(tenant.id, sessionId, 0))?.userId).toBe(userId);
+});
+
+test('answers 503 while no session can be read', async () => {
+  const { sessionId } = await begin();
+  await using slow = await startTestService({
+    database: service.database,
+    like: service.config,
+    config: { requestTimeoutMs: 400 },
+  });
+  const { sessions: atSlow } = clientsOf(slow, tenant);
+  await atSlow.checkSession({ sessionId });
+  await using _ = await holdLock(service.database, 'lock table session_ids in access exclusive mode');
+  expect((await atSlow.checkSession({ sessionId })).active).toBe(true);
+  await expect(atSlow.checkSession({ sessionId, maxStalenessMs: 0 })).rejects.toThrow('Service unavailable');
+});
