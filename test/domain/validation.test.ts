@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../src/domain/errors.ts';
+import { type Rule, rule } from '../../src/domain/rule.ts';
 import {
   boolean,
   change,
@@ -9,7 +10,6 @@ import {
   integer,
   listOf,
   optional,
-  type Rule,
   text,
   textOfBytes,
   textThat,
@@ -106,7 +106,7 @@ const RULES: readonly RuleCase[] = [
   },
   {
     name: 'a text that a function accepts',
-    rule: textThat((value) => value.startsWith('x'), 'must start with x', { max: 3 }),
+    rule: textThat((value) => value.startsWith('x'), 'must start with x', { max: 3, format: 'x' }),
     accepts: ['x', 'xyz'],
     refuses: { 'must start with x': ['y'], 'must have 1 to 3 characters': ['xxxx'] },
   },
@@ -203,9 +203,9 @@ describe('a request', () => {
   });
 
   test('rethrows any other error', () => {
-    const broken = () => {
+    const broken = rule({ type: 'string' }, () => {
       throw new RangeError('a bug');
-    };
+    });
     expect(() => check({}, { id: broken })).toThrow(new RangeError('a bug'));
   });
 });

@@ -1,10 +1,13 @@
 /** Operations endpoints, open to everyone: a page about them, liveness, readiness, and the keys that verify auth tokens. */
+import { readFileSync } from 'node:fs';
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
 import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
+
+const REST_DOCUMENT = readFileSync(new URL('../../../gen/openapi/rest.json', import.meta.url), 'utf8');
 
 /** What load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
@@ -21,6 +24,7 @@ export function createOperationsEndpoints(
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
+    '/openapi.json': (context) => sendJson(context, 200, REST_DOCUMENT, { 'cache-control': 'public, max-age=300' }),
     '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
   };
 

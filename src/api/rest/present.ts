@@ -3,7 +3,7 @@ import { create, type DescMessage, type MessageInitShape } from '@bufbuild/proto
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 
 /** Interface, "User": a URL or null. Other optional fields that are absent are left out. */
-const NULLABLE: readonly string[] = ['profileImage'];
+export const NULLABLE: readonly string[] = ['profileImage'];
 
 /** Returns the message with all its fields, except for optional ones that are absent. */
 export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {

@@ -49,7 +49,7 @@ async function serve(
   }
 }
 
-const STATUSES: Record<ErrorCode, number> = {
+export const STATUSES: Record<ErrorCode, number> = {
   canceled: 499,
   invalid_argument: 400,
   deadline_exceeded: 408,

@@ -4,7 +4,8 @@ import { apiKeys, applications } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { after, check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
+import { after } from '../instants.ts';
+import { check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
 import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt';

@@ -23,7 +23,7 @@ export const applicationColumns = {
 const redirectUri = textThat(
   isRegistrable,
   'must be absolute https, http on a loopback host, or a private scheme with a dot, without fragment, user information or wildcard',
-  { max: 2048 },
+  { max: 2048, format: 'redirect-uri' },
 );
 
 export const applicationRules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };

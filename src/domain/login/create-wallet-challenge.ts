@@ -14,7 +14,10 @@ const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
 
 const rules = {
   loginIntentId: uuid,
-  address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', { max: 42 }),
+  address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', {
+    max: 42,
+    format: 'ethereum-address',
+  }),
 };
 
 /**

@@ -11,7 +11,7 @@ const MAX_PAGE_SIZE = 100;
 /** The fields of every list. */
 export const pageRules = {
   pageSize: optional(integer({ min: 1, max: MAX_PAGE_SIZE })),
-  pageToken: optional(text({ min: 0, max: 4_096 })),
+  pageToken: optional(text({ min: 0, max: 4_096, format: 'page-token' })),
 };
 
 export interface Page<Row> {

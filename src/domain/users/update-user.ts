@@ -6,6 +6,7 @@ import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
+import { rule } from '../rule.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
@@ -15,12 +16,16 @@ const changeable = {
   profileImage: users.profileImage,
   walletAddress: users.walletAddress,
 };
+/** Null clears it. */
+const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
+  isNullable: true,
+});
 const rules = {
   userId: uuid,
   email: change(profileRules.email),
   name: change(profileRules.name),
   profileImage: change(profileRules.profileImage),
-  walletAddress: change((value) => profileRules.walletAddress(value ?? '')),
+  walletAddress: change(walletAddress),
 };
 
 /** The fields that an update may name. */

@@ -1,0 +1,66 @@
+/** The RPCs over Connect with JSON as an OpenAPI document, from the schema and the rules of requests. */
+import { ERRORS } from '../../domain/errors.ts';
+import { OPERATIONS, SERVICES } from '../catalogue.ts';
+import { type Procedures, pathOf } from '../procedures.ts';
+import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
+import { describeFields, describeMethod } from './operations.ts';
+import { readRequestRules } from './request-rules.ts';
+
+const FAILURE: JsonSchema = {
+  type: 'object',
+  properties: {
+    code: { type: 'string', enum: [...new Set(Object.values(ERRORS).map(([code]) => code))] },
+    message: { type: 'string', description: 'For people. It may become clearer.' },
+    details: {
+      type: 'array',
+      description: '`google.rpc.ErrorInfo` has the reason, `google.rpc.BadRequest` what is wrong with which field.',
+      items: {
+        type: 'object',
+        properties: { type: { type: 'string' }, value: { type: 'string' }, debug: { type: 'object' } },
+        required: ['type', 'value'],
+      },
+    },
+  },
+  required: ['code', 'message', 'details'],
+};
+
+export async function describeConnect(procedures: Procedures, commentOf: ReadComment, info: JsonSchema) {
+  const schemas = new MessageSchemas('protobuf', commentOf);
+  const paths: Record<string, JsonSchema> = {};
+  for (const { method, credential } of OPERATIONS) {
+    const procedure = procedures.get(pathOf(method));
+    if (!procedure) throw new Error(`${method.name} has no handler`);
+    const rules = await readRequestRules(procedure);
+    const names = method.input.fields.map(({ localName }) => localName).filter((name) => name in rules);
+    const response = { description: 'Success', content: json(schemas.refer(method.output)) };
+    paths[pathOf(method)] = {
+      post: {
+        ...describeMethod(method, commentOf),
+        security: [{ [credential]: [] }],
+        requestBody: { required: true, content: json(describeFields(method, rules, names, commentOf)) },
+        responses: {
+          200: response,
+          default: { description: 'Failure', content: json({ $ref: '#/components/schemas/Failure' }) },
+        },
+      },
+    };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Usher RPCs over Connect with JSON', ...info },
+    servers: [{ url: '/' }],
+    tags: SERVICES.map(({ service }) => ({ name: service.name, description: commentOf(service.typeName) })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+      },
+      schemas: { ...schemas.all, Failure: FAILURE },
+    },
+  };
+}
+
+function json(schema: JsonSchema): JsonSchema {
+  return { 'application/json': { schema } };
+}

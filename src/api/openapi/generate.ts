@@ -1,0 +1,24 @@
+/** Writes the OpenAPI documents. Run by `npm run generate`. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createProcedures } from '../services.ts';
+import { readComments } from './comments.ts';
+import { describeConnect } from './connect-document.ts';
+import { describeRest } from './rest-document.ts';
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const info = { version, license: { name: 'MIT', identifier: 'MIT' } };
+const commentOf = readComments();
+// No handler comes to use them: each refuses the empty request, or has no database.
+const parts = {
+  ...{ apiKeys: {}, cipher: {}, liveSessions: {}, pageTokens: {}, tokens: {}, authPageUrl: 'http://localhost' },
+  health: { handlers: { check: () => {}, list: () => {} } },
+};
+const procedures = createProcedures(parts as never);
+
+mkdirSync('gen/openapi', { recursive: true });
+write('rest', await describeRest(procedures, commentOf, info));
+write('connect', await describeConnect(procedures, commentOf, info));
+
+function write(name: string, document: unknown): void {
+  writeFileSync(`gen/openapi/${name}.json`, `${JSON.stringify(document, null, 2)}\n`);
+}

@@ -1,0 +1,88 @@
+/** JSON Schemas of messages, as REST presents them and as Protobuf's own JSON does. */
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { NULLABLE } from '../rest/present.ts';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** `rest`: every field is there but optional ones. `protobuf`: fields with their default value are left out. */
+export type JsonStyle = 'rest' | 'protobuf';
+
+/** Returns the comment of a message, a field, a method or a service in the schema, or an empty string. */
+export type ReadComment = (fullName: string) => string;
+
+/** The schemas of messages, each once, by the name of the message. */
+export class MessageSchemas {
+  readonly all: Record<string, JsonSchema> = {};
+  readonly #style: JsonStyle;
+  readonly #commentOf: ReadComment;
+
+  constructor(style: JsonStyle, commentOf: ReadComment) {
+    this.#style = style;
+    this.#commentOf = commentOf;
+  }
+
+  /** Returns a reference to the schema of the message. */
+  refer(message: DescMessage): JsonSchema {
+    const { name } = message;
+    if (!(name in this.all)) {
+      this.all[name] = {};
+      this.all[name] = { ...this.describe(message), ...described(this.#commentOf(message.typeName)) };
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  describe(message: DescMessage): JsonSchema & { properties: Record<string, JsonSchema>; required?: string[] } {
+    const fields = message.fields.map((field) => [field.jsonName, this.#describeField(field)] as const);
+    const required = this.#style === 'rest' ? message.fields.filter(isRequired).map(({ jsonName }) => jsonName) : [];
+    return {
+      type: 'object',
+      properties: Object.fromEntries(fields),
+      ...(required.length > 0 && { required }),
+    };
+  }
+
+  #describeField(field: DescField): JsonSchema {
+    const comment = described(this.#commentOf(`${field.parent.typeName}.${field.name}`));
+    const value = this.#describeValue(field);
+    if (field.fieldKind === 'list') return { type: 'array', items: value, ...comment };
+    if (field.fieldKind === 'map') return { type: 'object', additionalProperties: value, ...comment };
+    const isNullable = this.#style === 'rest' && NULLABLE.includes(field.localName);
+    return { ...value, ...(isNullable && { type: ['string', 'null'] }), ...comment };
+  }
+
+  #describeValue({ message, enum: enumeration, scalar }: DescField): JsonSchema {
+    if (message?.typeName === TimestampSchema.typeName) return { type: 'string', format: 'date-time' };
+    if (message?.typeName === FieldMaskSchema.typeName) return { type: 'string' };
+    if (message) return this.refer(message);
+    if (enumeration) return { type: 'string', enum: enumeration.values.map(({ name }) => name) };
+    return describeScalar(scalar);
+  }
+}
+
+function describeScalar(scalar: ScalarType | undefined): JsonSchema {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return { type: 'string' };
+    case ScalarType.BOOL:
+      return { type: 'boolean' };
+    case ScalarType.BYTES:
+      return { type: 'string', contentEncoding: 'base64' };
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return { type: 'number' };
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+      return { type: 'string', pattern: '^-?\\d+$' };
+    default:
+      return { type: 'integer' };
+  }
+}
+
+function isRequired(field: DescField): boolean {
+  return !field.proto.proto3Optional || NULLABLE.includes(field.localName);
+}
+
+function described(description: string): JsonSchema {
+  return description === '' ? {} : { description };
+}

@@ -1,0 +1,62 @@
+/** What both documents say of an operation. */
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import type { Rule } from '../../domain/rule.ts';
+import { HTTP_ERRORS } from '../../http/errors.ts';
+import type { JsonSchema, ReadComment } from './json-schema.ts';
+import type { RequestRules } from './request-rules.ts';
+
+export const REASONS = [...new Set([...Object.keys(ERRORS), ...Object.keys(HTTP_ERRORS)])];
+
+/** Returns the schema of a field. @param canBeNull whether the place where the field is can hold null */
+export function describeField(rule: Rule<unknown>, description: string, { canBeNull = true } = {}): JsonSchema {
+  const { type } = rule.schema;
+  return {
+    ...rule.schema,
+    ...(rule.isNullable && canBeNull && { type: [type, 'null'] }),
+    ...(description !== '' && { description }),
+  };
+}
+
+/** Returns the schema of a JSON object with those fields. */
+export function describeFields(
+  method: DescMethodUnary,
+  rules: RequestRules,
+  names: readonly string[],
+  commentOf: ReadComment,
+): JsonSchema {
+  const required = names.filter((name) => !rules[name]?.isOptional);
+  const properties = names.flatMap((name) => {
+    const rule = rules[name];
+    return rule ? [[name, describeField(rule, commentOfField(method, name, commentOf))]] : [];
+  });
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+export function commentOfField({ input }: DescMethodUnary, localName: string, commentOf: ReadComment): string {
+  const field = input.fields.find((each) => each.localName === localName);
+  return field ? commentOf(`${input.typeName}.${field.name}`) : '';
+}
+
+/** Returns ID, tag, summary and description. */
+export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) {
+  const description = commentOf(`${method.parent.typeName}.${method.name}`);
+  const [summary = method.name] = description.split(/(?<=\.)\s/);
+  return {
+    operationId: `${method.parent.name}_${method.name}`,
+    tags: [method.parent.name],
+    summary: summary.replace(/\.$/, ''),
+    description,
+  };
+}
+
+/** Returns the codes of gRPC that the comment of the method names. */
+export function codesOf(method: DescMethodUnary, commentOf: ReadComment): ErrorCode[] {
+  const comment = commentOf(`${method.parent.typeName}.${method.name}`);
+  const codes = new Set(Object.values(ERRORS).map(([code]) => code));
+  return [...codes].filter((code) => new RegExp(`\\b${code.toUpperCase()}\\b`).test(comment));
+}

@@ -1,0 +1,32 @@
+import type { DescField } from '@bufbuild/protobuf';
+import { FieldMaskSchema } from '@bufbuild/protobuf/wkt';
+import { checkedRules, type Rule } from '../../domain/rule.ts';
+import type { Procedure } from '../procedures.ts';
+
+/** By field. */
+export type RequestRules = Readonly<Record<string, Rule<unknown>>>;
+
+/** Returns the rules that the handler checks its request by: it handles an empty one, and is heard while it checks. */
+export async function readRequestRules(procedure: Procedure): Promise<RequestRules> {
+  let rules: RequestRules = {};
+  const onChecked = (checked: unknown) => {
+    rules = checked as RequestRules;
+  };
+  checkedRules.subscribe(onChecked);
+  try {
+    const call = { application: { id: '', clientId: '' }, now: new Date(0), run: () => Promise.reject(new Error()) };
+    await procedure.handle({}, call as never, { ipAddress: '', userAgent: '' });
+  } catch {
+    // The request is empty, and there is no database.
+  } finally {
+    checkedRules.unsubscribe(onChecked);
+  }
+  const unchecked = procedure.method.input.fields.filter((field) => !(field.localName in rules) && !isFieldMask(field));
+  if (unchecked.length > 0) throw new Error(`${procedure.method.name} does not check ${unchecked.map(String).join()}`);
+  return rules;
+}
+
+/** It names fields that have rules. */
+function isFieldMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}

@@ -1,0 +1,117 @@
+/** The REST API as an OpenAPI document, from the routes, the schema and the rules of requests. */
+import { SERVICES } from '../catalogue.ts';
+import { type Procedures, pathOf } from '../procedures.ts';
+import { STATUSES } from '../rest/rest.ts';
+import { type Route, routes } from '../rest/routes.ts';
+import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
+import { codesOf, commentOfField, describeField, describeFields, describeMethod, REASONS } from './operations.ts';
+import { type RequestRules, readRequestRules } from './request-rules.ts';
+
+const FAILURE: JsonSchema = {
+  type: 'object',
+  properties: {
+    status: { const: false },
+    message: { type: 'string', description: 'For people. It may become clearer.' },
+    reason: { type: 'string', enum: REASONS, description: 'For programs. It never changes.' },
+    errors: {
+      type: 'array',
+      description: 'What is wrong, field by field. Only with `VALIDATION_FAILED`.',
+      items: {
+        type: 'object',
+        properties: { field: { type: 'string' }, message: { type: 'string' } },
+        required: ['field', 'message'],
+      },
+    },
+  },
+  required: ['status', 'message', 'reason'],
+};
+
+export async function describeRest(procedures: Procedures, commentOf: ReadComment, info: JsonSchema) {
+  const schemas = new MessageSchemas('rest', commentOf);
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  for (const route of routes) {
+    const procedure = procedures.get(pathOf(route.rpc));
+    if (!procedure) throw new Error(`${route.rpc.name} has no handler`);
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    const rules = await readRequestRules(procedure);
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, rules, schemas, commentOf) };
+  }
+  const used = new Set(routes.map(({ rpc }) => rpc.parent.typeName));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Usher REST API', ...info },
+    servers: [{ url: '/' }],
+    security: [{ apiKey: [] }],
+    tags: SERVICES.filter(({ service }) => used.has(service.typeName)).map(({ service }) => ({
+      name: service.name,
+      description: commentOf(service.typeName),
+    })),
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
+      schemas: { ...schemas.all, Failure: FAILURE },
+    },
+  };
+}
+
+function describeRoute(route: Route, rules: RequestRules, schemas: MessageSchemas, commentOf: ReadComment): JsonSchema {
+  const { rpc, fields } = route;
+  const namesIn = (place: string) => Object.keys(fields).filter((name) => fields[name] === place);
+  const parameters = [...namesIn('path'), ...namesIn('query')].map((name) => {
+    const rule = rules[name];
+    if (!rule) throw new Error(`${rpc.name} does not check ${name}`);
+    const description = commentOfField(rpc, name, commentOf);
+    return {
+      name,
+      in: fields[name],
+      required: fields[name] === 'path' || !rule.isOptional,
+      ...(description !== '' && { description }),
+      schema: describeField(rule, '', { canBeNull: false }),
+    };
+  });
+  const body = namesIn('body');
+  return {
+    ...describeMethod(rpc, commentOf),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body.length > 0 && {
+      requestBody: {
+        required: body.some((name) => !rules[name]?.isOptional),
+        content: { 'application/json': { schema: describeFields(rpc, rules, body, commentOf) } },
+      },
+    }),
+    responses: describeResponses(route, schemas, commentOf),
+  };
+}
+
+function describeResponses(route: Route, schemas: MessageSchemas, commentOf: ReadComment): JsonSchema {
+  const { status, message, rpc, existedBefore } = route;
+  const data = describeData(route, schemas);
+  const properties = { status: { const: true }, message: { const: message }, ...(data && { data }) };
+  const success = respond(message, { type: 'object', properties, required: Object.keys(properties) });
+  const failures = codesOf(rpc, commentOf).map((code) => STATUSES[code]);
+  const statuses = [...new Set([400, 401, ...failures, 500, 503])].sort((a, b) => a - b);
+  return {
+    ...(existedBefore !== undefined && { 200: success }),
+    [status]: success,
+    ...Object.fromEntries(statuses.map((each) => [each, FAILED])),
+    default: FAILED,
+  };
+}
+
+/** As `toData` presents it. */
+function describeData({ rpc: { output }, resource }: Route, schemas: MessageSchemas): JsonSchema | undefined {
+  if (output.fields.length === 0) return undefined;
+  const field = output.fields.find(({ localName }) => localName === resource);
+  if (!field?.message) return schemas.describe(output);
+  const { properties, required = [] } = schemas.describe(output);
+  const { [field.jsonName]: _, ...others } = properties;
+  if (Object.keys(others).length === 0) return schemas.refer(field.message);
+  const rest = { type: 'object', properties: others, required: required.filter((name) => name in others) };
+  return { allOf: [schemas.refer(field.message), rest] };
+}
+
+function respond(description: string, schema: JsonSchema): JsonSchema {
+  return { description, content: { 'application/json': { schema } } };
+}
+
+const FAILED = respond('Failure', { $ref: '#/components/schemas/Failure' });

@@ -1,0 +1,69 @@
+import { channel } from 'node:diagnostics_channel';
+
+/** A JSON Schema (2020-12). The API reference shows it, so that documented limits are the enforced ones. */
+export interface Schema {
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+/** Returns an accepted value. @throws Unacceptable for any other */
+export interface Rule<T> {
+  (value: unknown): T;
+  /** Of the values that are accepted. */
+  readonly schema: Schema;
+  /** Whether the field may be missing. */
+  readonly isOptional: boolean;
+  /** Whether null is accepted. */
+  readonly isNullable: boolean;
+}
+
+/** Hears the rules of each request that is checked. The generator of the API reference asks so for those of an RPC. */
+export const checkedRules = channel('usher.validation');
+
+/** Without NUL and lone surrogates. */
+export const WELL_FORMED = '^[^\\0\\uD800-\\uDFFF]*$';
+
+/** A part of the well-formed texts for which a character is a byte. */
+export const ASCII = '^[\\x01-\\x7F]*$';
+
+export class Unacceptable extends Error {}
+
+/** Returns the function as a rule. */
+export function rule<T>(
+  schema: Schema,
+  accept: (value: unknown) => T,
+  { isOptional = false, isNullable = false } = {},
+): Rule<T> {
+  return Object.assign(accept, { schema, isOptional, isNullable });
+}
+
+/** Returns a string. @throws Unacceptable for any other value */
+export function requireString(value: unknown): string {
+  if (value === undefined) throw new Unacceptable('is required');
+  if (typeof value !== 'string') throw new Unacceptable('must be a string');
+  return value;
+}
+
+/** Returns text that Postgres and every client can hold. @throws Unacceptable for any other value */
+export function requireText(value: unknown): string {
+  const string = requireString(value);
+  if (!string.isWellFormed() || string.includes('\0')) {
+    throw new Unacceptable('must be well-formed Unicode without NUL');
+  }
+  return string;
+}
+
+/** Returns the length as people count it. */
+export function countCodePoints(string: string): number {
+  let count = 0;
+  for (const _ of string) count++;
+  return count;
+}

@@ -1,0 +1,184 @@
+/** The OpenAPI documents say what the service does: requests that they allow are valid, and replies are as they say. */
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import connectDocument from '../../../gen/openapi/connect.json' with { type: 'json' };
+import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
+import { OPERATIONS, type Operation } from '../../../src/api/catalogue.ts';
+import { request } from '../../support/http.ts';
+import { CONNECT, type Protocol, REST, send } from '../../support/protocols.ts';
+import { credentialFor, sampleFields } from '../../support/samples.ts';
+import { createTenant, startTestService, type Tenant, type TestService } from '../../support/service.ts';
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+interface DocumentedOperation {
+  readonly parameters?: readonly { name: string; in: string; required: boolean; schema: Schema }[];
+  readonly requestBody?: { content: { 'application/json': { schema: Schema } } };
+  readonly responses: Readonly<Record<string, { content: { 'application/json': { schema: object } } }>>;
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+
+const RUNS = 25;
+
+const cases = [
+  ...OPERATIONS.filter(({ route }) => route).map((operation) => ({ protocol: REST, operation })),
+  ...OPERATIONS.map((operation) => ({ protocol: CONNECT, operation })),
+].map((each) => ({ ...each, name: `${each.operation.method.name} over ${each.protocol.name}` }));
+
+let service: TestService;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await startTestService();
+  tenant = await createTenant(service);
+});
+afterAll(() => service.close());
+
+const validators = new Map(
+  [restDocument, connectDocument].map((document) => {
+    const ajv = addFormats.default(
+      new Ajv2020({ strict: false, formats: { 'redirect-uri': true, 'page-token': true } }),
+    );
+    return [document as object, ajv.addSchema(document, 'document')];
+  }),
+);
+
+describe.each(cases)('$name', ({ protocol, operation }) => {
+  test('takes the sample, and answers it and what the document allows as the document says', async () => {
+    const { documented, validate } = find(protocol, operation);
+    const headers = credentialFor(operation, tenant);
+    const ask = async (fields: JsonObject) => {
+      const reply = await send(protocol, service.url, { method: operation.method, fields, headers });
+      return { status: reply.status, body: JSON.parse(reply.bytes.toString()) };
+    };
+
+    const sample = await ask(await sampleFields(operation.method, { service, tenant }));
+    expect([200, 201]).toContain(sample.status);
+    validate(sample);
+
+    await fc.assert(
+      fc.asyncProperty(requestsOf(documented), async (fields) => {
+        const reply = await ask(fields);
+        validate(reply);
+        expect(JSON.stringify(reply.body), JSON.stringify(fields)).not.toContain('VALIDATION_FAILED');
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('refuses a request without any of its required fields', async () => {
+    const { documented, validate } = find(protocol, operation);
+    const required = requiredOf(documented);
+    if (required.length === 0) return;
+    const headers = credentialFor(operation, tenant);
+    const reply = await send(protocol, service.url, { method: operation.method, fields: {}, headers });
+    validate({ status: reply.status, body: JSON.parse(reply.bytes.toString()) });
+    expect(reply.status).toBeGreaterThanOrEqual(400);
+  });
+});
+
+test('GET /openapi.json answers with the document of REST', async () => {
+  const reply = await request(service.url, { path: '/openapi.json' });
+  expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+  expect(JSON.parse(reply.body)).toEqual(restDocument);
+});
+
+function find(protocol: Protocol, { method, route }: Operation) {
+  const document = protocol === REST ? restDocument : connectDocument;
+  const path = protocol === REST ? (route?.path ?? '').replace(/:(\w+)/g, '{$1}') : pathOf(method);
+  const verb = protocol === REST ? (route?.method ?? '').toLowerCase() : 'post';
+  const documented = (document.paths as unknown as Paths)[path]?.[verb];
+  const ajv = validators.get(document);
+  if (!documented || !ajv) throw new Error(`No document has ${verb} ${path}`);
+  const validate = ({ status, body }: { status: number; body: unknown }) => {
+    const key = status in documented.responses ? status : 'default';
+    const pointer = ['paths', path, verb, 'responses', String(key), 'content', 'application/json', 'schema'];
+    const check = ajv.getSchema(
+      `document#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`,
+    );
+    if (!check) throw new Error(`No schema for ${key}`);
+    check(body);
+    expect(check.errors ?? [], JSON.stringify(body)).toEqual([]);
+  };
+  return { documented, validate };
+}
+
+function pathOf(method: DescMethodUnary): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function bodyOf({ requestBody }: DocumentedOperation): Schema {
+  return requestBody?.content['application/json'].schema ?? {};
+}
+
+function requiredOf(documented: DocumentedOperation): string[] {
+  const parameters = documented.parameters?.filter(({ required }) => required).map(({ name }) => name) ?? [];
+  return [...parameters, ...(bodyOf(documented).required ?? [])];
+}
+
+/** Returns any request that the document allows. */
+function requestsOf(documented: DocumentedOperation): fc.Arbitrary<JsonObject> {
+  const parameters = documented.parameters ?? [];
+  const schemas: Record<string, fc.Arbitrary<unknown>> = {};
+  for (const { name, in: place, schema } of parameters) {
+    // URL clients drop these segments.
+    schemas[name] = valuesOf(schema).filter((value) => place !== 'path' || !/^\.{1,2}$/.test(String(value)));
+  }
+  for (const [name, schema] of Object.entries(bodyOf(documented).properties ?? {})) schemas[name] = valuesOf(schema);
+  return fc.record(schemas, { requiredKeys: requiredOf(documented) }) as fc.Arbitrary<JsonObject>;
+}
+
+/** By format. Each generates values of the schema that are valid in every other respect, too. */
+const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  uuid: fc.uuid(),
+  email: fc.emailAddress(),
+  uri: fc.webUrl(),
+  'date-time': fc
+    .date({ min: new Date('2100-01-01'), max: new Date('2200-01-01'), noInvalidDate: true })
+    .map((date) => date.toISOString()),
+  'redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
+  // Only the token of a page before is one.
+  'page-token': fc.constant(''),
+};
+
+function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
+  const types = [schema.type ?? []].flat();
+  const value = valuesOfType(types[0] ?? '', schema);
+  return types.includes('null') ? fc.option(value) : value;
+}
+
+function valuesOfType(type: string, schema: Schema): fc.Arbitrary<unknown> {
+  const { minLength = 0, maxLength = 100, minimum = 0, maximum = 0, minItems = 0, pattern = '' } = schema;
+  switch (type) {
+    case 'string': {
+      const format = schema.format === undefined ? undefined : FORMATS[schema.format];
+      if (format) return format;
+      const matches = new RegExp(pattern, 'u');
+      const unit = pattern.includes('\\x7F') ? 'binary-ascii' : 'binary';
+      return fc.string({ unit, minLength, maxLength, size: 'max' }).filter((text) => matches.test(text));
+    }
+    case 'integer':
+      return fc.integer({ min: minimum, max: maximum });
+    case 'boolean':
+      return fc.boolean();
+    case 'array':
+      return fc.array(valuesOf(schema.items ?? {}), { minLength: minItems, maxLength: minItems + 3 });
+    default:
+      throw new Error(`No values of the type ${type}`);
+  }
+}
