@@ -2,7 +2,8 @@ import { and, eq, sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
-import { boolean, change, identifier, listOf, optional, type Rule, textThat, uuid, webUrl } from '../validation.ts';
+import { rule, Unacceptable } from '../rule.ts';
+import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { oneOf } from './delivery-rules.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
@@ -52,11 +53,12 @@ const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
 
 /** Returns the rules for what callers set. */
 export function webhookRules(policy: AddressPolicy) {
-  const url: Rule<string> = (value) => {
+  const url = rule({ ...webUrl.schema, format: 'webhook-url' }, (value) => {
     const accepted = webUrl(value);
-    const problem = findUrlProblem(accepted, policy) ?? '';
-    return textThat(() => problem === '', problem, { max: 2_048 })(accepted);
-  };
+    const problem = findUrlProblem(accepted, policy);
+    if (problem !== undefined) throw new Unacceptable(problem);
+    return accepted;
+  });
   return {
     url,
     ownerId: uuid,
