@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
+import { LoginBrowser } from '../support/login-browser.ts';
 import { survivorsOf } from '../support/process.ts';
 import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
@@ -32,18 +33,22 @@ test('connections are distributed evenly, and each call is logged once', async (
 });
 
 test('both know the public URL, the demo and its secrets', async () => {
-  const { apiKey, clientId, redirectUris, webhookId, userId } = await readDemo(dataDir);
-  const loginIntentId = /\/login\?intent=(\S+)/.exec(main.stdout)?.[1];
-  const login = { loginIntentId, userId };
+  const { apiKey, clientId, webhookId, userId } = await readDemo(dataDir);
+  const headers = { 'x-api-key': apiKey };
+  const path = `/api/oauth/generate-auth-url?clientId=${clientId}`;
+  // As the printed command has it, with a state that the demo issued.
+  const body = /generate-auth-url.* -d '([^']+)'/.exec(main.stdout)?.[1] ?? '';
+  const beginLogin = async () => {
+    const reply = await request(main.url, { method: 'POST', path, headers, body });
+    return JSON.parse(reply.body).data;
+  };
+  const login = { loginIntentId: (await beginLogin()).loginIntentId, userId };
   const { redirectUrl } = await administer<{ redirectUrl: string }>(main, dataDir, 'CompleteLogin', login);
   const { pathname, search } = new URL(redirectUrl);
-  const headers = { 'x-api-key': apiKey };
   for (let call = 0; call < 4; call++) {
-    const path = `/api/oauth/generate-auth-url?clientId=${clientId}`;
-    const body = JSON.stringify({ redirectUri: redirectUris[0], state: 's' });
-    const reply = await request(main.url, { method: 'POST', path, headers, body });
-    expect(JSON.parse(reply.body).data.authUrl).toMatch(new RegExp(`^${main.url}/login\\?intent=`));
-    expect((await request(main.url, { path: pathname + search })).body).toContain('You are signed in');
+    expect((await beginLogin()).authUrl).toMatch(new RegExp(`^${main.url}/login\\?intent=`));
+    const browser = new LoginBrowser({ url: main.url });
+    expect((await browser.open(pathname + search)).body).toContain('Sign out');
     const webhook = await request(main.url, { path: `/api/webhooks/${webhookId}`, headers });
     expect(webhook.body).toContain('"signingKey":"whsec_');
   }

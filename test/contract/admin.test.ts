@@ -122,6 +122,8 @@ describe('UpdateApplication', () => {
     ['the name', { name: 'New' }, { name: 'New' }],
     ['the redirect URIs', { redirectUris: REDIRECT_URIS }, { redirectUris: REDIRECT_URIS }],
     ['the login page', { allowSignUp: true, askName: true }, { allowSignUp: true, askName: true }],
+    ['how long sessions can be renewed', { sessionMaxAgeSeconds: 900 }, { sessionMaxAgeSeconds: 900 }],
+    ['nothing by a mask that clears what is not set', { updateMask: 'sessionMaxAgeSeconds' }, {}],
     ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
     ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
   ])('changes %s and leaves the rest', async (_, fields, changed) => {
@@ -154,6 +156,8 @@ describe('UpdateApplication', () => {
     [{ name: '' }, 'name'],
     [{ redirectUris: ['http://app.test/'] }, 'redirectUris'],
     [{ allowSignUp: 'yes' }, 'allowSignUp'],
+    [{ sessionMaxAgeSeconds: 899 }, 'sessionMaxAgeSeconds'],
+    [{ sessionMaxAgeSeconds: 31_536_001 }, 'sessionMaxAgeSeconds'],
   ])('returns Validation failed for %j', async (wrong, field) => {
     expect(await callWith(updateApplication, { applicationId: tenant.id, ...wrong })).toEqual(validationFailed(field));
   });

@@ -162,7 +162,13 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   'AdminService/UpdateApplication': {
     required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-    optional: { name: 'Läden & "more"', redirectUris: [REDIRECT_URI], allowSignUp: true, askName: true },
+    optional: {
+      name: 'Läden & "more"',
+      redirectUris: [REDIRECT_URI],
+      allowSignUp: true,
+      askName: true,
+      sessionMaxAgeSeconds: 3600,
+    },
   },
   'AdminService/DeleteApplication': {
     required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),

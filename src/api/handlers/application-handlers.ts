@@ -40,6 +40,11 @@ export function createApplicationHandlers(apiKeys: ApiKeys, pageTokens: PageToke
   } satisfies Partial<AdminHandlers>;
 }
 
-function toApplication({ redirectUris, createdAt, ...application }: ApplicationDetails) {
-  return { ...application, redirectUris: [...redirectUris], createdAt: timestampFromDate(createdAt) };
+function toApplication({ redirectUris, sessionMaxAgeSeconds, createdAt, ...application }: ApplicationDetails) {
+  return {
+    ...application,
+    redirectUris: [...redirectUris],
+    createdAt: timestampFromDate(createdAt),
+    ...(sessionMaxAgeSeconds !== null && { sessionMaxAgeSeconds }),
+  };
 }

@@ -7,6 +7,8 @@ import { isRegistrable } from './redirect-uri.ts';
 export interface ApplicationDetails extends Application {
   readonly allowSignUp: boolean;
   readonly askName: boolean;
+  /** Null where the setting `SESSION_MAX_AGE` holds. */
+  readonly sessionMaxAgeSeconds: number | null;
   readonly createdAt: Date;
 }
 
@@ -17,6 +19,7 @@ export const applicationColumns = {
   redirectUris: applications.redirectUris,
   allowSignUp: applications.allowSignUp,
   askName: applications.askName,
+  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   createdAt: applications.createdAt,
 };
 

@@ -23,6 +23,7 @@ export async function createApplication(
     redirectUris,
     allowSignUp: false,
     askName: false,
+    sessionMaxAgeSeconds: null,
     createdAt: now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();

@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { boolean, change, check, type Unchecked, uuid } from '../validation.ts';
+import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
 import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
 
 const changeable = {
@@ -13,6 +13,7 @@ const changeable = {
   redirectUris: applications.redirectUris,
   allowSignUp: applications.allowSignUp,
   askName: applications.askName,
+  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
 };
 const rules = {
   applicationId: uuid,
@@ -20,10 +21,11 @@ const rules = {
   redirectUris: change(applicationRules.redirectUris),
   allowSignUp: change(boolean),
   askName: change(boolean),
+  sessionMaxAgeSeconds: change(optional(integer({ min: 900, max: 31_536_000 }))),
 };
 
 /** The fields that an update may name. */
-export const APPLICATION_CHANGES = ['name', 'redirectUris', 'allowSignUp', 'askName'] as const;
+export const APPLICATION_CHANGES = ['name', 'redirectUris', 'allowSignUp', 'askName', 'sessionMaxAgeSeconds'] as const;
 
 /** Changes an application and returns it. @throws ServiceError `Application not found` */
 export async function updateApplication(
