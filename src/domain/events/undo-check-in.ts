@@ -5,6 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessage, jsonObject } from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
@@ -15,17 +16,18 @@ const rules = { eventId: identifier, attendeeId: identifier };
  * @throws ServiceError `Event not found`, also for a deleted one; `Check-in not found`
  */
 export async function undoCheckIn(
-  { application, run }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId, attendeeId } = check(request, rules);
-  const [event] = await run(deleteCheckIn, { applicationId: application.id, eventId, attendeeId });
+  const [event] = await run(deleteCheckIn, { applicationId: application.id, eventId, attendeeId, now });
   if (!event) throw new ServiceError('EVENT_NOT_FOUND');
   if (event.attendeeId === null) throw new ServiceError('CHECK_IN_NOT_FOUND');
+  if (event.hasMessage) onMessage?.(application.id);
 }
 
 /** Returns the event, with the attendee if there was a check-in. */
-const deleteCheckIn: Statement<{ eventId: string; attendeeId: string | null }[]> = (db) => {
+const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } & HasMessage)[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));
   const undone = db.$with('undone').as(
     db
@@ -40,9 +42,11 @@ const deleteCheckIn: Statement<{ eventId: string; attendeeId: string | null }[]>
       .returning({ eventId: checkIns.eventId, attendeeId: checkIns.attendeeId }),
   );
   const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`undone` });
+  const data = jsonObject({ eventId: sql`event_id`, attendeeId: sql`attendee_id` });
+  const message = insertMessage(db, { type: 'check_in.undone', data, from: sql`undone` });
   return db
-    .with(open, undone, audit)
-    .select({ eventId: open.eventId, attendeeId: undone.attendeeId })
+    .with(open, undone, audit, message)
+    .select({ eventId: open.eventId, attendeeId: undone.attendeeId, hasMessage })
     .from(open)
     .leftJoin(undone, eq(undone.eventId, open.eventId))
     .prepare('delete_check_in');
