@@ -6,6 +6,7 @@ export default defineConfig({
     './src/database/schema.ts',
     './src/database/login-schema.ts',
     './src/database/session-schema.ts',
+    './src/database/webhook-schema.ts',
     './src/database/audit-schema.ts',
   ],
   out: './drizzle',

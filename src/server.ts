@@ -9,6 +9,7 @@ import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
+import { openDelivery } from './delivery/start-delivery.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { AdminKeys } from './domain/admin-keys.ts';
@@ -19,6 +20,7 @@ import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
+import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -33,6 +35,8 @@ import { createMailer, createTerminalMailer, type DeliverCode } from './login-pa
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
+/** What the embedded database allows webhooks to reach, so that they can be tried on one machine. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
 const TRIAL_FACTOR = 100;
 /** How long Postgres may take to answer a readiness check. */
@@ -62,7 +66,7 @@ export interface Overrides {
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const clock = overrides.clock ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs } = config;
+  const { requestTimeoutMs, sessionMaxAgeSeconds, webhookLogDays } = config;
   await using stack = new AsyncDisposableStack();
 
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
@@ -76,6 +80,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
+  const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy });
+  stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createDelivery(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
@@ -102,8 +109,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? pageUrl;
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const { sessionMaxAgeSeconds } = config;
-  const parts = { cipher, clock, database, logger, sessionMaxAgeSeconds, requestTimeoutMs, tokens };
+  const onMessage = delivery.wake;
+  const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
   const api = createApi({ ...parts, adminKeys, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
@@ -118,17 +125,16 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   if (isEmbedded) {
     const now = clock();
     const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
-    const call = { run, now };
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
-    demo ??= await openDemo(call, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
+    demo ??= await openDemo({ run, now }, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
     handlers.push(createDemoApplication(demo, url));
   }
 
   const { signal } = closing;
   jobs.push(
+    delivery.run(signal),
     runExpiryJob(database, {
-      clock,
-      signal,
+      ...{ clock, signal, webhookLogDays },
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
     runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),

@@ -7,6 +7,7 @@ import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
@@ -37,7 +38,9 @@ export interface ApiParts {
   readonly closing: AbortSignal;
   readonly readiness: Readiness;
   readonly logger: Logger;
+  readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
   readonly requestTimeoutMs: number;
   /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;

@@ -9,7 +9,8 @@ import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { isUnary } from './procedures.ts';
-import { type Route, routes } from './rest/routes.ts';
+import type { Route } from './rest/route.ts';
+import { routes } from './rest/routes.ts';
 
 /** `apiKey`: the key of an application, in `X-API-Key`. `adminKey`: the operator's key, in `X-Admin-Key`. */
 export type Credential = 'apiKey' | 'adminKey';

@@ -27,6 +27,7 @@ export interface PipelineParts {
   readonly credentials: Credentials;
   readonly database: Database;
   readonly logger: Logger;
+  readonly onMessage: DomainCall['onMessage'];
   /** The longest a call may take. */
   readonly requestTimeoutMs: number;
 }
@@ -105,10 +106,11 @@ export class Pipeline {
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
   #toDomainCall(call: Call, { ipAddress }: Peer, { type, id }: Actor, onLockWait?: () => void): DomainCall {
-    const now = this.#parts.clock();
+    const { clock, database, onMessage } = this.#parts;
+    const now = clock();
     const who = { actorType: type, actor: id, ipAddress };
-    const run = this.#parts.database.within(call.deadline, onLockWait);
-    return { run: withAudit(run, { ...who, action: actionOf(call), requestId: call.requestId, now }), now };
+    const run = database.within(call.deadline, onLockWait);
+    return { run: withAudit(run, { ...who, action: actionOf(call), requestId: call.requestId, now }), now, onMessage };
   }
 }
 

@@ -10,6 +10,7 @@ import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
@@ -27,17 +28,18 @@ export interface ServiceParts {
   readonly health: HealthMonitor;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { cipher, health, pageTokens, tokens } = parts;
+  const { health, pageTokens, tokens } = parts;
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
     ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
     ...createApplicationProcedures(UserService, createUserHandlers(pageTokens)),
-    ...createApplicationProcedures(WebhookService, createWebhookHandlers(cipher)),
+    ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),

@@ -13,7 +13,7 @@ import {
   splitList,
 } from './parse-setting.ts';
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
-import { parseTrustedProxies } from './trusted-proxies.ts';
+import { parseNetworks, parseTrustedProxies } from './trusted-proxies.ts';
 
 /** An environment variable, and its line in the README. */
 export interface Setting<Value> extends Options {
@@ -133,6 +133,42 @@ export const SETTINGS = {
     'How long a shutdown waits for calls in flight.',
     { default: 10_000 },
   ),
+  webhookDelivery: setting(
+    'WEBHOOK_DELIVERY',
+    (text) => oneOf(['true', 'false'])(text) === 'true',
+    '`false`: this process sends no webhooks.',
+    { default: true },
+  ),
+  webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Attempts in flight per process.', {
+    default: 128,
+  }),
+  webhookAllowedNetworks: setting(
+    'WEBHOOK_ALLOWED_NETWORKS',
+    parseNetworks,
+    'Internal CIDR ranges, comma-separated, that webhooks may be sent to.',
+    { defaultText: 'none; loopback, when embedded' },
+  ),
+  webhookProxyUrl: setting(
+    'WEBHOOK_PROXY_URL',
+    parseForeignUrl,
+    'HTTP proxy that sends webhooks and checks addresses.',
+    {},
+  ),
+  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
+    default: 15_000,
+  }),
+  webhookRetrySchedule: setting(
+    'WEBHOOK_RETRY_SCHEDULE',
+    (text): readonly number[] => splitList(text).map(integerBetween(0, 604_800)),
+    'Seconds before each attempt.',
+    {
+      default: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
+      defaultText: 'ten attempts in three days',
+    },
+  ),
+  webhookLogDays: setting('WEBHOOK_LOG_DAYS', integerBetween(1, 365), 'Days that deliveries are kept.', {
+    default: 14,
+  }),
   tlsCert: setting('TLS_CERT_FILE', String, 'Certificate in PEM. With it Usher serves TLS.', {
     isFile: true,
     requiredWith: 'TLS_KEY_FILE',

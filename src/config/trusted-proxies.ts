@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { splitList } from './parse-setting.ts';
 
 /** Returns a list of the addresses and CIDR ranges. @throws Error that names an entry that is neither. */
 export function parseTrustedProxies(entries: readonly string[]): BlockList {
@@ -14,4 +15,11 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
     proxies.addSubnet(address, length, version === 4 ? 'ipv4' : 'ipv6');
   }
   return proxies;
+}
+
+/** Returns the addresses and CIDR ranges of a comma-separated list. @throws Error that names an entry that is neither. */
+export function parseNetworks(text: string): readonly string[] {
+  const entries = splitList(text);
+  parseTrustedProxies(entries);
+  return entries;
 }

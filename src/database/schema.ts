@@ -4,7 +4,6 @@
  */
 import { type SQL, sql } from 'drizzle-orm';
 import {
-  type AnyPgColumn,
   boolean,
   customType,
   foreignKey,
@@ -127,35 +126,6 @@ export const loginIntents = pgTable(
     index('login_intents_id_idx').on(table.id),
     index('login_intents_expires_at_idx').on(table.expiresAt),
     index('login_intents_user_id_idx').on(table.userId),
-  ],
-);
-
-/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
-export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
-  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
-}
-
-export const webhooks = pgTable(
-  'webhooks',
-  {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
-    id: text('id').notNull(),
-    url: text('url').notNull(),
-    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
-    signingKey: bytes('signing_key').notNull(),
-    isActive: boolean('is_active').notNull().default(true),
-    ownerId: uuid('owner_id')
-      .notNull()
-      .references(() => users.id),
-    createdAt: instant('created_at').notNull(),
-    updatedAt: instant('updated_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.id] }),
-    index('webhooks_owner_id_idx').on(table.ownerId),
-    index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
   ],
 );
 

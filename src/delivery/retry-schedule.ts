@@ -1,10 +1,5 @@
 /** When a failed attempt is made again. */
 
-/** Standard Webhooks: the delay before each attempt of a message, in seconds. */
-export const DEFAULT_SCHEDULE_SECONDS: readonly number[] = [
-  0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
-];
-
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60_000;
 const JITTER = 0.1;
 
@@ -28,4 +23,17 @@ export function readRetryAfterMs(statusCode: number | null, retryAfter: string |
   if (retryAfter === undefined || (statusCode !== 429 && statusCode !== 503)) return 0;
   const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now.getTime();
   return Math.min(Math.max(ms || 0, 0), MAX_RETRY_AFTER_MS);
+}
+
+const MAX_BACKOFF_MS = 5 * 60_000;
+
+/**
+ * Returns how long an endpoint is left alone after batches that have failed entirely: the first delay of the schedule,
+ * doubled with each batch, up to its longest and to five minutes. So one that is down costs one probe at a time,
+ * however many messages wait.
+ */
+export function backoffMs(schedule: readonly number[], failedBatches: number): number {
+  const [, first = 0] = schedule;
+  const longest = Math.max(0, ...schedule) * 1_000;
+  return Math.min(first * 1_000 * 2 ** Math.min(failedBatches, 20), longest, MAX_BACKOFF_MS);
 }

@@ -17,6 +17,7 @@ import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createState } from './state.ts';
@@ -57,6 +58,7 @@ export interface DemoParts {
   readonly showsCodes: boolean;
   readonly tokens: AuthTokens;
   readonly cipher: SigningKeyCipher;
+  readonly policy: AddressPolicy;
   readonly sessionMaxAgeSeconds: number;
 }
 
@@ -132,7 +134,7 @@ const selectDemo: Statement<unknown[]> = (db) =>
     )
     .prepare('select_demo');
 
-async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptDemo> {
+async function createDemo(call: Call, { url, ...parts }: DemoParts): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
   const redirectUris = callbacks.filter(isRegistrable);
   const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
@@ -141,7 +143,7 @@ async function createDemo(call: Call, { url, cipher }: DemoParts): Promise<KeptD
     name: 'Ada Lovelace',
     walletAddress: `0x${application.id.replaceAll('-', '')}00ada000`,
   });
-  const webhook = await createWebhook({ ...call, application }, cipher, {
+  const webhook = await createWebhook({ ...call, application }, parts, {
     url: 'https://example.com/hooks',
     ownerId: user.id,
   });

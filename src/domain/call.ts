@@ -6,6 +6,8 @@ export interface Call {
   readonly run: Run;
   /** The time of the call by the clock of this process. Every lifetime is measured against it. */
   readonly now: Date;
+  /** Told that the call has inserted a message to webhooks of the application. */
+  readonly onMessage?: ((applicationId: string) => void) | undefined;
 }
 
 /** A call made with an application's API key. */

@@ -32,6 +32,7 @@ export const ERRORS = {
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
   APPLICATION_NOT_FOUND: ['not_found', 'Application not found'],
   CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
+  DELIVERY_NOT_FOUND: ['not_found', 'Delivery not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],
@@ -44,6 +45,9 @@ export const ERRORS = {
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
+
+  TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
+  WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
 
   // Of the login page.
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],

@@ -5,6 +5,7 @@ export interface Schema {
   readonly type: 'string' | 'integer' | 'boolean' | 'array';
   readonly format?: string;
   readonly pattern?: string;
+  readonly enum?: readonly string[];
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;

@@ -1,11 +1,12 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Database, Statement } from '../database/database.ts';
 import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
 import { instantPlaceholder, loginIntents } from '../database/schema.ts';
 import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
+import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 
 const INTERVAL_MS = 60_000;
@@ -15,8 +16,15 @@ const BATCH_TIMEOUT_MS = 5_000;
 /** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
 
+const DAY_MS = 24 * 60 * 60_000;
+
 /** How long the audit log is kept: a year, and what a yearly review takes. */
-const AUDIT_RETENTION_MS = 400 * 24 * 60 * 60_000;
+const AUDIT_RETENTION_MS = 400 * DAY_MS;
+
+const WEBHOOK_LOG_DAYS = 14;
+
+/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
+const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
 interface RemovedBatch {
   readonly count: number;
@@ -32,18 +40,37 @@ const deleteUnrecorded: Statement<RemovedBatch[]> = (db) =>
     .returning({ count: sql<number>`1`, latest: sql<null>`null` })
     .prepare('delete_unrecorded_sessions');
 
-const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number }[] = [
-  { deleteBatch: deleteExpired(loginCodes), graceMs: 0 },
-  { deleteBatch: deleteExpired(walletChallenges), graceMs: 0 },
-  { deleteBatch: deleteExpired(loginIntents), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessionIds, deleteSessions), graceMs: 0 },
+interface ExpiringTable {
+  readonly deleteBatch: Statement<RemovedBatch[]>;
+  readonly graceMs: number;
+  /** Whether the rows are kept as long as the log of deliveries, too. */
+  readonly isLogged?: true;
+}
+
+const TABLES: readonly ExpiringTable[] = [
+  { deleteBatch: deleteExpired(loginCodes.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(walletChallenges.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
+  { deleteBatch: deleteExpired(sessionIds.expiresAt, deleteSessions), graceMs: 0 },
   { deleteBatch: deleteUnrecorded, graceMs: 0 },
-  { deleteBatch: deleteExpired(sessionCutoffs), graceMs: 0 },
-  { deleteBatch: deleteExpired(userCutoffs), graceMs: 0 },
-  { deleteBatch: deleteExpired(rateLimits), graceMs: 0 },
-  { deleteBatch: deleteOldest(auditEvents, auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
-  { deleteBatch: deleteExpired(knownOrigins), graceMs: 0 },
+  { deleteBatch: deleteExpired(sessionCutoffs.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(userCutoffs.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
+  { deleteBatch: deleteExpired(knownOrigins.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
+  { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
+  { deleteBatch: deleteExpired(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { deleteBatch: deleteExpired(webhookMessages.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
 ];
+
+export interface ExpiryOptions {
+  readonly clock: () => Date;
+  readonly signal: AbortSignal;
+  /** How long deliveries are kept. */
+  readonly webhookLogDays?: number;
+  onError(error: unknown): void;
+}
 
 /**
  * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
@@ -51,10 +78,10 @@ const TABLES: readonly { deleteBatch: Statement<RemovedBatch[]>; graceMs: number
  */
 export async function runExpiryJob(
   database: Database,
-  { clock, signal, onError }: { clock: () => Date; signal: AbortSignal; onError: (error: unknown) => void },
+  { clock, signal, webhookLogDays, onError }: ExpiryOptions,
 ): Promise<void> {
   while (!signal.aborted) {
-    await removeExpired(database, clock(), signal).catch(onError);
+    await removeExpired(database, clock(), signal, webhookLogDays).catch(onError);
     // Jitter, so that replicas started together do not run together.
     await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
@@ -64,9 +91,14 @@ export async function runExpiryJob(
  * Removes every expired row, in short batches with pauses as long, so that Postgres has at least half of its
  * time for calls.
  */
-export async function removeExpired(database: Pick<Database, 'run'>, now: Date, signal?: AbortSignal): Promise<void> {
-  for (const { deleteBatch, graceMs } of TABLES) {
-    const before = new Date(now.getTime() - graceMs);
+export async function removeExpired(
+  database: Pick<Database, 'run'>,
+  now: Date,
+  signal?: AbortSignal,
+  webhookLogDays = WEBHOOK_LOG_DAYS,
+): Promise<void> {
+  for (const { deleteBatch, graceMs, isLogged } of TABLES) {
+    const before = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0));
     let since = new Date(0);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
@@ -81,18 +113,8 @@ export async function removeExpired(database: Pick<Database, 'run'>, now: Date, 
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(
-  table: PgTable & { expiresAt: PgColumn },
-  deleteMore?: (removed: SQLWrapper) => SQL,
-): Statement<RemovedBatch[]> {
-  return deleteOldest(table, table.expiresAt, deleteMore);
-}
-
-function deleteOldest(
-  table: PgTable,
-  expiresAt: PgColumn,
-  deleteMore?: (removed: SQLWrapper) => SQL,
-): Statement<RemovedBatch[]> {
+function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) => SQL): Statement<RemovedBatch[]> {
+  const { table, name } = expiresAt;
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
   const expired = sql`
@@ -106,9 +128,7 @@ function deleteOldest(
       .with(removed, ...more)
       .select({
         count: sql<number>`count(*)::int`,
-        latest: sql<Date | null>`max(${sql.identifier(expiresAt.name)})`.mapWith(
-          (instant: string) => new Date(instant),
-        ),
+        latest: sql<Date | null>`max(${sql.identifier(name)})`.mapWith((instant: string) => new Date(instant)),
       })
       .from(removed)
       .prepare('delete_expired');

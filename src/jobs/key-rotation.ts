@@ -1,7 +1,8 @@
 /** Rotation of the keys that encrypt the signing keys of webhooks. */
 import { and, between, eq, gt, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/database.ts';
-import { encryptionKeyIdOf, webhooks } from '../database/schema.ts';
+import { encryptionKeyIdOf, webhookSigningKeys, webhooks } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 
@@ -14,12 +15,13 @@ const BATCH_TIMEOUT_MS = 5_000;
 /** Returns the IDs, in hex, of the keys that webhooks need. It costs one index step per key. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   const keyIds = new Set<string>();
-  for (let after: Buffer = Buffer.alloc(0); ; ) {
-    const [next] = await run(selectNextKeyId, { after });
-    if (!next) return keyIds;
-    keyIds.add(next.keyId.toString('hex'));
-    after = next.keyId;
+  for (const { selectNextKeyId } of TABLES) {
+    for (let [next] = await run(selectNextKeyId, { after: Buffer.alloc(0) }); next; ) {
+      keyIds.add(next.keyId.toString('hex'));
+      [next] = await run(selectNextKeyId, { after: next.keyId });
+    }
   }
+  return keyIds;
 }
 
 /** @throws Error of one line if a webhook needs a key that the cipher does not have */
@@ -57,7 +59,9 @@ export async function runKeyRotation(
   while (retiring.length > 0 && !signal.aborted) {
     let intervalMs = INTERVAL_MS;
     try {
-      for (const keyId of retiring) await reencrypt(database, cipher, keyId, signal);
+      for (const keyId of retiring) {
+        for (const table of TABLES) await reencrypt(database, cipher, { table, keyId }, signal);
+      }
       const usedBefore = used;
       used = await readUsedKeyIds(database.within(performance.now() + BATCH_TIMEOUT_MS));
       for (const keyId of retiring) {
@@ -72,15 +76,20 @@ export async function runKeyRotation(
   }
 }
 
-async function reencrypt(database: Database, cipher: SigningKeyCipher, keyId: string, signal: AbortSignal) {
+async function reencrypt(
+  database: Database,
+  cipher: SigningKeyCipher,
+  { table, keyId }: { table: SigningKeyTable; keyId: string },
+  signal: AbortSignal,
+) {
   let unreadable = 0;
   while (!signal.aborted) {
     const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
     // Rows that cannot be decrypted stay, and come first the next time.
-    const rows = await run(selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
+    const rows = await run(table.selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
     const renewed = rows.flatMap((row) => renew(cipher, row) ?? []);
     unreadable += rows.length - renewed.length;
-    await Promise.all(renewed.map((row) => run(updateSigningKey, row)));
+    await Promise.all(renewed.map((row) => run(table.updateSigningKey, row)));
     if (rows.length < BATCH_SIZE) break;
     await pause(PAUSE_MS, signal);
   }
@@ -90,6 +99,8 @@ async function reencrypt(database: Database, cipher: SigningKeyCipher, keyId: st
 interface EncryptedRow {
   readonly applicationId: string;
   readonly webhookId: string;
+  /** Of the row. */
+  readonly id: string;
   readonly signingKey: Buffer;
 }
 
@@ -102,40 +113,63 @@ function renew(cipher: SigningKeyCipher, row: EncryptedRow) {
   }
 }
 
-const selectNextKeyId: Statement<{ keyId: Buffer }[]> = (db) => {
-  const keyId = encryptionKeyIdOf(webhooks.signingKey);
-  return db
-    .select({ keyId })
-    .from(webhooks)
-    .where(gt(keyId, sql.placeholder('after')))
-    .orderBy(keyId)
-    .limit(1)
-    .prepare('select_next_encryption_key_id');
-};
+/** The statements for one of the tables that hold signing keys. */
+interface SigningKeyTable {
+  readonly selectNextKeyId: Statement<{ keyId: Buffer }[]>;
+  readonly selectEncrypted: Statement<EncryptedRow[]>;
+  readonly updateSigningKey: Statement<unknown>;
+}
 
-/** A range of one key, in order: for an equality Postgres may choose to read the whole table. */
-const selectEncrypted: Statement<EncryptedRow[]> = (db) => {
-  const keyId = encryptionKeyIdOf(webhooks.signingKey);
-  return db
-    .select({ applicationId: webhooks.applicationId, webhookId: webhooks.id, signingKey: webhooks.signingKey })
-    .from(webhooks)
-    .where(between(keyId, sql.placeholder('keyId'), sql.placeholder('keyId')))
-    .orderBy(keyId)
-    .limit(BATCH_SIZE)
-    .offset(sql.placeholder('skipped'))
-    .prepare('select_encrypted');
-};
+function createSigningKeyTable(
+  table: typeof webhooks | typeof webhookSigningKeys,
+  webhookId: PgColumn,
+): SigningKeyTable {
+  const keyId = encryptionKeyIdOf(table.signingKey);
+  return {
+    selectNextKeyId: (db) =>
+      db
+        .select({ keyId })
+        .from(table)
+        .where(gt(keyId, sql.placeholder('after')))
+        .orderBy(keyId)
+        .limit(1)
+        .prepare('select_next_encryption_key_id'),
 
-/** Does nothing if another replica has re-encrypted the row, or if the webhook is gone. */
-const updateSigningKey: Statement<unknown> = (db) =>
-  db
-    .update(webhooks)
-    .set({ signingKey: sql`${sql.placeholder('renewed')}` })
-    .where(
-      and(
-        eq(webhooks.applicationId, sql.placeholder('applicationId')),
-        eq(webhooks.id, sql.placeholder('webhookId')),
-        eq(webhooks.signingKey, sql.placeholder('signingKey')),
-      ),
-    )
-    .prepare('update_signing_key');
+    // A range of one key, in order: for an equality Postgres may choose to read the whole table.
+    selectEncrypted: (db) =>
+      db
+        .select({
+          applicationId: table.applicationId,
+          webhookId: sql<string>`${webhookId}`.as('webhook_id'),
+          id: sql<string>`${table.id}::text`.as('row_id'),
+          signingKey: table.signingKey,
+        })
+        .from(table)
+        .where(between(keyId, sql.placeholder('keyId'), sql.placeholder('keyId')))
+        .orderBy(keyId)
+        .limit(BATCH_SIZE)
+        .offset(sql.placeholder('skipped'))
+        .prepare('select_encrypted'),
+
+    // Does nothing if another replica has re-encrypted the row, or if the webhook is gone.
+    updateSigningKey: (db) =>
+      db
+        .update(table)
+        .set({ signingKey: sql`${sql.placeholder('renewed')}` })
+        .where(
+          and(
+            eq(table.applicationId, sql.placeholder('applicationId')),
+            eq(webhookId, sql.placeholder('webhookId')),
+            eq(table.id, sql.placeholder('id')),
+            eq(table.signingKey, sql.placeholder('signingKey')),
+          ),
+        )
+        .prepare('update_signing_key'),
+  };
+}
+
+/** The current signing keys of webhooks, and those before that still sign. */
+const TABLES = [
+  createSigningKeyTable(webhooks, webhooks.id),
+  createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId),
+];

@@ -19,14 +19,14 @@ const create = (changes: JsonObject = {}) =>
   callWith(createWebhook, { url: WEBHOOK_URL, ownerId: owner.id, ...changes });
 
 function webhookOf(data: unknown): { webhookId: string; signingKey: string } {
-  return (data as { webhook: { webhookId: string; signingKey: string } }).webhook;
+  return data as { webhookId: string; signingKey: string };
 }
 
 it('returns an active webhook with an ID and signing key of its own, as GetWebhook does from then on', async () => {
   const created = await create();
   expect(created).toEqual(
-    success({
-      webhook: {
+    success(
+      {
         webhookId: expect.stringMatching(/^wh_[0-9a-f]{32}$/),
         signingKey: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
         url: WEBHOOK_URL,
@@ -35,11 +35,16 @@ it('returns an active webhook with an ID and signing key of its own, as GetWebho
         owner: { id: owner.id, name: 'Ada Lovelace', email: owner.email },
         createdAt: NOW,
         updatedAt: NOW,
+        eventTypes: [],
+        ordered: false,
       },
-    }),
+      'Webhook created successfully',
+    ),
   );
   const { webhookId, signingKey } = webhookOf(created.data);
-  expect(await call(CONNECT, service.url, getWebhook, { webhookId }, credentials)).toEqual(created);
+  expect(await call(CONNECT, service.url, getWebhook, { webhookId }, credentials)).toMatchObject({
+    data: { webhook: created.data ?? {} },
+  });
   const second = webhookOf((await create()).data);
   expect(second.webhookId).not.toBe(webhookId);
   expect(second.signingKey).not.toBe(signingKey);
@@ -56,13 +61,13 @@ it('stores the signing key encrypted', async () => {
 
 it('returns an empty name for an owner without one', async () => {
   const { id, email } = await createTestUser(service);
-  expect(await create({ ownerId: id })).toMatchObject({ data: { webhook: { owner: { id, name: '', email } } } });
+  expect(await create({ ownerId: id })).toMatchObject({ data: { owner: { id, name: '', email } } });
 });
 
-it.each(['http://hooks.test', 'https://hooks.test:8443/a/b?c=d#e', 'http://10.0.0.1/', LONGEST_URL])(
+it.each(['https://hooks.test', 'https://hooks.test:8443/a/b?c=d#e', 'https://8.8.8.8/', LONGEST_URL])(
   'keeps the URL %s as it was written',
   async (url) => {
-    expect(await create({ url })).toMatchObject({ code: 'ok', data: { webhook: { url } } });
+    expect(await create({ url })).toMatchObject({ code: 'ok', data: { url } });
   },
 );
 
@@ -76,9 +81,16 @@ it.each([
 });
 
 it.each([
+  ...['http://hooks.test', 'https://10.0.0.1/', 'https://u@hooks.test/', 'https://hooks.test:22/'].map((url) => ({
+    url,
+  })),
   ...['', '/usher', 'ftp://hooks.test', 'https://hooks.test/\n', 'https://hooks.test/\0', `${LONGEST_URL}a`].map(
     (url) => ({ url }),
   ),
+  ...[['nothing'], ['event.created', ''], 'event.created', {}].map((eventTypes) => ({ eventTypes })),
+  { isActive: 'yes' },
+  { ordered: 1 },
+  { description: 'a'.repeat(256) },
   ...['', 'owner', `${UNKNOWN_ID.slice(1)}\0`].map((ownerId) => ({ ownerId })),
 ])('returns Validation failed for %j', async (wrong) => {
   expect(await create(wrong)).toEqual(validationFailed(...Object.keys(wrong)));

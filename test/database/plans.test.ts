@@ -4,8 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
+import type { Database } from '../../src/database/database.ts';
+import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
@@ -20,13 +23,23 @@ import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
+import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
+import { createLogger } from '../../src/log.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
-import { beginLogin, createTenant, createTestUser, PUBLIC_URL, startTestService } from '../support/service.ts';
+import {
+  beginLogin,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  startTestService,
+  type Tenant,
+} from '../support/service.ts';
 import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { Wallet } from '../support/wallet.ts';
 
@@ -36,6 +49,8 @@ const SOURCES = join(import.meta.dirname, '../../src');
 /** The most rows of one table that a call reads, and that a batch of a job reads and removes. */
 const CALL_ROWS = 5;
 const BATCH_ROWS = 100;
+/** The statements of jobs that read a batch without locking it. */
+const JOBS = ['insert_deliveries', 'select_encrypted', 'select_unsent_messages'];
 
 const service = await startTestService();
 await fill(service.database);
@@ -106,7 +121,7 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
 
   test('reads no more rows than needed, however many there are', () => {
     const excesses = statements.flatMap(({ name, sql, plans }) => {
-      const most = sql.includes('skip locked') ? BATCH_ROWS : CALL_ROWS;
+      const most = sql.includes('skip locked') || JOBS.includes(name) ? BATCH_ROWS : CALL_ROWS;
       return readsOf(plans[mode])
         .filter(({ rows }) => rows > most)
         .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${name}`);
@@ -120,8 +135,8 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
       select from information_schema.columns
       where table_schema = 'public' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
         or column_name = 'occurred_at')`;
-    // Those of `session_ids` remove the sessions, too. API keys stay.
-    expect(batches).toHaveLength(tables.length);
+    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks are kept by age.
+    expect(batches).toHaveLength(tables.length + 3);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
     }
@@ -174,6 +189,20 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into rate_limits (key, instants, last_id, expires_at)
       select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
     insert into known_origins (key, expires_at) select key, expires_at from rate_limits;
+    insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select id, 'event.created', '{}', now() - interval '30 days' - series.n * interval '1 second', null
+      from tenants, generate_series(1, 200) series (n);
+    insert into webhook_deliveries (application_id, webhook_id, message_id, status, due_at, created_at)
+      select message.application_id, webhook.id, message.id, (array['pending', 'succeeded', 'failed'])[1 + message.id % 3],
+        case when message.id % 3 = 0 then now() + interval '1 day' end, message.created_at
+      from webhook_messages message
+      cross join lateral (select id from webhooks where application_id = message.application_id limit 1) webhook;
+    insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms)
+      select application_id, webhook_id, message_id, created_at, 1 from webhook_deliveries;
+    insert into webhook_queues (application_id, webhook_id, next_at, failed_batches)
+      select application_id, id, now() + interval '1 day', row_number() over () % 2 from webhooks;
+    insert into webhook_signing_keys (application_id, webhook_id, id, signing_key, expires_at)
+      select application_id, id, gen_random_uuid(), '\\x00', now() from webhooks;
     insert into shared_wallet_addresses (user_id, wallet_address) select id, email from users;
     drop table tenants, people`);
   await sql.unsafe('analyze');
@@ -250,10 +279,11 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
     onStatusChange: (_, status) => status === 'is not in use' && rotation.abort(),
     onError: () => {},
   });
+  await deliverAll(database, cipher, tenant);
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
   const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
   for (let start = 0; start < 2; start++)
-    await openDemo(call, { ...demoParts, tokens, cipher, sessionMaxAgeSeconds: 43_200 });
+    await openDemo(call, { ...demoParts, tokens, cipher, policy: new AddressPolicy([]), sessionMaxAgeSeconds: 43_200 });
   // Last, since it leaves tables so empty that Postgres may come to read them whole.
   await removeExpired(database, new Date(Date.now() + 2 * 60 * 60_000));
   return explainer.explained;
@@ -261,4 +291,36 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
 
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '');
+}
+
+/** Delivers to endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
+async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: Tenant): Promise<void> {
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service);
+  const since = new Date().toISOString();
+  for (const ordered of [true, false]) {
+    const { webhook } = await webhooks.createWebhook({ url: 'https://h.test', ownerId, ordered, eventTypes: ['*'] });
+    const webhookId = webhook?.webhookId ?? '';
+    await webhooks.redeliverFailed({ webhookId, since });
+    await webhooks.listDeliveries({ webhookId });
+  }
+  const gone = { statusCode: 410, error: 'Gone', responseBody: '', retryAfter: undefined };
+  const worker = new DeliveryWorker({
+    ...{
+      cipher,
+      database,
+      clock: () => new Date(),
+      logger: createLogger('silent'),
+      sender: { send: async () => gone },
+    },
+    ...{ schedule: [0, 1], attemptTimeoutMs: 5_000, userAgent: 'test', concurrency: 4 },
+  });
+  const stop = new AbortController();
+  const ended = worker.run(stop.signal, 5_000);
+  await events.createEvent({ eventId: 'delivered' });
+  const active = () => service.database.sql`
+    select from webhooks where application_id = ${tenant.id} and url = 'https://h.test' and is_active`;
+  while ((await active()).length > 0) await sleep(20);
+  stop.abort();
+  await ended;
 }

@@ -32,7 +32,9 @@ import { quickOrLong, report } from '../support/soak.ts';
 import { compareTimings, measureArea, type Kind as TimedKind } from '../support/timing-comparison.ts';
 
 const { generateAuthUrl, exchangeToken } = AuthService.method;
-const { getWebhook, createWebhook } = WebhookService.method;
+const { getWebhook, createWebhook, listWebhooks } = WebhookService.method;
+const { updateWebhook, deleteWebhook, rotateSigningKey, sendTestMessage } = WebhookService.method;
+const { listDeliveries, getDelivery, redeliver, redeliverFailed } = WebhookService.method;
 const { checkSession, renewSession, listSessions, revokeSession, revokeUserSessions } = SessionService.method;
 const { getUser, listUsers } = UserService.method;
 const { deleteEvent, createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
@@ -120,11 +122,29 @@ async function createRevokedSession(): Promise<string> {
   return sessionId;
 }
 
-/** Deletes the row, since there is no RPC for it. */
 async function createDeletedWebhook(): Promise<string> {
-  const id = await webhookOf(tenant);
-  await service.database.sql`delete from webhooks where id = ${id}`;
-  return id;
+  const webhookId = await webhookOf(tenant);
+  await clientsOf(service, tenant).webhooks.deleteWebhook({ webhookId });
+  return webhookId;
+}
+
+/** Returns the ID of a webhook and that of a message to it. */
+async function deliveryOf(owner: Tenant): Promise<string> {
+  const webhookId = await webhookOf(owner);
+  const { messageId } = await clientsOf(service, owner).webhooks.sendTestMessage({ webhookId });
+  return `${webhookId} ${messageId}`;
+}
+
+async function createDeletedDelivery(): Promise<string> {
+  const delivery = await deliveryOf(tenant);
+  await clientsOf(service, tenant).webhooks.deleteWebhook({ webhookId: delivery.split(' ')[0] ?? '' });
+  return delivery;
+}
+
+/** Returns the token of the second page of the application's webhooks. */
+async function webhookPageTokenOf(owner: Tenant): Promise<string> {
+  for (let count = 0; count < 2; count++) await webhookOf(owner);
+  return (await clientsOf(service, owner).webhooks.listWebhooks({ pageSize: 1 })).nextPageToken;
 }
 
 async function createDeletedEvent(): Promise<string> {
@@ -179,6 +199,39 @@ const ROWS: readonly Row[] = [
     alike: ['foreign', 'deleted'],
     isTimed: true,
   },
+  ...[updateWebhook, deleteWebhook, rotateSigningKey, sendTestMessage, listDeliveries, redeliverFailed].map(
+    (method) => ({
+      method,
+      name: 'webhook',
+      fieldsOf: (webhookId: string) => ({ webhookId, ...(method === redeliverFailed && { since: NOW.toISOString() }) }),
+      values: [
+        () => webhookOf(tenant),
+        () => webhookOf(other),
+        unknownWebhookId,
+        createDeletedWebhook,
+        () => 'wh_0123',
+      ] as const,
+      answers: ['ok', NO_WEBHOOK, NO_WEBHOOK, NO_WEBHOOK, INVALID_ID] as const,
+      alike: ['foreign', 'deleted'] as const,
+    }),
+  ),
+  ...[getDelivery, redeliver].map((method) => ({
+    method,
+    name: 'delivery',
+    fieldsOf: (delivery: string) => {
+      const [webhookId = '', messageId = ''] = delivery.split(' ');
+      return { webhookId, messageId };
+    },
+    values: [
+      () => deliveryOf(tenant),
+      () => deliveryOf(other),
+      () => `${unknownWebhookId()} msg_1`,
+      createDeletedDelivery,
+      () => 'wh_0123 msg_1',
+    ] as const,
+    answers: ['ok', NO_WEBHOOK, NO_WEBHOOK, NO_WEBHOOK, INVALID_ID] as const,
+    alike: ['foreign', 'deleted'] as const,
+  })),
   {
     method: generateAuthUrl,
     name: 'client ID',
@@ -299,6 +352,14 @@ const ROWS: readonly Row[] = [
     name: 'page token',
     fieldsOf: (pageToken) => ({ pageToken }),
     values: [() => pageTokenOf(tenant), () => pageTokenOf(other), randomUUID, () => '\n', () => '\u0000'],
+    answers: ['ok', INVALID, INVALID, INVALID, INVALID],
+    alike: ['foreign', 'deleted'],
+  },
+  {
+    method: listWebhooks,
+    name: 'page token',
+    fieldsOf: (pageToken) => ({ pageToken }),
+    values: [() => webhookPageTokenOf(tenant), () => webhookPageTokenOf(other), randomUUID, () => '\n', () => '\u0000'],
     answers: ['ok', INVALID, INVALID, INVALID, INVALID],
     alike: ['foreign', 'deleted'],
   },

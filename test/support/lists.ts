@@ -10,6 +10,7 @@ import {
   createTenant,
   createTestEvent,
   createTestUser,
+  createTestWebhook,
   logIn,
   PUBLIC_URL,
   type Tenant,
@@ -77,6 +78,23 @@ const LISTS: Readonly<Record<string, List>> = {
         return attendeeId;
       };
       return { fields: { eventId }, add };
+    },
+  },
+  'WebhookService/ListWebhooks': {
+    items: 'webhooks',
+    key: 'webhookId',
+    open: ({ service, tenant }) => ({
+      fields: {},
+      add: async () => (await createTestWebhook(service, tenant)).webhookId,
+    }),
+  },
+  'WebhookService/ListDeliveries': {
+    items: 'deliveries',
+    key: 'messageId',
+    async open({ service, tenant }) {
+      const { webhookId } = await createTestWebhook(service, tenant);
+      const { webhooks } = clientsOf(service, tenant);
+      return { fields: { webhookId }, add: async () => (await webhooks.sendTestMessage({ webhookId })).messageId };
     },
   },
   'EventService/ListEvents': {

@@ -13,7 +13,7 @@ import { codeToString, errorFromJsonBytes } from '@connectrpc/connect/protocol-c
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerFlag, trailerParse } from '@connectrpc/connect/protocol-grpc-web';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import type { Route } from '../../src/api/rest/routes.ts';
+import type { Route } from '../../src/api/rest/route.ts';
 import { checkReason, readErrorDetails } from './error-details.ts';
 import { type HttpReply, type HttpRequest, type HttpVersion, request } from './http.ts';
 

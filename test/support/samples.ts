@@ -33,6 +33,7 @@ export interface Sample {
 }
 
 const EVENT_NOT_FOUND = refusal('not_found', 'Event not found');
+const WEBHOOK_NOT_FOUND = refusal('not_found', 'Webhook not found');
 
 const SAMPLES: Readonly<Record<string, Sample>> = {
   'AuthService/GenerateAuthUrl': {
@@ -61,13 +62,44 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
 
   'WebhookService/GetWebhook': {
     required: async ({ service, tenant }) => ({ webhookId: (await createTestWebhook(service, tenant)).webhookId }),
-    toOthers: refusal('not_found', 'Webhook not found'),
+    toOthers: WEBHOOK_NOT_FOUND,
   },
   'WebhookService/CreateWebhook': {
     required: async ({ service }) => ({
       url: `https://hooks.test/${randomUUID()}`,
       ownerId: (await createTestUser(service)).id,
     }),
+    optional: { eventTypes: ['*'], ordered: true, description: 'Zoë\u2019s "hook"', isActive: true },
+  },
+  'WebhookService/ListWebhooks': {
+    required: async ({ service, tenant }) => {
+      for (let count = 0; count < 2; count++) await createTestWebhook(service, tenant);
+      return {};
+    },
+    optional: { pageSize: 1 },
+  },
+  'WebhookService/UpdateWebhook': {
+    required: webhookOf,
+    optional: { url: 'https://hooks.test/new', eventTypes: ['event.created'], isActive: false, description: 'New' },
+    toOthers: WEBHOOK_NOT_FOUND,
+  },
+  'WebhookService/DeleteWebhook': { required: webhookOf, toOthers: WEBHOOK_NOT_FOUND },
+  'WebhookService/RotateSigningKey': {
+    required: webhookOf,
+    optional: { overlapSeconds: 60 },
+    toOthers: WEBHOOK_NOT_FOUND,
+  },
+  'WebhookService/SendTestMessage': { required: webhookOf, toOthers: WEBHOOK_NOT_FOUND },
+  'WebhookService/ListDeliveries': {
+    required: async (fixture) => ({ webhookId: (await deliveryOf(fixture)).webhookId }),
+    optional: { pageSize: 1, status: 'pending', since: '2026-01-01T00:00:00Z' },
+    toOthers: WEBHOOK_NOT_FOUND,
+  },
+  'WebhookService/GetDelivery': { required: deliveryOf, toOthers: WEBHOOK_NOT_FOUND },
+  'WebhookService/Redeliver': { required: deliveryOf, toOthers: WEBHOOK_NOT_FOUND },
+  'WebhookService/RedeliverFailed': {
+    required: async (fixture) => ({ ...(await webhookOf(fixture)), since: new Date().toISOString() }),
+    toOthers: WEBHOOK_NOT_FOUND,
   },
 
   'EventService/CreateEvent': {
@@ -192,6 +224,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
   },
 };
+
+async function webhookOf({ service, tenant }: SampleFixture): Promise<{ webhookId: string }> {
+  return { webhookId: (await createTestWebhook(service, tenant)).webhookId };
+}
+
+async function deliveryOf(fixture: SampleFixture): Promise<{ webhookId: string; messageId: string }> {
+  const { webhookId } = await webhookOf(fixture);
+  const { messageId } = await clientsOf(fixture.service, fixture.tenant).webhooks.sendTestMessage({ webhookId });
+  return { webhookId, messageId };
+}
 
 /** @throws where the operation has no sample. */
 export function sampleOf(method: DescMethodUnary): Sample {

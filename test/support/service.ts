@@ -70,6 +70,8 @@ export function testConfig(databaseUrl: string, env: Record<string, string> = {}
       AUTH_SIGNING_KEYS_FILE: 'signing-keys',
       ENCRYPTION_KEY_FILE: 'encryption-key',
       DATABASE_CONNECTIONS: '2',
+      // Tests of deliveries turn it on.
+      WEBHOOK_DELIVERY: 'false',
       ...env,
     },
     (path) => files[path] ?? '',

@@ -4,15 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file usher/v1/webhook.proto.
  */
 export const file_usher_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChZ1c2hlci92MS93ZWJob29rLnByb3RvEgh1c2hlci52MSInChFHZXRXZWJob29rUmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJIjgKEkdldFdlYmhvb2tSZXNwb25zZRIiCgd3ZWJob29rGAEgASgLMhEudXNoZXIudjEuV2ViaG9vayI1ChRDcmVhdGVXZWJob29rUmVxdWVzdBILCgN1cmwYASABKAkSEAoIb3duZXJfaWQYAiABKAkiOwoVQ3JlYXRlV2ViaG9va1Jlc3BvbnNlEiIKB3dlYmhvb2sYASABKAsyES51c2hlci52MS5XZWJob29rIowCCgdXZWJob29rEhIKCndlYmhvb2tfaWQYASABKAkSEwoLc2lnbmluZ19rZXkYAiABKAkSCwoDdXJsGAMgASgJEhEKCWlzX2FjdGl2ZRgEIAEoCBIxCgthcHBsaWNhdGlvbhgFIAEoCzIcLnVzaGVyLnYxLldlYmhvb2tBcHBsaWNhdGlvbhIlCgVvd25lchgGIAEoCzIWLnVzaGVyLnYxLldlYmhvb2tPd25lchIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJBChJXZWJob29rQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkiNwoMV2ViaG9va093bmVyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFZW1haWwYAyABKAkyqwEKDldlYmhvb2tTZXJ2aWNlEkcKCkdldFdlYmhvb2sSGy51c2hlci52MS5HZXRXZWJob29rUmVxdWVzdBocLnVzaGVyLnYxLkdldFdlYmhvb2tSZXNwb25zZRJQCg1DcmVhdGVXZWJob29rEh4udXNoZXIudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QaHy51c2hlci52MS5DcmVhdGVXZWJob29rUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChZ1c2hlci92MS93ZWJob29rLnByb3RvEgh1c2hlci52MSInChFHZXRXZWJob29rUmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJIjgKEkdldFdlYmhvb2tSZXNwb25zZRIiCgd3ZWJob29rGAEgASgLMhEudXNoZXIudjEuV2ViaG9vayK8AQoUQ3JlYXRlV2ViaG9va1JlcXVlc3QSCwoDdXJsGAEgASgJEhAKCG93bmVyX2lkGAIgASgJEhMKC2V2ZW50X3R5cGVzGAMgAygJEhQKB29yZGVyZWQYBCABKAhIAIgBARIYCgtkZXNjcmlwdGlvbhgFIAEoCUgBiAEBEhYKCWlzX2FjdGl2ZRgGIAEoCEgCiAEBQgoKCF9vcmRlcmVkQg4KDF9kZXNjcmlwdGlvbkIMCgpfaXNfYWN0aXZlIjsKFUNyZWF0ZVdlYmhvb2tSZXNwb25zZRIiCgd3ZWJob29rGAEgASgLMhEudXNoZXIudjEuV2ViaG9vayKOAwoHV2ViaG9vaxISCgp3ZWJob29rX2lkGAEgASgJEhMKC3NpZ25pbmdfa2V5GAIgASgJEgsKA3VybBgDIAEoCRIRCglpc19hY3RpdmUYBCABKAgSMQoLYXBwbGljYXRpb24YBSABKAsyHC51c2hlci52MS5XZWJob29rQXBwbGljYXRpb24SJQoFb3duZXIYBiABKAsyFi51c2hlci52MS5XZWJob29rT3duZXISLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZXZlbnRfdHlwZXMYCSADKAkSDwoHb3JkZXJlZBgKIAEoCBIYCgtkZXNjcmlwdGlvbhgLIAEoCUgAiAEBEhwKD2Rpc2FibGVkX3JlYXNvbhgMIAEoCUgBiAEBQg4KDF9kZXNjcmlwdGlvbkISChBfZGlzYWJsZWRfcmVhc29uIk8KE0xpc3RXZWJob29rc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplIlsKFExpc3RXZWJob29rc1Jlc3BvbnNlEioKCHdlYmhvb2tzGAEgAygLMhgudXNoZXIudjEuV2ViaG9va1N1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIs0CCg5XZWJob29rU3VtbWFyeRISCgp3ZWJob29rX2lkGAEgASgJEgsKA3VybBgCIAEoCRIRCglpc19hY3RpdmUYAyABKAgSJQoFb3duZXIYBCABKAsyFi51c2hlci52MS5XZWJob29rT3duZXISEwoLZXZlbnRfdHlwZXMYBSADKAkSDwoHb3JkZXJlZBgGIAEoCBIYCgtkZXNjcmlwdGlvbhgHIAEoCUgAiAEBEhwKD2Rpc2FibGVkX3JlYXNvbhgIIAEoCUgBiAEBEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg4KDF9kZXNjcmlwdGlvbkISChBfZGlzYWJsZWRfcmVhc29uIqACChRVcGRhdGVXZWJob29rUmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJEhAKA3VybBgCIAEoCUgAiAEBEhUKCG93bmVyX2lkGAMgASgJSAGIAQESFgoJaXNfYWN0aXZlGAQgASgISAKIAQESEwoLZXZlbnRfdHlwZXMYBSADKAkSFAoHb3JkZXJlZBgGIAEoCEgDiAEBEhgKC2Rlc2NyaXB0aW9uGAcgASgJSASIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgYKBF91cmxCCwoJX293bmVyX2lkQgwKCl9pc19hY3RpdmVCCgoIX29yZGVyZWRCDgoMX2Rlc2NyaXB0aW9uIjsKFVVwZGF0ZVdlYmhvb2tSZXNwb25zZRIiCgd3ZWJob29rGAEgASgLMhEudXNoZXIudjEuV2ViaG9vayIqChREZWxldGVXZWJob29rUmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJIhcKFURlbGV0ZVdlYmhvb2tSZXNwb25zZSJfChdSb3RhdGVTaWduaW5nS2V5UmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJEhwKD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAiAEBQhIKEF9vdmVybGFwX3NlY29uZHMiPgoYUm90YXRlU2lnbmluZ0tleVJlc3BvbnNlEiIKB3dlYmhvb2sYASABKAsyES51c2hlci52MS5XZWJob29rIiwKFlNlbmRUZXN0TWVzc2FnZVJlcXVlc3QSEgoKd2ViaG9va19pZBgBIAEoCSItChdTZW5kVGVzdE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJIqMBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSEgoKd2ViaG9va19pZBgBIAEoCRITCgZzdGF0dXMYAiABKAlIAIgBARISCgVzaW5jZRgDIAEoCUgBiAEBEhYKCXBhZ2Vfc2l6ZRgEIAEoBUgCiAEBEhIKCnBhZ2VfdG9rZW4YBSABKAlCCQoHX3N0YXR1c0IICgZfc2luY2VCDAoKX3BhZ2Vfc2l6ZSJZChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEiYKCmRlbGl2ZXJpZXMYASADKAsyEi51c2hlci52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkirQIKCERlbGl2ZXJ5EhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzdGF0dXMYAyABKAkSFQoNYXR0ZW1wdF9jb3VudBgEIAEoBRIdChBsYXN0X3N0YXR1c19jb2RlGAUgASgFSACIAQESFwoKbGFzdF9lcnJvchgGIAEoCUgBiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEITChFfbGFzdF9zdGF0dXNfY29kZUINCgtfbGFzdF9lcnJvckISChBfbmV4dF9hdHRlbXB0X2F0IjwKEkdldERlbGl2ZXJ5UmVxdWVzdBISCgp3ZWJob29rX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiQgoTR2V0RGVsaXZlcnlSZXNwb25zZRIrCghkZWxpdmVyeRgBIAEoCzIZLnVzaGVyLnYxLkRlbGl2ZXJ5RGV0YWlscyLhAgoPRGVsaXZlcnlEZXRhaWxzEhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzdGF0dXMYAyABKAkSFQoNYXR0ZW1wdF9jb3VudBgEIAEoBRIdChBsYXN0X3N0YXR1c19jb2RlGAUgASgFSACIAQESFwoKbGFzdF9lcnJvchgGIAEoCUgBiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghhdHRlbXB0cxgJIAMoCzIZLnVzaGVyLnYxLkRlbGl2ZXJ5QXR0ZW1wdEITChFfbGFzdF9zdGF0dXNfY29kZUINCgtfbGFzdF9lcnJvckISChBfbmV4dF9hdHRlbXB0X2F0IsQBCg9EZWxpdmVyeUF0dGVtcHQSJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2R1cmF0aW9uX21zGAIgASgFEhgKC3N0YXR1c19jb2RlGAMgASgFSACIAQESEgoFZXJyb3IYBCABKAlIAYgBARIaCg1yZXNwb25zZV9ib2R5GAUgASgJSAKIAQFCDgoMX3N0YXR1c19jb2RlQggKBl9lcnJvckIQCg5fcmVzcG9uc2VfYm9keSI6ChBSZWRlbGl2ZXJSZXF1ZXN0EhIKCndlYmhvb2tfaWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSITChFSZWRlbGl2ZXJSZXNwb25zZSI7ChZSZWRlbGl2ZXJGYWlsZWRSZXF1ZXN0EhIKCndlYmhvb2tfaWQYASABKAkSDQoFc2luY2UYAiABKAkiGQoXUmVkZWxpdmVyRmFpbGVkUmVzcG9uc2UiQQoSV2ViaG9va0FwcGxpY2F0aW9uEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJIjcKDFdlYmhvb2tPd25lchIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJMpAHCg5XZWJob29rU2VydmljZRJHCgpHZXRXZWJob29rEhsudXNoZXIudjEuR2V0V2ViaG9va1JlcXVlc3QaHC51c2hlci52MS5HZXRXZWJob29rUmVzcG9uc2USUAoNQ3JlYXRlV2ViaG9vaxIeLnVzaGVyLnYxLkNyZWF0ZVdlYmhvb2tSZXF1ZXN0Gh8udXNoZXIudjEuQ3JlYXRlV2ViaG9va1Jlc3BvbnNlEk0KDExpc3RXZWJob29rcxIdLnVzaGVyLnYxLkxpc3RXZWJob29rc1JlcXVlc3QaHi51c2hlci52MS5MaXN0V2ViaG9va3NSZXNwb25zZRJQCg1VcGRhdGVXZWJob29rEh4udXNoZXIudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaHy51c2hlci52MS5VcGRhdGVXZWJob29rUmVzcG9uc2USUAoNRGVsZXRlV2ViaG9vaxIeLnVzaGVyLnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0Gh8udXNoZXIudjEuRGVsZXRlV2ViaG9va1Jlc3BvbnNlElkKEFJvdGF0ZVNpZ25pbmdLZXkSIS51c2hlci52MS5Sb3RhdGVTaWduaW5nS2V5UmVxdWVzdBoiLnVzaGVyLnYxLlJvdGF0ZVNpZ25pbmdLZXlSZXNwb25zZRJWCg9TZW5kVGVzdE1lc3NhZ2USIC51c2hlci52MS5TZW5kVGVzdE1lc3NhZ2VSZXF1ZXN0GiEudXNoZXIudjEuU2VuZFRlc3RNZXNzYWdlUmVzcG9uc2USUwoOTGlzdERlbGl2ZXJpZXMSHy51c2hlci52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaIC51c2hlci52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlEkoKC0dldERlbGl2ZXJ5EhwudXNoZXIudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Gh0udXNoZXIudjEuR2V0RGVsaXZlcnlSZXNwb25zZRJECglSZWRlbGl2ZXISGi51c2hlci52MS5SZWRlbGl2ZXJSZXF1ZXN0GhsudXNoZXIudjEuUmVkZWxpdmVyUmVzcG9uc2USVgoPUmVkZWxpdmVyRmFpbGVkEiAudXNoZXIudjEuUmVkZWxpdmVyRmFpbGVkUmVxdWVzdBohLnVzaGVyLnYxLlJlZGVsaXZlckZhaWxlZFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GetWebhookRequest
@@ -55,7 +55,9 @@ export const GetWebhookResponseSchema: GenMessage<GetWebhookResponse> = /*@__PUR
  */
 export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   /**
-   * An absolute http or https URL, 1 to 2048 characters.
+   * An absolute https URL, 1 to 2048 characters, without user information. Its
+   * host has public addresses; its port is 80, 443 or one from 1024. Networks
+   * that the operator allows are exceptions, also to https.
    *
    * @generated from field: string url = 1;
    */
@@ -67,6 +69,34 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
    * @generated from field: string owner_id = 2;
    */
   ownerId: string;
+
+  /**
+   * The types of message to send, or "*" for all; none when absent.
+   *
+   * @generated from field: repeated string event_types = 3;
+   */
+  eventTypes: string[];
+
+  /**
+   * Whether to deliver one message after the other; false when absent.
+   *
+   * @generated from field: optional bool ordered = 4;
+   */
+  ordered?: boolean | undefined;
+
+  /**
+   * 1 to 255 characters without control characters.
+   *
+   * @generated from field: optional string description = 5;
+   */
+  description?: string | undefined;
+
+  /**
+   * True when absent.
+   *
+   * @generated from field: optional bool is_active = 6;
+   */
+  isActive?: boolean | undefined;
 };
 
 /**
@@ -140,6 +170,35 @@ export type Webhook = Message<"usher.v1.Webhook"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * The types of message that are sent; "*" stands for all.
+   *
+   * @generated from field: repeated string event_types = 9;
+   */
+  eventTypes: string[];
+
+  /**
+   * Whether one message is delivered after the other. A failed one holds up
+   * those after it until it succeeds or its attempts are used up.
+   *
+   * @generated from field: bool ordered = 10;
+   */
+  ordered: boolean;
+
+  /**
+   * Absent if there is none.
+   *
+   * @generated from field: optional string description = 11;
+   */
+  description?: string | undefined;
+
+  /**
+   * Why Usher has made the webhook inactive; absent if it has not.
+   *
+   * @generated from field: optional string disabled_reason = 12;
+   */
+  disabledReason?: string | undefined;
 };
 
 /**
@@ -148,6 +207,690 @@ export type Webhook = Message<"usher.v1.Webhook"> & {
  */
 export const WebhookSchema: GenMessage<Webhook> = /*@__PURE__*/
   messageDesc(file_usher_v1_webhook, 4);
+
+/**
+ * @generated from message usher.v1.ListWebhooksRequest
+ */
+export type ListWebhooksRequest = Message<"usher.v1.ListWebhooksRequest"> & {
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListWebhooksRequest.
+ * Use `create(ListWebhooksRequestSchema)` to create a new message.
+ */
+export const ListWebhooksRequestSchema: GenMessage<ListWebhooksRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 5);
+
+/**
+ * @generated from message usher.v1.ListWebhooksResponse
+ */
+export type ListWebhooksResponse = Message<"usher.v1.ListWebhooksResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.WebhookSummary webhooks = 1;
+   */
+  webhooks: WebhookSummary[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListWebhooksResponse.
+ * Use `create(ListWebhooksResponseSchema)` to create a new message.
+ */
+export const ListWebhooksResponseSchema: GenMessage<ListWebhooksResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 6);
+
+/**
+ * A webhook without its signing key.
+ *
+ * @generated from message usher.v1.WebhookSummary
+ */
+export type WebhookSummary = Message<"usher.v1.WebhookSummary"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits in lower case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * @generated from field: bool is_active = 3;
+   */
+  isActive: boolean;
+
+  /**
+   * @generated from field: usher.v1.WebhookOwner owner = 4;
+   */
+  owner?: WebhookOwner | undefined;
+
+  /**
+   * The types of message that are sent; "*" stands for all.
+   *
+   * @generated from field: repeated string event_types = 5;
+   */
+  eventTypes: string[];
+
+  /**
+   * Whether one message is delivered after the other.
+   *
+   * @generated from field: bool ordered = 6;
+   */
+  ordered: boolean;
+
+  /**
+   * Absent if there is none.
+   *
+   * @generated from field: optional string description = 7;
+   */
+  description?: string | undefined;
+
+  /**
+   * Why Usher has made the webhook inactive; absent if it has not.
+   *
+   * @generated from field: optional string disabled_reason = 8;
+   */
+  disabledReason?: string | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp updated_at = 10;
+   */
+  updatedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.WebhookSummary.
+ * Use `create(WebhookSummarySchema)` to create a new message.
+ */
+export const WebhookSummarySchema: GenMessage<WebhookSummary> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 7);
+
+/**
+ * @generated from message usher.v1.UpdateWebhookRequest
+ */
+export type UpdateWebhookRequest = Message<"usher.v1.UpdateWebhookRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * As in CreateWebhook.
+   *
+   * @generated from field: optional string url = 2;
+   */
+  url?: string | undefined;
+
+  /**
+   * @generated from field: optional string owner_id = 3;
+   */
+  ownerId?: string | undefined;
+
+  /**
+   * @generated from field: optional bool is_active = 4;
+   */
+  isActive?: boolean | undefined;
+
+  /**
+   * They replace those before. To remove all over Protobuf, which knows no
+   * empty list, name the field in update_mask.
+   *
+   * @generated from field: repeated string event_types = 5;
+   */
+  eventTypes: string[];
+
+  /**
+   * @generated from field: optional bool ordered = 6;
+   */
+  ordered?: boolean | undefined;
+
+  /**
+   * In REST, null removes it.
+   *
+   * @generated from field: optional string description = 7;
+   */
+  description?: string | undefined;
+
+  /**
+   * The fields to change. Without it, those that are present change.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateWebhookRequest.
+ * Use `create(UpdateWebhookRequestSchema)` to create a new message.
+ */
+export const UpdateWebhookRequestSchema: GenMessage<UpdateWebhookRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 8);
+
+/**
+ * @generated from message usher.v1.UpdateWebhookResponse
+ */
+export type UpdateWebhookResponse = Message<"usher.v1.UpdateWebhookResponse"> & {
+  /**
+   * @generated from field: usher.v1.Webhook webhook = 1;
+   */
+  webhook?: Webhook | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateWebhookResponse.
+ * Use `create(UpdateWebhookResponseSchema)` to create a new message.
+ */
+export const UpdateWebhookResponseSchema: GenMessage<UpdateWebhookResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 9);
+
+/**
+ * @generated from message usher.v1.DeleteWebhookRequest
+ */
+export type DeleteWebhookRequest = Message<"usher.v1.DeleteWebhookRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+};
+
+/**
+ * Describes the message usher.v1.DeleteWebhookRequest.
+ * Use `create(DeleteWebhookRequestSchema)` to create a new message.
+ */
+export const DeleteWebhookRequestSchema: GenMessage<DeleteWebhookRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 10);
+
+/**
+ * @generated from message usher.v1.DeleteWebhookResponse
+ */
+export type DeleteWebhookResponse = Message<"usher.v1.DeleteWebhookResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.DeleteWebhookResponse.
+ * Use `create(DeleteWebhookResponseSchema)` to create a new message.
+ */
+export const DeleteWebhookResponseSchema: GenMessage<DeleteWebhookResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 11);
+
+/**
+ * @generated from message usher.v1.RotateSigningKeyRequest
+ */
+export type RotateSigningKeyRequest = Message<"usher.v1.RotateSigningKeyRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * How long the current signing key signs as well, 0 to 604800 seconds; 86400
+   * when absent. With 0 every earlier key ends at once.
+   *
+   * @generated from field: optional int32 overlap_seconds = 2;
+   */
+  overlapSeconds?: number | undefined;
+};
+
+/**
+ * Describes the message usher.v1.RotateSigningKeyRequest.
+ * Use `create(RotateSigningKeyRequestSchema)` to create a new message.
+ */
+export const RotateSigningKeyRequestSchema: GenMessage<RotateSigningKeyRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 12);
+
+/**
+ * @generated from message usher.v1.RotateSigningKeyResponse
+ */
+export type RotateSigningKeyResponse = Message<"usher.v1.RotateSigningKeyResponse"> & {
+  /**
+   * With its new signing key.
+   *
+   * @generated from field: usher.v1.Webhook webhook = 1;
+   */
+  webhook?: Webhook | undefined;
+};
+
+/**
+ * Describes the message usher.v1.RotateSigningKeyResponse.
+ * Use `create(RotateSigningKeyResponseSchema)` to create a new message.
+ */
+export const RotateSigningKeyResponseSchema: GenMessage<RotateSigningKeyResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 13);
+
+/**
+ * @generated from message usher.v1.SendTestMessageRequest
+ */
+export type SendTestMessageRequest = Message<"usher.v1.SendTestMessageRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+};
+
+/**
+ * Describes the message usher.v1.SendTestMessageRequest.
+ * Use `create(SendTestMessageRequestSchema)` to create a new message.
+ */
+export const SendTestMessageRequestSchema: GenMessage<SendTestMessageRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 14);
+
+/**
+ * @generated from message usher.v1.SendTestMessageResponse
+ */
+export type SendTestMessageResponse = Message<"usher.v1.SendTestMessageResponse"> & {
+  /**
+   * The ID of the message, as GetDelivery takes it.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message usher.v1.SendTestMessageResponse.
+ * Use `create(SendTestMessageResponseSchema)` to create a new message.
+ */
+export const SendTestMessageResponseSchema: GenMessage<SendTestMessageResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 15);
+
+/**
+ * @generated from message usher.v1.ListDeliveriesRequest
+ */
+export type ListDeliveriesRequest = Message<"usher.v1.ListDeliveriesRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * "pending", "succeeded" or "failed"; all when absent.
+   *
+   * @generated from field: optional string status = 2;
+   */
+  status?: string | undefined;
+
+  /**
+   * Only messages from this instant on, in ISO 8601 with a time zone.
+   *
+   * @generated from field: optional string since = 3;
+   */
+  since?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 4;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListDeliveriesRequest.
+ * Use `create(ListDeliveriesRequestSchema)` to create a new message.
+ */
+export const ListDeliveriesRequestSchema: GenMessage<ListDeliveriesRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 16);
+
+/**
+ * @generated from message usher.v1.ListDeliveriesResponse
+ */
+export type ListDeliveriesResponse = Message<"usher.v1.ListDeliveriesResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Delivery deliveries = 1;
+   */
+  deliveries: Delivery[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListDeliveriesResponse.
+ * Use `create(ListDeliveriesResponseSchema)` to create a new message.
+ */
+export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 17);
+
+/**
+ * @generated from message usher.v1.Delivery
+ */
+export type Delivery = Message<"usher.v1.Delivery"> & {
+  /**
+   * "msg_" and a number that grows with the messages of the application. The
+   * header webhook-id of every attempt.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * The type of the message.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * "pending", "succeeded" or "failed".
+   *
+   * @generated from field: string status = 3;
+   */
+  status: string;
+
+  /**
+   * @generated from field: int32 attempt_count = 4;
+   */
+  attemptCount: number;
+
+  /**
+   * Of the last attempt; absent if there was no response.
+   *
+   * @generated from field: optional int32 last_status_code = 5;
+   */
+  lastStatusCode?: number | undefined;
+
+  /**
+   * Of the last attempt; absent if it succeeded.
+   *
+   * @generated from field: optional string last_error = 6;
+   */
+  lastError?: string | undefined;
+
+  /**
+   * Absent unless pending.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 7;
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * The time of the message.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 8;
+   */
+  createdAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.Delivery.
+ * Use `create(DeliverySchema)` to create a new message.
+ */
+export const DeliverySchema: GenMessage<Delivery> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 18);
+
+/**
+ * @generated from message usher.v1.GetDeliveryRequest
+ */
+export type GetDeliveryRequest = Message<"usher.v1.GetDeliveryRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * "msg_" and a number.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message usher.v1.GetDeliveryRequest.
+ * Use `create(GetDeliveryRequestSchema)` to create a new message.
+ */
+export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 19);
+
+/**
+ * @generated from message usher.v1.GetDeliveryResponse
+ */
+export type GetDeliveryResponse = Message<"usher.v1.GetDeliveryResponse"> & {
+  /**
+   * @generated from field: usher.v1.DeliveryDetails delivery = 1;
+   */
+  delivery?: DeliveryDetails | undefined;
+};
+
+/**
+ * Describes the message usher.v1.GetDeliveryResponse.
+ * Use `create(GetDeliveryResponseSchema)` to create a new message.
+ */
+export const GetDeliveryResponseSchema: GenMessage<GetDeliveryResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 20);
+
+/**
+ * A delivery with its attempts. Its other fields are those of Delivery.
+ *
+ * @generated from message usher.v1.DeliveryDetails
+ */
+export type DeliveryDetails = Message<"usher.v1.DeliveryDetails"> & {
+  /**
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string status = 3;
+   */
+  status: string;
+
+  /**
+   * @generated from field: int32 attempt_count = 4;
+   */
+  attemptCount: number;
+
+  /**
+   * @generated from field: optional int32 last_status_code = 5;
+   */
+  lastStatusCode?: number | undefined;
+
+  /**
+   * @generated from field: optional string last_error = 6;
+   */
+  lastError?: string | undefined;
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 7;
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 8;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * The first 100, oldest first.
+   *
+   * @generated from field: repeated usher.v1.DeliveryAttempt attempts = 9;
+   */
+  attempts: DeliveryAttempt[];
+};
+
+/**
+ * Describes the message usher.v1.DeliveryDetails.
+ * Use `create(DeliveryDetailsSchema)` to create a new message.
+ */
+export const DeliveryDetailsSchema: GenMessage<DeliveryDetails> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 21);
+
+/**
+ * @generated from message usher.v1.DeliveryAttempt
+ */
+export type DeliveryAttempt = Message<"usher.v1.DeliveryAttempt"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 duration_ms = 2;
+   */
+  durationMs: number;
+
+  /**
+   * Absent if there was no response.
+   *
+   * @generated from field: optional int32 status_code = 3;
+   */
+  statusCode?: number | undefined;
+
+  /**
+   * Absent if the attempt succeeded.
+   *
+   * @generated from field: optional string error = 4;
+   */
+  error?: string | undefined;
+
+  /**
+   * The first 4 KiB as text; absent if there was no response.
+   *
+   * @generated from field: optional string response_body = 5;
+   */
+  responseBody?: string | undefined;
+};
+
+/**
+ * Describes the message usher.v1.DeliveryAttempt.
+ * Use `create(DeliveryAttemptSchema)` to create a new message.
+ */
+export const DeliveryAttemptSchema: GenMessage<DeliveryAttempt> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 22);
+
+/**
+ * @generated from message usher.v1.RedeliverRequest
+ */
+export type RedeliverRequest = Message<"usher.v1.RedeliverRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * "msg_" and a number.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message usher.v1.RedeliverRequest.
+ * Use `create(RedeliverRequestSchema)` to create a new message.
+ */
+export const RedeliverRequestSchema: GenMessage<RedeliverRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 23);
+
+/**
+ * @generated from message usher.v1.RedeliverResponse
+ */
+export type RedeliverResponse = Message<"usher.v1.RedeliverResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.RedeliverResponse.
+ * Use `create(RedeliverResponseSchema)` to create a new message.
+ */
+export const RedeliverResponseSchema: GenMessage<RedeliverResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 24);
+
+/**
+ * @generated from message usher.v1.RedeliverFailedRequest
+ */
+export type RedeliverFailedRequest = Message<"usher.v1.RedeliverFailedRequest"> & {
+  /**
+   * "wh_" and 32 hexadecimal digits, in either case.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * The instant of the first message, in ISO 8601 with a time zone; at most 14
+   * days ago.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+};
+
+/**
+ * Describes the message usher.v1.RedeliverFailedRequest.
+ * Use `create(RedeliverFailedRequestSchema)` to create a new message.
+ */
+export const RedeliverFailedRequestSchema: GenMessage<RedeliverFailedRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 25);
+
+/**
+ * @generated from message usher.v1.RedeliverFailedResponse
+ */
+export type RedeliverFailedResponse = Message<"usher.v1.RedeliverFailedResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.RedeliverFailedResponse.
+ * Use `create(RedeliverFailedResponseSchema)` to create a new message.
+ */
+export const RedeliverFailedResponseSchema: GenMessage<RedeliverFailedResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_webhook, 26);
 
 /**
  * @generated from message usher.v1.WebhookApplication
@@ -174,7 +917,7 @@ export type WebhookApplication = Message<"usher.v1.WebhookApplication"> & {
  * Use `create(WebhookApplicationSchema)` to create a new message.
  */
 export const WebhookApplicationSchema: GenMessage<WebhookApplication> = /*@__PURE__*/
-  messageDesc(file_usher_v1_webhook, 5);
+  messageDesc(file_usher_v1_webhook, 27);
 
 /**
  * @generated from message usher.v1.WebhookOwner
@@ -203,7 +946,7 @@ export type WebhookOwner = Message<"usher.v1.WebhookOwner"> & {
  * Use `create(WebhookOwnerSchema)` to create a new message.
  */
 export const WebhookOwnerSchema: GenMessage<WebhookOwner> = /*@__PURE__*/
-  messageDesc(file_usher_v1_webhook, 6);
+  messageDesc(file_usher_v1_webhook, 28);
 
 /**
  * The webhooks of an application. Every call carries the application's API key
@@ -237,6 +980,133 @@ export const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof CreateWebhookRequestSchema;
     output: typeof CreateWebhookResponseSchema;
+  },
+  /**
+   * Lists the application's webhooks, newest first, without their signing keys.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed".
+   *
+   * @generated from rpc usher.v1.WebhookService.ListWebhooks
+   */
+  listWebhooks: {
+    methodKind: "unary";
+    input: typeof ListWebhooksRequestSchema;
+    output: typeof ListWebhooksResponseSchema;
+  },
+  /**
+   * Changes a webhook; absent fields stay as they are. Making a webhook active again resumes
+   * its pending deliveries.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or, for an
+   * unknown owner, "User not found".
+   *
+   * @generated from rpc usher.v1.WebhookService.UpdateWebhook
+   */
+  updateWebhook: {
+    methodKind: "unary";
+    input: typeof UpdateWebhookRequestSchema;
+    output: typeof UpdateWebhookResponseSchema;
+  },
+  /**
+   * Deletes a webhook with its pending deliveries.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found".
+   *
+   * @generated from rpc usher.v1.WebhookService.DeleteWebhook
+   */
+  deleteWebhook: {
+    methodKind: "unary";
+    input: typeof DeleteWebhookRequestSchema;
+    output: typeof DeleteWebhookResponseSchema;
+  },
+  /**
+   * Gives the webhook a new signing key. The current one signs as well until
+   * the overlap ends.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
+   * FAILED_PRECONDITION "Too many signing keys" while three are alive, unless
+   * the overlap is 0.
+   *
+   * @generated from rpc usher.v1.WebhookService.RotateSigningKey
+   */
+  rotateSigningKey: {
+    methodKind: "unary";
+    input: typeof RotateSigningKeyRequestSchema;
+    output: typeof RotateSigningKeyResponseSchema;
+  },
+  /**
+   * Sends a message of type "webhook.test", whatever the webhook subscribes to.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
+   * FAILED_PRECONDITION "Webhook is not active".
+   *
+   * @generated from rpc usher.v1.WebhookService.SendTestMessage
+   */
+  sendTestMessage: {
+    methodKind: "unary";
+    input: typeof SendTestMessageRequestSchema;
+    output: typeof SendTestMessageResponseSchema;
+  },
+  /**
+   * Lists the deliveries of a webhook, newest first.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found".
+   *
+   * @generated from rpc usher.v1.WebhookService.ListDeliveries
+   */
+  listDeliveries: {
+    methodKind: "unary";
+    input: typeof ListDeliveriesRequestSchema;
+    output: typeof ListDeliveriesResponseSchema;
+  },
+  /**
+   * Returns one delivery with its attempts.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or "Delivery not
+   * found".
+   *
+   * @generated from rpc usher.v1.WebhookService.GetDelivery
+   */
+  getDelivery: {
+    methodKind: "unary";
+    input: typeof GetDeliveryRequestSchema;
+    output: typeof GetDeliveryResponseSchema;
+  },
+  /**
+   * Delivers a message of the last 14 days again, whether or not it succeeded.
+   * Its retry schedule begins anew.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or "Delivery not
+   * found"; FAILED_PRECONDITION "Webhook is not active".
+   *
+   * @generated from rpc usher.v1.WebhookService.Redeliver
+   */
+  redeliver: {
+    methodKind: "unary";
+    input: typeof RedeliverRequestSchema;
+    output: typeof RedeliverResponseSchema;
+  },
+  /**
+   * Delivers all messages again that have failed. It answers before they are
+   * sent.
+   *
+   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
+   * FAILED_PRECONDITION "Webhook is not active".
+   *
+   * @generated from rpc usher.v1.WebhookService.RedeliverFailed
+   */
+  redeliverFailed: {
+    methodKind: "unary";
+    input: typeof RedeliverFailedRequestSchema;
+    output: typeof RedeliverFailedResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_webhook, 0);

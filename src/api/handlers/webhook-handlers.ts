@@ -1,31 +1,70 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { AddressPolicy } from '../../domain/webhooks/address-policy.ts';
 import { createWebhook } from '../../domain/webhooks/create-webhook.ts';
+import { deleteWebhook } from '../../domain/webhooks/delete-webhook.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
+import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
+import { rotateSigningKey } from '../../domain/webhooks/rotate-signing-key.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
-import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import { updateWebhook, WEBHOOK_CHANGES } from '../../domain/webhooks/update-webhook.ts';
+import type { Webhook, WebhookSummary } from '../../domain/webhooks/webhook.ts';
+import { toChanges } from '../changes.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
+import { createDeliveryHandlers } from './delivery-handlers.ts';
 
-export function createWebhookHandlers(cipher: SigningKeyCipher): ApplicationHandlers<typeof WebhookService> {
+export interface WebhookParts {
+  readonly cipher: SigningKeyCipher;
+  readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
+}
+
+export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<typeof WebhookService> {
+  const { cipher, pageTokens } = parts;
   return {
+    ...createDeliveryHandlers(pageTokens),
+
     async getWebhook(fields, call) {
       return { webhook: toWebhook(await getWebhook(call, cipher, fields)) };
     },
 
     async createWebhook(fields, call) {
-      return { webhook: toWebhook(await createWebhook(call, cipher, fields)) };
+      return { webhook: toWebhook(await createWebhook(call, parts, fields)) };
+    },
+
+    async listWebhooks(fields, call) {
+      const { rows, nextPageToken } = await listWebhooks(call, pageTokens, fields);
+      return { webhooks: rows.map(toSummary), nextPageToken };
+    },
+
+    async updateWebhook(fields, call) {
+      return { webhook: toWebhook(await updateWebhook(call, parts, toChanges(fields, WEBHOOK_CHANGES))) };
+    },
+
+    async deleteWebhook(fields, call) {
+      await deleteWebhook(call, fields);
+      return {};
+    },
+
+    async rotateSigningKey(fields, call) {
+      return { webhook: toWebhook(await rotateSigningKey(call, cipher, fields)) };
     },
   };
 }
 
-function toWebhook({ id, signingKey, url, isActive, application, owner, createdAt, updatedAt }: Webhook) {
+function toWebhook({ signingKey, application, ...webhook }: Webhook) {
+  const { id, name, clientId } = application;
+  return { ...toSummary(webhook), signingKey, application: { id, name, clientId } };
+}
+
+function toSummary(webhook: WebhookSummary) {
+  const { id, url, isActive, owner, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhook;
   return {
-    webhookId: id,
-    signingKey,
-    url,
-    isActive,
-    application: { id: application.id, name: application.name, clientId: application.clientId },
+    ...{ webhookId: id, url, isActive, eventTypes: [...eventTypes], ordered },
     owner: { id: owner.id, name: owner.name ?? '', email: owner.email },
+    ...(description !== null && { description }),
+    ...(disabledReason !== null && { disabledReason }),
     createdAt: timestampFromDate(createdAt),
     updatedAt: timestampFromDate(updatedAt),
   };

@@ -10,10 +10,10 @@ export const REASONS = [...new Set([...Object.keys(ERRORS), ...Object.keys(HTTP_
 
 /** Returns the schema of a field. @param canBeNull whether the place where the field is can hold null */
 export function describeField(rule: Rule<unknown>, description: string, { canBeNull = true } = {}): JsonSchema {
-  const { type } = rule.schema;
+  const { type, enum: values } = rule.schema;
   return {
     ...rule.schema,
-    ...(rule.isNullable && canBeNull && { type: [type, 'null'] }),
+    ...(rule.isNullable && canBeNull && { type: [type, 'null'], ...(values && { enum: [...values, null] }) }),
     ...(description !== '' && { description }),
   };
 }

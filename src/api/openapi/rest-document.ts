@@ -2,7 +2,8 @@
 import { SERVICES } from '../catalogue.ts';
 import { type Procedures, pathOf } from '../procedures.ts';
 import { STATUSES } from '../rest/rest.ts';
-import { type Route, routes } from '../rest/routes.ts';
+import type { Route } from '../rest/route.ts';
+import { routes } from '../rest/routes.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import { codesOf, commentOfField, describeField, describeFields, describeMethod, REASONS } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
@@ -99,15 +100,25 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
 }
 
 /** As `toData` presents it. */
-function describeData({ rpc: { output }, resource }: Route, schemas: MessageSchemas): JsonSchema | undefined {
+function describeData(
+  { rpc: { output }, resource, documented }: Route,
+  schemas: MessageSchemas,
+): JsonSchema | undefined {
   if (output.fields.length === 0) return undefined;
   const field = output.fields.find(({ localName }) => localName === resource);
   if (!field?.message) return schemas.describe(output);
-  const { properties, required = [] } = schemas.describe(output);
-  const { [field.jsonName]: _, ...others } = properties;
-  if (Object.keys(others).length === 0) return schemas.refer(field.message);
-  const rest = { type: 'object', properties: others, required: required.filter((name) => name in others) };
-  return { allOf: [schemas.refer(field.message), rest] };
+  if (documented) return pickFields(schemas.describe(field.message), documented);
+  const others = output.fields.flatMap(({ jsonName }) => (jsonName === field.jsonName ? [] : [jsonName]));
+  if (others.length === 0) return schemas.refer(field.message);
+  return { allOf: [schemas.refer(field.message), pickFields(schemas.describe(output), others)] };
+}
+
+function pickFields({ properties, required = [] }: ReturnType<MessageSchemas['describe']>, names: readonly string[]) {
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, properties[name]])),
+    required: required.filter((name) => names.includes(name)),
+  };
 }
 
 function respond(description: string, schema: JsonSchema): JsonSchema {

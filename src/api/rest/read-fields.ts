@@ -5,8 +5,8 @@ import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call.ts';
+import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
-import type { Route } from './routes.ts';
 
 /** A lone surrogate. Validation refuses it as text that is not well-formed. */
 const MALFORMED = '\uD800';

@@ -7,8 +7,8 @@ import type { Pipeline, ResponseMessage } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
+import type { Route } from './route.ts';
 import { type PathParameters, Router } from './router.ts';
-import type { Route } from './routes.ts';
 
 interface Endpoint {
   readonly route: Route;
@@ -74,12 +74,13 @@ function sendServiceError(context: HttpContext, { code, message, reason, violati
 }
 
 /** Returns the `data` of a success, or undefined where the response has no fields. */
-function toData({ rpc: { output }, resource }: Route, response: ResponseMessage): unknown {
+function toData({ rpc: { output }, resource, documented }: Route, response: ResponseMessage): unknown {
   if (output.fields.length === 0) return undefined;
   const message = presentMessage(output, response);
   if (resource === undefined) return message;
   const { [resource]: fields, ...others } = message;
-  return { ...(fields as object), ...others };
+  const data: Record<string, unknown> = { ...(fields as object), ...others };
+  return documented ? Object.fromEntries(documented.map((name) => [name, data[name]])) : data;
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

@@ -1,4 +1,5 @@
-import { type Route, routes } from './routes.ts';
+import type { Route } from './route.ts';
+import { routes } from './routes.ts';
 
 /** Percent-encoded values of a path's parameters, by name. */
 export type PathParameters = Readonly<Record<string, string>>;

@@ -1,32 +1,10 @@
 /** The REST routes, a row each. */
-import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../../gen/usher/v1/user_pb.ts';
-import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-
-/** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
-type Source = 'path' | 'query' | 'body';
-
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** A segment that begins with a colon is a parameter, as in `/api/webhooks/:webhookId`. */
-  readonly path: string;
-  readonly rpc: DescMethodUnary;
-  readonly fields: Readonly<Record<string, Source>>;
-  /** The status of a success: 201 where the call creates something, else 200. */
-  readonly status: number;
-  /** The message of a success. */
-  readonly message: string;
-  /** The field of the response that is `data` itself, together with the other fields. Without it, `data` has all fields. */
-  readonly resource?: string;
-  /** The field of the response that is true when the call has created nothing, and the status is 200. */
-  readonly existedBefore?: string;
-}
-
-/** The fields of every list. */
-const PAGE = { pageSize: 'query', pageToken: 'query' } as const;
+import { PAGE, type Route, route } from './route.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 
 export const routes: readonly Route[] = [
   route({
@@ -94,14 +72,7 @@ export const routes: readonly Route[] = [
     fields: { userId: 'path' },
     message: 'Sessions revoked successfully',
   }),
-  route({
-    method: 'GET',
-    path: '/api/webhooks/:webhookId',
-    rpc: WebhookService.method.getWebhook,
-    fields: { webhookId: 'path' },
-    message: 'Webhook retrieved successfully',
-    resource: 'webhook',
-  }),
+  ...webhookRoutes,
   route({
     method: 'DELETE',
     path: '/api/events/:eventId',
@@ -158,19 +129,3 @@ export const routes: readonly Route[] = [
     message: 'Check-in undone successfully',
   }),
 ];
-
-/** Ties a row to the request and the response of its own RPC. */
-function route<Rpc extends DescMethodUnary>({
-  status = 200,
-  ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore'> & {
-  rpc: Rpc;
-  fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
-  status?: 200 | 201;
-  resource?: FieldOf<Rpc['output']>;
-  existedBefore?: FieldOf<Rpc['output']>;
-}): Route {
-  return { status, ...row } as Route;
-}
-
-type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<keyof MessageShape<Schema>, symbol | `$${string}`>;

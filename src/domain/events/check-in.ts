@@ -5,6 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessage, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
@@ -18,20 +19,22 @@ export interface CheckIn {
 
 /** Checks an attendee in to an event. @throws ServiceError `Event not found`, also for a deleted one */
 export async function checkIn(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<CheckIn> {
   const { eventId, attendeeId } = check(request, rules);
   const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
   if (!row) throw new ServiceError('EVENT_NOT_FOUND');
-  return { attendeeId, ...row };
+  const { checkedInAt, alreadyCheckedIn, hasMessage } = row;
+  if (hasMessage) onMessage?.(application.id);
+  return { attendeeId, checkedInAt, alreadyCheckedIn };
 }
 
 /**
  * The share lock on the event makes a delete wait for concurrent check-ins, and makes a check-in that waited
  * for a delete read the row again. So no check-in commits after the delete has answered.
  */
-const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
+const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));
   const checkedIn = db.$with('checked_in').as(
     db
@@ -56,9 +59,18 @@ const insertCheckIn: Statement<Omit<CheckIn, 'attendeeId'>[]> = (db) => {
       .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
   );
   const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`checked_in where not is_repeated` });
+  const message = insertMessage(db, {
+    type: 'check_in.created',
+    data: jsonObject({
+      eventId: sql`${sql.placeholder('eventId')}::text`,
+      attendeeId: sql`${sql.placeholder('attendeeId')}::text`,
+      checkedInAt: toIsoText(sql`checked_in_at`),
+    }),
+    from: sql`(select checked_in_at from ${checkedIn} where not is_repeated) as checked_in`,
+  });
   return db
-    .with(open, checkedIn, audit)
-    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn })
+    .with(open, checkedIn, audit, message)
+    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn, hasMessage })
     .from(checkedIn)
     .prepare('insert_check_in');
 };

@@ -5,29 +5,36 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
-import type { Event } from './event.ts';
+import { type HasMessage, hasMessage, insertMessage } from '../webhooks/insert-message.ts';
+import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };
 
 /** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
 export async function createEvent(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Event> {
   const { eventId, name } = check(request, rules);
-  const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, createdAt: now });
+  const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, now });
   if (!created) throw new ServiceError('EVENT_ALREADY_EXISTS');
+  if (created.hasMessage) onMessage?.(application.id);
   return { eventId, name, createdAt: now };
 }
 
-const insertEvent: Statement<{ id: string }[]> = (db) => {
+const insertEvent: Statement<HasMessage[]> = (db) => {
   const created = db.$with('created').as(
     db
       .insert(events)
-      .values({ ...placeholders('applicationId', 'name', 'createdAt'), id: sql.placeholder('eventId') })
+      .values({
+        ...placeholders('applicationId', 'name'),
+        id: sql.placeholder('eventId'),
+        createdAt: sql.placeholder('now'),
+      })
       .onConflictDoNothing()
-      .returning({ id: events.id }),
+      .returning({ id: events.id, name: events.name, createdAt: events.createdAt }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
-  return db.with(created, audit).select({ id: created.id }).from(created).prepare('insert_event');
+  const message = insertMessage(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
+  return db.with(created, audit, message).select({ hasMessage }).from(created).prepare('insert_event');
 };

@@ -5,6 +5,8 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessage, toIsoText } from '../webhooks/insert-message.ts';
+import { eventData } from './event.ts';
 import { eventLock, isOpenEvent } from './open-event.ts';
 
 const rules = { eventId: identifier };
@@ -15,15 +17,16 @@ const rules = { eventId: identifier };
  * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
 export async function deleteEvent(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
+  if (deleted.hasMessage) onMessage?.(application.id);
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) => {
+const markDeleted: Statement<HasMessage[]> = (db) => {
   // Distributed databases take no lock in the condition of an update.
   const locked = db
     .$with('locked')
@@ -40,8 +43,10 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
       .set({ deletedAt: instantPlaceholder('now') })
       .from(locked)
       .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
-      .returning({ id: events.id }),
+      .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
-  return db.with(locked, deleted, audit).select({ id: deleted.id }).from(deleted).prepare('mark_event_deleted');
+  const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
+  const message = insertMessage(db, { type: 'event.deleted', data, from: sql`deleted` });
+  return db.with(locked, deleted, audit, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
 };

@@ -1,37 +1,56 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, users, webhooks } from '../../database/schema.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid, webUrl } from '../validation.ts';
+import { check, optional, type Unchecked } from '../validation.ts';
+import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import type { Webhook } from './webhook.ts';
+import { type Webhook, type webhookChangeRules, webhookRules } from './webhook.ts';
 
-const rules = { url: webUrl, ownerId: uuid };
+type Field = keyof ReturnType<typeof webhookChangeRules>;
 
-/** Creates an active webhook with a new signing key. @throws ServiceError `User not found` for an unknown owner */
+/** Creates a webhook with a new signing key. @throws ServiceError `User not found` for an unknown owner */
 export async function createWebhook(
   { application, run, now }: ApplicationCall,
-  cipher: SigningKeyCipher,
-  request: Unchecked<keyof typeof rules>,
+  { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
+  request: Unchecked<Field>,
 ): Promise<Webhook> {
-  const { url, ownerId } = check(request, rules);
-  const id = `wh_${randomBytes(16).toString('hex')}`;
-  // Standard Webhooks, "Symmetric signatures".
-  const signingKey = `whsec_${randomBytes(32).toString('base64')}`;
+  const { url, ownerId, isActive, eventTypes, ordered, description } = webhookRules(policy);
+  const rules = {
+    url,
+    ownerId,
+    isActive: optional(isActive),
+    eventTypes: optional(eventTypes),
+    ordered: optional(ordered),
+    description: optional(description),
+  };
+  const checked = check(request, rules);
+  const webhook = {
+    ...checked,
+    id: `wh_${randomBytes(16).toString('hex')}`,
+    isActive: checked.isActive ?? true,
+    eventTypes: checked.eventTypes ?? [],
+    ordered: checked.ordered ?? false,
+  };
+  const signingKey = createSigningKey();
 
   const [owner] = await run(insertWebhook, {
+    ...webhook,
     applicationId: application.id,
-    id,
-    url,
-    signingKey: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: id }),
-    ownerId,
+    signingKey: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: webhook.id }),
     now,
   });
   if (!owner) throw new ServiceError('USER_NOT_FOUND');
-  return { id, signingKey, url, isActive: true, application, owner, createdAt: now, updatedAt: now };
+  return { ...webhook, signingKey, application, owner, disabledReason: null, createdAt: now, updatedAt: now };
+}
+
+/** Returns a new signing key. Standard Webhooks, "Symmetric signatures". */
+export function createSigningKey(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 /** Returns the owner, or no row if there is no such user. */
@@ -53,7 +72,11 @@ const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
             id: sql`${sql.placeholder('id')}::text`.as('webhook_id'),
             url: sql`${sql.placeholder('url')}::text`.as('url'),
             signingKey: sql`${sql.placeholder('signingKey')}::bytea`.as('signing_key'),
-            isActive: sql`true`.as('is_active'),
+            isActive: sql`${sql.placeholder('isActive')}::boolean`.as('is_active'),
+            disabledReason: sql`null::text`.as('disabled_reason'),
+            description: sql`${sql.placeholder('description')}::text`.as('description'),
+            eventTypes: sql`${sql.param(sql.placeholder('eventTypes'), webhooks.eventTypes)}::text[]`.as('event_types'),
+            ordered: sql`${sql.placeholder('ordered')}::boolean`.as('ordered'),
             ownerId: owner.id,
             createdAt: now.as('created_at'),
             updatedAt: now.as('updated_at'),

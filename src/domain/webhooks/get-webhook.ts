@@ -1,11 +1,13 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { users, webhooks } from '../../database/schema.ts';
+import { users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import type { Webhook } from './webhook.ts';
+import { isOwnWebhook, summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
+import { parseWebhookId } from './webhook-id.ts';
 
 const rules = { webhookId: anyString };
 
@@ -15,33 +17,30 @@ const rules = { webhookId: anyString };
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found` (also for one of another application)
  */
 export async function getWebhook(
-  { application, run }: ApplicationCall,
+  call: ApplicationCall,
   cipher: SigningKeyCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
-  const given = check(request, rules).webhookId;
-  if (!/^wh_[0-9a-fA-F]{32}$/.test(given)) throw new ServiceError('INVALID_WEBHOOK_ID');
-  const webhookId = given.toLowerCase();
-  const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
-  if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
+  const webhookId = parseWebhookId(check(request, rules).webhookId);
+  const { application } = call;
+  const row = await requireWebhook(call, webhookId);
   const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });
   return { ...row, signingKey, application };
 }
 
-const selectWebhook: Statement<(Omit<Webhook, 'application' | 'signingKey'> & { signingKey: Buffer })[]> = (db) =>
+/** Returns the webhook with its encrypted signing key. @throws ServiceError `Webhook not found` */
+export async function requireWebhook({ application, run }: ApplicationCall, webhookId: string): Promise<StoredWebhook> {
+  const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
+  if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
+  return row;
+}
+
+export type StoredWebhook = WebhookSummary & { readonly signingKey: Buffer };
+
+const selectWebhook: Statement<StoredWebhook[]> = (db) =>
   db
-    .select({
-      id: webhooks.id,
-      signingKey: webhooks.signingKey,
-      url: webhooks.url,
-      isActive: webhooks.isActive,
-      owner: { id: users.id, name: users.name, email: users.email },
-      createdAt: webhooks.createdAt,
-      updatedAt: webhooks.updatedAt,
-    })
+    .select({ ...summaryColumns, signingKey: webhooks.signingKey })
     .from(webhooks)
     .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .where(
-      and(eq(webhooks.applicationId, sql.placeholder('applicationId')), eq(webhooks.id, sql.placeholder('webhookId'))),
-    )
+    .where(isOwnWebhook)
     .prepare('select_webhook');

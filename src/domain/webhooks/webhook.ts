@@ -1,13 +1,83 @@
+import { and, eq, sql } from 'drizzle-orm';
+import { users } from '../../database/schema.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
+import { rule, Unacceptable } from '../rule.ts';
+import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { oneOf } from './delivery-rules.ts';
+import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
+import { findUrlProblem } from './webhook-url.ts';
 
-/** Interface, "Webhook". */
-export interface Webhook {
+/** A webhook without its signing key. */
+export interface WebhookSummary {
   readonly id: string;
-  readonly signingKey: string;
   readonly url: string;
   readonly isActive: boolean;
-  readonly application: Application;
   readonly owner: { readonly id: string; readonly name: string | null; readonly email: string };
+  readonly eventTypes: readonly string[];
+  readonly ordered: boolean;
+  readonly description: string | null;
+  /** Why Usher has made it inactive. */
+  readonly disabledReason: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+}
+
+/** Interface, "Webhook", and what deliveries need. */
+export interface Webhook extends WebhookSummary {
+  readonly signingKey: string;
+  readonly application: Application;
+}
+
+export const summaryColumns = {
+  id: webhooks.id,
+  url: webhooks.url,
+  isActive: webhooks.isActive,
+  eventTypes: webhooks.eventTypes,
+  ordered: webhooks.ordered,
+  description: webhooks.description,
+  disabledReason: webhooks.disabledReason,
+  owner: { id: users.id, name: users.name, email: users.email },
+  createdAt: webhooks.createdAt,
+  updatedAt: webhooks.updatedAt,
+};
+
+/** Selects the webhook of the application. Placeholders: applicationId, webhookId. */
+export const isOwnWebhook = and(
+  eq(webhooks.applicationId, sql.placeholder('applicationId')),
+  eq(webhooks.id, sql.placeholder('webhookId')),
+);
+
+const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
+
+/** Returns the rules for what callers set. */
+export function webhookRules(policy: AddressPolicy) {
+  const url = rule({ ...webUrl.schema, format: 'webhook-url' }, (value) => {
+    const accepted = webUrl(value);
+    const problem = findUrlProblem(accepted, policy);
+    if (problem !== undefined) throw new Unacceptable(problem);
+    return accepted;
+  });
+  return {
+    url,
+    ownerId: uuid,
+    isActive: boolean,
+    eventTypes: listOf(oneOf(TYPES), { min: 0, max: TYPES.length }),
+    ordered: boolean,
+    description: identifier,
+  };
+}
+
+/** Returns the rules for an update, which leaves absent fields as they are. */
+export function webhookChangeRules(policy: AddressPolicy) {
+  const { url, ownerId, isActive, eventTypes, ordered, description } = webhookRules(policy);
+  return {
+    url: change(url),
+    ownerId: change(ownerId),
+    isActive: change(isActive),
+    eventTypes: change(eventTypes),
+    ordered: change(ordered),
+    description: change(optional(description)),
+  };
 }

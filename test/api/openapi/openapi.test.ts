@@ -16,6 +16,7 @@ interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly pattern?: string;
+  readonly enum?: readonly (string | null)[];
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
@@ -52,7 +53,10 @@ afterAll(() => service.close());
 const validators = new Map(
   [restDocument, connectDocument].map((document) => {
     const ajv = addFormats.default(
-      new Ajv2020({ strict: false, formats: { 'redirect-uri': true, 'page-token': true } }),
+      new Ajv2020({
+        strict: false,
+        formats: { 'redirect-uri': true, 'page-token': true, 'message-id': true, 'webhook-url': true },
+      }),
     );
     return [document as object, ajv.addSchema(document, 'document')];
   }),
@@ -152,11 +156,14 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
     .date({ min: new Date('2100-01-01'), max: new Date('2200-01-01'), noInvalidDate: true })
     .map((date) => date.toISOString()),
   'redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
+  'message-id': fc.integer({ min: 1 }).map((id) => `msg_${id}`),
+  'webhook-url': fc.webUrl({ validSchemes: ['https'] }),
   // Only the token of a page before is one.
   'page-token': fc.constant(''),
 };
 
 function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.enum) return fc.constantFrom(...schema.enum);
   const types = [schema.type ?? []].flat();
   const value = valuesOfType(types[0] ?? '', schema);
   return types.includes('null') ? fc.option(value) : value;

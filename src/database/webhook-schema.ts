@@ -1,0 +1,191 @@
+/**
+ * What the delivery of webhooks needs; see src/delivery/README.md. There are no foreign keys: the rows are written with
+ * every change of an application, and the expiry job removes what a deleted webhook leaves.
+ */
+import { type SQL, sql } from 'drizzle-orm';
+import {
+  type AnyPgColumn,
+  bigint,
+  boolean,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { applications, bytes, instant, users } from './schema.ts';
+
+/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
+export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
+  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
+}
+
+export const webhooks = pgTable(
+  'webhooks',
+  {
+    applicationId: uuid('application_id')
+      .notNull()
+      .references(() => applications.id),
+    id: text('id').notNull(),
+    url: text('url').notNull(),
+    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
+    signingKey: bytes('signing_key').notNull(),
+    isActive: boolean('is_active').notNull().default(true),
+    /** Why Usher has made it inactive. */
+    disabledReason: text('disabled_reason'),
+    description: text('description'),
+    /** What it subscribes to; `*` stands for every type. */
+    eventTypes: text('event_types').array().notNull().default([]),
+    /** Whether messages are delivered one after the other. */
+    ordered: boolean('ordered').notNull().default(false),
+    ownerId: uuid('owner_id')
+      .notNull()
+      .references(() => users.id),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('webhooks_owner_id_idx').on(table.ownerId),
+    index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
+    index('webhooks_list_idx').on(table.applicationId, table.createdAt, table.id),
+    index('webhooks_subscribed_idx')
+      .on(table.applicationId, table.id)
+      .where(sql`${table.isActive} and ${table.eventTypes} <> '{}'`),
+  ],
+);
+
+/** What has happened, as it is sent. Its ID orders the messages of an application. */
+export const webhookMessages = pgTable(
+  'webhook_messages',
+  {
+    applicationId: uuid('application_id').notNull(),
+    id: bigint('id', { mode: 'bigint' }).notNull().generatedAlwaysAsIdentity(),
+    type: text('type').notNull(),
+    payload: text('payload').notNull(),
+    createdAt: instant('created_at').notNull(),
+    /** The last webhook that has a delivery of it; empty at first, null when all have one. */
+    fannedOutTo: text('fanned_out_to').default(''),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('webhook_messages_fan_out_idx')
+      .on(table.applicationId, table.id)
+      .where(sql`${table.fannedOutTo} is not null`),
+    index('webhook_messages_created_at_idx').on(table.createdAt),
+  ],
+);
+
+/** A message for one webhook. */
+export const webhookDeliveries = pgTable(
+  'webhook_deliveries',
+  {
+    applicationId: uuid('application_id').notNull(),
+    webhookId: text('webhook_id').notNull(),
+    messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
+    /** pending, succeeded or failed. */
+    status: text('status').notNull().default('pending'),
+    /** When the next attempt is due, while it is pending. */
+    dueAt: instant('due_at'),
+    attemptCount: integer('attempt_count').notNull().default(0),
+    /** How many attempts of the schedule have been made. It begins again with a redelivery. */
+    scheduleIndex: smallint('schedule_index').notNull().default(0),
+    /** Whether it was asked for: a test or a redelivery, whose failures do not make the webhook inactive. */
+    isManual: boolean('is_manual').notNull().default(false),
+    lastStatusCode: smallint('last_status_code'),
+    lastError: text('last_error'),
+    /** That of the message. */
+    createdAt: instant('created_at').notNull(),
+  },
+  (table) => {
+    const isPending = sql`${table.dueAt} is not null`;
+    return [
+      primaryKey({ columns: [table.applicationId, table.webhookId, table.messageId] }),
+      index('webhook_deliveries_due_idx')
+        .on(table.applicationId, table.webhookId, table.dueAt, table.messageId)
+        .where(isPending),
+      index('webhook_deliveries_order_idx').on(table.applicationId, table.webhookId, table.messageId).where(isPending),
+      index('webhook_deliveries_list_idx').on(
+        table.applicationId,
+        table.webhookId,
+        table.status,
+        table.createdAt,
+        table.messageId,
+      ),
+      index('webhook_deliveries_created_at_idx').on(table.createdAt),
+    ];
+  },
+);
+
+/** The state of an endpoint. A process that delivers to it holds its lease. */
+export const webhookQueues = pgTable(
+  'webhook_queues',
+  {
+    applicationId: uuid('application_id').notNull(),
+    webhookId: text('webhook_id').notNull(),
+    /** When it is looked at again, or when the lease ends. Null while nothing is pending. */
+    nextAt: instant('next_at'),
+    lease: uuid('lease'),
+    /** Grows with every reason to look again, so that the holder of the lease does not miss one. */
+    wakeCount: bigint('wake_count', { mode: 'number' }).notNull().default(0),
+    /** How many deliveries are read at a time. It grows while the endpoint answers. */
+    batchSize: smallint('batch_size').notNull().default(1),
+    /** How many batches have failed since one of their attempts succeeded. */
+    failedBatches: integer('failed_batches').notNull().default(0),
+    /** When the first attempt failed since one succeeded. */
+    failingSince: instant('failing_since'),
+    /** The failed messages that are to be delivered again: those created between these instants. */
+    redeliverSince: instant('redeliver_since'),
+    redeliverUntil: instant('redeliver_until'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.webhookId] }),
+    // Apart, so that no number of failing endpoints stands before one that works.
+    index('webhook_queues_healthy_idx')
+      .on(table.nextAt)
+      .where(sql`${table.nextAt} is not null and ${table.failedBatches} = 0`),
+    index('webhook_queues_failing_idx')
+      .on(table.nextAt)
+      .where(sql`${table.nextAt} is not null and ${table.failedBatches} > 0`),
+  ],
+);
+
+/** The log of attempts. */
+export const webhookAttempts = pgTable(
+  'webhook_attempts',
+  {
+    applicationId: uuid('application_id').notNull(),
+    webhookId: text('webhook_id').notNull(),
+    messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
+    id: bigint('id', { mode: 'bigint' }).notNull().generatedAlwaysAsIdentity(),
+    attemptedAt: instant('attempted_at').notNull(),
+    durationMs: integer('duration_ms').notNull(),
+    statusCode: smallint('status_code'),
+    error: text('error'),
+    responseBody: text('response_body'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.webhookId, table.messageId, table.id] }),
+    index('webhook_attempts_attempted_at_idx').on(table.attemptedAt),
+  ],
+);
+
+/** The signing keys before the current one, which still sign until they expire. */
+export const webhookSigningKeys = pgTable(
+  'webhook_signing_keys',
+  {
+    applicationId: uuid('application_id').notNull(),
+    webhookId: text('webhook_id').notNull(),
+    id: uuid('id').notNull(),
+    /** Encrypted like that of the webhook. */
+    signingKey: bytes('signing_key').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.webhookId, table.id] }),
+    index('webhook_signing_keys_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
+    index('webhook_signing_keys_expires_at_idx').on(table.expiresAt),
+  ],
+);

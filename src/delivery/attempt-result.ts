@@ -1,0 +1,47 @@
+/** What follows from an attempt: the new state of its delivery, and its line in the log of attempts. */
+import type { AttemptOutcome } from './attempt.ts';
+import type { DueDelivery } from './queue.ts';
+import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
+import type { LoggedAttempt, Result } from './settle.ts';
+
+export interface Attempted {
+  readonly delivery: DueDelivery;
+  readonly at: Date;
+  readonly durationMs: number;
+  readonly outcome: AttemptOutcome;
+}
+
+/** The outcome for a delivery whose message has been removed. */
+export const EXPIRED: AttemptOutcome = {
+  statusCode: null,
+  error: 'The message has expired',
+  responseBody: null,
+  retryAfter: undefined,
+};
+
+export function toResult({ delivery, outcome }: Attempted, schedule: readonly number[], now: Date): Result {
+  const { statusCode, error, retryAfter } = outcome;
+  const scheduleIndex = delivery.scheduleIndex + 1;
+  const delayMs = nextDelayMs(schedule, scheduleIndex, readRetryAfterMs(statusCode, retryAfter, now));
+  const isOver = error === null || delayMs === undefined || outcome === EXPIRED;
+  return {
+    message_id: delivery.messageId,
+    status: error === null ? 'succeeded' : isOver ? 'failed' : 'pending',
+    due_at: isOver ? null : new Date(now.getTime() + delayMs),
+    status_code: statusCode,
+    error,
+    attempt_count: delivery.attemptCount + 1,
+    schedule_index: scheduleIndex,
+  };
+}
+
+export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted): LoggedAttempt {
+  return {
+    message_id: delivery.messageId,
+    attempted_at: at,
+    duration_ms: durationMs,
+    status_code: outcome.statusCode,
+    error: outcome.error,
+    response_body: outcome.responseBody,
+  };
+}

@@ -1,0 +1,30 @@
+/** Makes the webhook of an endpoint inactive that has failed for too long or wants no messages. */
+import { sql } from 'drizzle-orm';
+import { placeholders, type Statement } from '../database/database.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookQueues, webhooks } from '../database/webhook-schema.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** How long nothing but failures are accepted. */
+export const MAX_FAILING_MS = 5 * DAY_MS;
+
+export const DISABLED_REASONS = {
+  gone: 'The endpoint answered with status 410',
+  failing: 'Every delivery failed for 5 days',
+};
+
+/** Its deliveries stay pending. Does nothing to a webhook that is inactive or gone. */
+export const disableWebhook: Statement<{ id: string }[]> = (db) => {
+  const { applicationId, webhookId, reason } = placeholders('applicationId', 'webhookId', 'reason');
+  const disabled = db.$with('disabled', { id: sql<string>`id`.as('id') }).as(sql`
+    update ${webhooks} set is_active = false, disabled_reason = ${reason}::text,
+      updated_at = ${instantPlaceholder('now')}::timestamptz
+    where application_id = ${applicationId} and id = ${webhookId} and is_active
+    returning id`);
+  const stopped = db.$with('stopped', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+    update ${webhookQueues} set next_at = null, lease = null
+    where application_id = ${applicationId} and webhook_id = ${webhookId} and exists (select 1 from disabled)
+    returning webhook_id`);
+  return db.with(disabled, stopped).select({ id: disabled.id }).from(disabled).prepare('disable_webhook');
+};

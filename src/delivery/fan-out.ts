@@ -1,0 +1,85 @@
+/** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
+import { sql } from 'drizzle-orm';
+import type { Run, Statement } from '../database/database.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
+import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
+import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
+
+/** How many messages of an application one statement takes, and how many deliveries it inserts. */
+const MAX_MESSAGES = 200;
+const MAX_DELIVERIES = 1_000;
+
+/** Returns applications that have messages to fan out, from one ID on, and where to go on. */
+export async function findApplications(run: Run, after: string) {
+  const rows = await run(selectUnsent, { after });
+  const applicationIds = [...new Set(rows.map(({ applicationId }) => applicationId))];
+  return { applicationIds, next: rows.length < MAX_MESSAGES ? FIRST_APPLICATION : applicationIds.at(-1) };
+}
+
+export const FIRST_APPLICATION = '00000000-0000-0000-0000-000000000000';
+
+/** Fans out messages of the application. Returns whether there may be more. */
+export async function fanOut(run: Run, applicationId: string, now: Date): Promise<boolean> {
+  const [result] = await run(insertDeliveries, { applicationId, now });
+  return result !== undefined && (result.messages === MAX_MESSAGES || result.deliveries === MAX_DELIVERIES);
+}
+
+const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
+  db
+    .select({ applicationId: webhookMessages.applicationId })
+    .from(webhookMessages)
+    .where(
+      sql`${webhookMessages.applicationId} > ${sql.placeholder('after')} and ${webhookMessages.fannedOutTo} is not null`,
+    )
+    .orderBy(webhookMessages.applicationId, webhookMessages.id)
+    .limit(MAX_MESSAGES)
+    .prepare('select_unsent_messages');
+
+/**
+ * The share lock on a webhook makes a change of it wait, or is taken after the change and sees it: a webhook that has
+ * been made inactive gets no delivery that was decided before.
+ */
+const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = (db) => {
+  const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
+  const now = sql`${instantPlaceholder('now')}::timestamptz`;
+  const claimed = db.$with('claimed', { id: sql`id`.as('id') }).as(sql`
+    select id, type, created_at, fanned_out_to from ${webhookMessages}
+    where application_id = ${applicationId} and fanned_out_to is not null
+    order by id limit ${sql.raw(String(MAX_MESSAGES))} for update`);
+  const subscribed = db.$with('subscribed', { messageId: sql`message_id`.as('message_id') }).as(sql`
+    select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
+    from claimed cross join lateral (
+      select webhooks.id from ${webhooks}
+      where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
+        and webhooks.id > claimed.fanned_out_to
+        and webhooks.event_types && array[claimed.type, ${EVERY_TYPE}::text]
+      order by webhooks.id limit ${sql.raw(String(MAX_DELIVERIES))} for share
+    ) webhook
+    order by claimed.id, webhook.id limit ${sql.raw(String(MAX_DELIVERIES))}`);
+  const inserted = db.$with('inserted', { messageId: sql`message_id`.as('message_id') }).as(sql`
+    insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at)
+    select ${applicationId}, webhook_id, message_id, created_at, ${now} from subscribed
+    on conflict do nothing returning message_id`);
+  const woken = wakeQueues(db, sql`subscribed`);
+  // The last message is complete only if the limit of deliveries was not reached.
+  const marked = db.$with('marked', { id: sql`id`.as('id') }).as(sql`
+    update ${webhookMessages} as message set fanned_out_to =
+      case when message.id = last.message_id and last.is_cut then last.webhook_id end
+    from claimed, (
+      select count(*) = ${sql.raw(String(MAX_DELIVERIES))} as is_cut, max(message_id) as message_id,
+        (array_agg(webhook_id order by message_id desc, webhook_id desc))[1] as webhook_id
+      from subscribed
+    ) last
+    where message.application_id = ${applicationId} and message.id = claimed.id
+      and (not last.is_cut or message.id <= last.message_id)
+    returning message.id`);
+  return db
+    .with(claimed, subscribed, inserted, woken, marked)
+    .select({
+      messages: sql<number>`(select count(*) from claimed)::int`.as('messages'),
+      deliveries: sql<number>`(select count(*) from subscribed)::int`.as('deliveries'),
+    })
+    .from(sql`(select) as nothing`)
+    .prepare('insert_deliveries');
+};

@@ -1,0 +1,154 @@
+/** Queues: each endpoint has one, which a single process works on at a time. */
+import { and, asc, eq, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
+import type { Statement } from '../database/database.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import {
+  webhookDeliveries,
+  webhookMessages,
+  webhookQueues,
+  webhookSigningKeys,
+  webhooks,
+} from '../database/webhook-schema.ts';
+import { selectMessage } from '../domain/webhooks/delivery.ts';
+
+export interface DueQueue {
+  readonly applicationId: string;
+  readonly webhookId: string;
+  readonly batchSize: number;
+}
+
+/** What the claim of a queue tells its holder. */
+export interface ClaimedQueue {
+  readonly wakeCount: number;
+  readonly failedBatches: number;
+  readonly isRedelivering: boolean;
+}
+
+export interface Endpoint {
+  readonly url: string;
+  readonly isActive: boolean;
+  readonly ordered: boolean;
+  readonly signingKey: Buffer;
+  /** In base64. */
+  readonly earlierSigningKeys: readonly string[];
+}
+
+export interface DueDelivery {
+  readonly messageId: string;
+  readonly type: string | null;
+  /** Null if the message has expired. */
+  readonly payload: string | null;
+  readonly attemptCount: number;
+  readonly scheduleIndex: number;
+  readonly isManual: boolean;
+}
+
+/** Returns the queues that are due, the longest due first. Those of failing endpoints stand in a line of their own. */
+export const selectDueQueues = {
+  healthy: createSelectDue(sql`${webhookQueues.failedBatches} = 0`),
+  failing: createSelectDue(sql`${webhookQueues.failedBatches} > 0`),
+};
+
+function createSelectDue(condition: SQL): Statement<DueQueue[]> {
+  return (db) =>
+    db
+      .select({
+        applicationId: webhookQueues.applicationId,
+        webhookId: webhookQueues.webhookId,
+        batchSize: webhookQueues.batchSize,
+      })
+      .from(webhookQueues)
+      .where(and(isNotNull(webhookQueues.nextAt), lte(webhookQueues.nextAt, instantPlaceholder('now')), condition))
+      .orderBy(asc(webhookQueues.nextAt))
+      .limit(sql.placeholder('limit'))
+      .prepare('select_due_queues');
+}
+
+/** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
+export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
+  db
+    .update(webhookQueues)
+    .set({ lease: sql`${sql.placeholder('lease')}`, nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz` })
+    .where(and(isQueue, lte(webhookQueues.nextAt, instantPlaceholder('now'))))
+    .returning({
+      wakeCount: webhookQueues.wakeCount,
+      failedBatches: webhookQueues.failedBatches,
+      isRedelivering: sql<boolean>`${webhookQueues.redeliverSince} is not null`,
+    })
+    .prepare('claim_queue');
+
+export const isQueue = and(
+  eq(webhookQueues.applicationId, sql.placeholder('applicationId')),
+  eq(webhookQueues.webhookId, sql.placeholder('webhookId')),
+);
+
+/** Returns no row if the webhook has been deleted. */
+export const selectEndpoint: Statement<Endpoint[]> = (db) => {
+  const earlier = sql<readonly string[]>`array(
+    select encode(${webhookSigningKeys.signingKey}, 'base64') from ${webhookSigningKeys}
+    where ${webhookSigningKeys.applicationId} = ${webhooks.applicationId}
+      and ${webhookSigningKeys.webhookId} = ${webhooks.id}
+      and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
+    order by ${webhookSigningKeys.expiresAt} desc)`;
+  return db
+    .select({
+      url: webhooks.url,
+      isActive: webhooks.isActive,
+      ordered: webhooks.ordered,
+      signingKey: webhooks.signingKey,
+      earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlier})`,
+    })
+    .from(webhooks)
+    .where(
+      and(eq(webhooks.applicationId, sql.placeholder('applicationId')), eq(webhooks.id, sql.placeholder('webhookId'))),
+    )
+    .prepare('select_endpoint');
+};
+
+const deliveryColumns = {
+  messageId: sql<string>`${webhookDeliveries.messageId}::text`,
+  type: sql<string | null>`message.type`,
+  payload: sql<string | null>`message.payload`,
+  attemptCount: webhookDeliveries.attemptCount,
+  scheduleIndex: webhookDeliveries.scheduleIndex,
+  isManual: webhookDeliveries.isManual,
+};
+const isPendingOfQueue = and(
+  eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
+  eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
+  isNotNull(webhookDeliveries.dueAt),
+);
+
+/** Returns deliveries that are due, the longest due first. */
+export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
+  db
+    .select(deliveryColumns)
+    .from(webhookDeliveries)
+    .leftJoinLateral(selectMessage(db), sql`true`)
+    .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, instantPlaceholder('now'))))
+    .orderBy(asc(webhookDeliveries.dueAt), asc(webhookDeliveries.messageId))
+    .limit(sql.placeholder('limit'))
+    .prepare('select_due_deliveries');
+
+/**
+ * Returns the first pending delivery, or none while an earlier message has not been fanned out: IDs are taken before
+ * transactions commit, so a message may come up behind a later one.
+ */
+export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isFirst: boolean })[]> = (db) => {
+  const firstUnsent = sql`
+    select unsent.id from ${webhookMessages} as unsent
+    where unsent.application_id = ${sql.placeholder('applicationId')} and unsent.fanned_out_to is not null
+    order by unsent.application_id, unsent.id limit 1`;
+  return db
+    .select({
+      ...deliveryColumns,
+      isDue: sql<boolean>`${webhookDeliveries.dueAt} <= ${instantPlaceholder('now')}`,
+      isFirst: sql<boolean>`coalesce((${firstUnsent}) > ${webhookDeliveries.messageId}, true)`,
+    })
+    .from(webhookDeliveries)
+    .leftJoinLateral(selectMessage(db), sql`true`)
+    .where(isPendingOfQueue)
+    .orderBy(asc(webhookDeliveries.messageId))
+    .limit(1)
+    .prepare('select_first_delivery');
+};

@@ -1,0 +1,71 @@
+/** Opens what delivery needs of its own: connections to Postgres, and sockets to endpoints. */
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+import { Database } from '../database/database.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import { createResolve } from './address-lookup.ts';
+import { Sender } from './attempt.ts';
+import { STATEMENT_TIMEOUT_MS } from './batch.ts';
+import { DeliveryWorker } from './worker.ts';
+
+/** Apart from those of calls, so that neither waits for the other. */
+const CONNECTIONS = 2;
+/** The rest of a shutdown is for writing down what the attempts have come to. */
+const SHUTDOWN_SHARE = 0.8;
+
+export interface DeliverySettings {
+  readonly databaseUrl: string;
+  readonly shutdownTimeoutMs: number;
+  readonly webhookConcurrency: number;
+  /** Whether this process delivers. */
+  readonly webhookDelivery: boolean;
+  readonly webhookProxyUrl: string | undefined;
+  readonly webhookRetrySchedule: readonly number[];
+  readonly webhookTimeoutMs: number;
+}
+
+export interface DeliveryDependencies {
+  readonly cipher: SigningKeyCipher;
+  readonly clock: () => Date;
+  readonly logger: Logger;
+  readonly policy: AddressPolicy;
+}
+
+export interface Delivery {
+  /** Tells that an application has a message. */
+  wake(applicationId: string): void;
+  /** Delivers until the signal is aborted and what was in flight has ended. */
+  run(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Returns a worker that has not begun to deliver, or one that never does. */
+export function openDelivery(settings: DeliverySettings, { policy, ...parts }: DeliveryDependencies): Delivery {
+  if (!settings.webhookDelivery) return { wake() {}, async run() {}, async close() {} };
+  const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
+  const database = new Database(databaseUrl, { connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
+  const worker = new DeliveryWorker({
+    ...parts,
+    database,
+    sender,
+    concurrency: settings.webhookConcurrency,
+    schedule: settings.webhookRetrySchedule,
+    attemptTimeoutMs: timeoutMs,
+    userAgent: `Usher-Webhooks/${readVersion()}`,
+  });
+  return {
+    wake: (applicationId) => worker.wake(applicationId),
+    run: (signal) => worker.run(signal, shutdownTimeoutMs * SHUTDOWN_SHARE),
+    async close() {
+      sender.close();
+      await database.close();
+    },
+  };
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return version;
+}

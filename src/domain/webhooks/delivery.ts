@@ -1,0 +1,51 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
+import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { toMessageId } from './message-id.ts';
+
+export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** A message for a webhook, and what has become of it. */
+export interface Delivery {
+  readonly messageId: string;
+  readonly type: string;
+  readonly status: DeliveryStatus;
+  readonly attemptCount: number;
+  readonly lastStatusCode: number | null;
+  readonly lastError: string | null;
+  readonly nextAttemptAt: Date | null;
+  readonly createdAt: Date;
+}
+
+export const deliveryColumns = {
+  messageId: sql<string>`${webhookDeliveries.messageId}::text`.mapWith(toMessageId).as('wire_id'),
+  type: sql<string>`coalesce(message.type, '')`.as('message_type'),
+  status: sql<DeliveryStatus>`${webhookDeliveries.status}`.as('status'),
+  attemptCount: webhookDeliveries.attemptCount,
+  lastStatusCode: webhookDeliveries.lastStatusCode,
+  lastError: webhookDeliveries.lastError,
+  nextAttemptAt: webhookDeliveries.dueAt,
+  createdAt: webhookDeliveries.createdAt,
+};
+
+/** Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. */
+export function selectMessage(db: Db) {
+  return db
+    .select({ type: webhookMessages.type, payload: webhookMessages.payload })
+    .from(webhookMessages)
+    .where(
+      and(
+        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
+        eq(webhookMessages.id, webhookDeliveries.messageId),
+      ),
+    )
+    .limit(1)
+    .as('message');
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** How far back messages are delivered again. */
+export const MAX_REDELIVERY_AGE_MS = 14 * DAY_MS;

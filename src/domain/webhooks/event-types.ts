@@ -1,0 +1,18 @@
+/** What an application may be told of. */
+export const EVENT_TYPES = [
+  'session.created',
+  'session.revoked',
+  'user.updated',
+  'user.deactivated',
+  'user.deleted',
+  'event.created',
+  'event.deleted',
+  'check_in.created',
+  'check_in.undone',
+  'webhook.test',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Subscribes to every type, also to those that are to come. */
+export const EVERY_TYPE = '*';

@@ -1,0 +1,55 @@
+import { sql } from 'drizzle-orm';
+import { placeholders, type Statement } from '../../database/database.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookDeliveries, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
+import type { ApplicationCall } from '../call.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
+import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
+import { messageIdText } from './delivery-rules.ts';
+import { explainRefusal } from './explain-refusal.ts';
+import { parseMessageId } from './message-id.ts';
+import { wakeQueues } from './wake-queue.ts';
+import { isOwnWebhook } from './webhook.ts';
+import { parseWebhookId } from './webhook-id.ts';
+
+const rules = { webhookId: anyString, messageId: messageIdText };
+
+/**
+ * Delivers a message of the last 14 days again, with a new retry schedule.
+ *
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Webhook is not active`, `Delivery not found`
+ */
+export async function redeliver(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { webhookId: given, messageId } = check(request, rules);
+  const webhookId = parseWebhookId(given);
+  const { application, run, now, onMessage } = call;
+  const since = new Date(now.getTime() - MAX_REDELIVERY_AGE_MS);
+  const ids = { applicationId: application.id, webhookId, messageId: parseMessageId(messageId) };
+  const [renewed] = await run(renewDelivery, { ...ids, now, since });
+  if (!renewed) throw await explainRefusal(call, webhookId);
+  onMessage?.(application.id);
+}
+
+const renewDelivery: Statement<{ id: string }[]> = (db) => {
+  const { applicationId, webhookId, messageId } = placeholders('applicationId', 'webhookId', 'messageId');
+  const target = db
+    .$with('target')
+    .as(
+      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
+    );
+  const renewed = db.$with('renewed', { webhookId: sql<string>`webhook_id`.as('webhook_id') }).as(sql`
+    update ${webhookDeliveries} as delivery
+    set status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true
+    from target
+    where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
+      and delivery.message_id = ${messageId} and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz
+    returning delivery.webhook_id`);
+  const woken = wakeQueues(db, sql`renewed`);
+  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`renewed` });
+  return db
+    .with(target, renewed, audit, woken)
+    .select({ id: renewed.webhookId })
+    .from(renewed)
+    .prepare('renew_delivery');
+};

@@ -1,0 +1,57 @@
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
+import { webhookDeliveries, webhookMessages, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
+import type { ApplicationCall } from '../call.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
+import { explainRefusal } from './explain-refusal.ts';
+import { toMessageId } from './message-id.ts';
+import { wakeQueues } from './wake-queue.ts';
+import { isOwnWebhook } from './webhook.ts';
+import { parseWebhookId } from './webhook-id.ts';
+
+const rules = { webhookId: anyString };
+
+/**
+ * Sends a test message to the webhook, whatever it subscribes to. Returns the ID of the message.
+ *
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Webhook is not active`
+ */
+export async function sendTestMessage(
+  call: ApplicationCall,
+  request: Unchecked<keyof typeof rules>,
+): Promise<{ messageId: string }> {
+  const webhookId = parseWebhookId(check(request, rules).webhookId);
+  const { application, run, now, onMessage } = call;
+  const payload = JSON.stringify({ type: 'webhook.test', timestamp: now.toISOString(), data: { webhookId } });
+  const [inserted] = await run(insertTestMessage, { applicationId: application.id, webhookId, now, payload });
+  if (!inserted) throw await explainRefusal(call, webhookId);
+  onMessage?.(application.id);
+  return { messageId: toMessageId(inserted.id) };
+}
+
+/** Returns no row if there is no such webhook, or if it is not active. */
+const insertTestMessage: Statement<{ id: string }[]> = (db) => {
+  const now = sql`${instantPlaceholder('now')}::timestamptz`;
+  const target = db
+    .$with('target')
+    .as(
+      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
+    );
+  const message = db.$with('message', { id: sql<string>`id`.as('id') }).as(sql`
+    insert into ${webhookMessages} (application_id, type, payload, created_at, fanned_out_to)
+    select ${sql.placeholder('applicationId')}::uuid, 'webhook.test', ${sql.placeholder('payload')}::text, ${now}, null
+    from target returning id`);
+  const delivery = db.$with('delivery', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+    insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at, is_manual)
+    select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${now}, true from target, message
+    returning webhook_id`);
+  const woken = wakeQueues(db, sql`delivery`);
+  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`delivery` });
+  return db
+    .with(target, message, delivery, audit, woken)
+    .select({ id: sql<string>`${message.id}::text` })
+    .from(message)
+    .prepare('insert_test_message');
+};

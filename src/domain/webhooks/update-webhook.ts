@@ -1,0 +1,74 @@
+import { and, eq, exists, isNull, or, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
+import { insertAuditEvent } from '../audit/audit-event.ts';
+import type { ApplicationCall } from '../call.ts';
+import { changeParameters, setChanges } from '../changes.ts';
+import { ServiceError } from '../errors.ts';
+import { anyString, check, type Unchecked } from '../validation.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { getWebhook, requireWebhook } from './get-webhook.ts';
+import type { SigningKeyCipher } from './signing-key-cipher.ts';
+import { isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
+import { parseWebhookId } from './webhook-id.ts';
+
+const { url, ownerId, isActive, eventTypes, ordered, description } = webhooks;
+const changeable = { url, ownerId, isActive, eventTypes, ordered, description };
+
+/** The fields that an update may name. */
+export const WEBHOOK_CHANGES = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
+
+/**
+ * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
+ *
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `User not found` for an unknown owner
+ */
+export async function updateWebhook(
+  call: ApplicationCall,
+  { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
+  request: Unchecked<(typeof WEBHOOK_CHANGES)[number] | 'webhookId'>,
+): Promise<Webhook> {
+  const { application, run, now, onMessage } = call;
+  const { webhookId: given, ...changes } = check(request, { webhookId: anyString, ...webhookChangeRules(policy) });
+  const webhookId = parseWebhookId(given);
+  const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
+  const [updated] = await run(updateChanged, parameters);
+  if (!updated) {
+    await requireWebhook(call, webhookId);
+    throw new ServiceError('USER_NOT_FOUND');
+  }
+  onMessage?.(application.id);
+  return getWebhook(call, cipher, { webhookId });
+}
+
+const updateChanged: Statement<{ id: string }[]> = (db) => {
+  const hasChanged = (name: string) => sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
+  const owner = db
+    .select({ one: sql`1` })
+    .from(users)
+    .where(and(eq(users.id, sql.placeholder('ownerId')), isNull(users.deletedAt)));
+  const updated = db.$with('updated').as(
+    db
+      .update(webhooks)
+      .set({
+        ...setChanges(changeable),
+        disabledReason: sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`,
+        updatedAt: instantPlaceholder('now'),
+      })
+      .where(and(isOwnWebhook, or(sql`not ${hasChanged('ownerId')}`, exists(owner))))
+      .returning({ id: webhooks.id, isActive: webhooks.isActive }),
+  );
+  const queue = db.$with('queue', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+    update ${webhookQueues} as queue set
+      wake_count = queue.wake_count + 1, failed_batches = 0, failing_since = null,
+      next_at = case
+        when queue.lease is not null then queue.next_at
+        when updated.is_active then ${instantPlaceholder('now')}::timestamptz end
+    from updated
+    where queue.application_id = ${sql.placeholder('applicationId')} and queue.webhook_id = updated.id
+      and (${hasChanged('isActive')} or ${hasChanged('url')})
+    returning queue.webhook_id`);
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
+  return db.with(updated, audit, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
+};

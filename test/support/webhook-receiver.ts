@@ -1,0 +1,70 @@
+/** An endpoint on this machine that keeps the messages it receives. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+export interface ReceivedMessage {
+  /** Of `performance.now()`. */
+  readonly at: number;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly id: string;
+}
+
+/** Answers a message. Without one, the receiver answers 204. */
+type Respond = (message: ReceivedMessage, response: ServerResponse) => void;
+
+export class WebhookReceiver implements AsyncDisposable {
+  readonly messages: ReceivedMessage[] = [];
+  respond: Respond = (_, response) => response.writeHead(204).end();
+  readonly #server = createServer(async (request, response) => {
+    const body = await text(request);
+    const { url: path = '', headers } = request;
+    const message = { at: performance.now(), path, headers, body, id: String(headers['webhook-id']) };
+    this.messages.push(message);
+    this.respond(message, response);
+  });
+
+  static async open(): Promise<WebhookReceiver> {
+    const receiver = new WebhookReceiver();
+    receiver.#server.listen(0, '127.0.0.1');
+    await once(receiver.#server, 'listening');
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Answers every message with the status from now on. */
+  answer(status: number, headers: Record<string, string> = {}): void {
+    this.respond = (_, response) => response.writeHead(status, headers).end();
+  }
+
+  /** Returns the messages that came to the path, with their JSON. */
+  at(path: string) {
+    return this.messages
+      .filter((message) => message.path === path)
+      .map((message) => ({ ...message, json: JSON.parse(message.body) as MessageJson }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+export interface MessageJson {
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Returns the JSON of a message. @throws if the key has not signed it */
+export function verify({ body, headers }: ReceivedMessage, signingKey: string): unknown {
+  return new Webhook(signingKey).verify(body, headers as Record<string, string>);
+}
