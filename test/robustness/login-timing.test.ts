@@ -119,5 +119,7 @@ it('an e-mail and a decoy cost about the same work', { timeout: 120_000 }, async
   await mailServer.terminate();
   const ratio = spentUs.decoy / spentUs.email;
   report(context, { tried: 'e-mails and decoys, interleaved', figures: `ratio of CPU ${ratio.toFixed(2)}` });
-  expect(Math.abs(Math.log2(ratio))).toBeLessThan(1);
+  // A decoy leaves out the end of an e-mail. Without decoys the ratio is near 0.
+  expect(ratio).toBeGreaterThan(1 / 3);
+  expect(ratio).toBeLessThan(3);
 });

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { Database } from '../../src/database/database.ts';
 import { createApplication } from '../../src/domain/applications/create-application.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { createUser } from '../../src/domain/users/create-user.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
@@ -54,10 +55,9 @@ export interface KeyedDatabase extends TestDatabase {
 export async function createKeyedDatabase(encryptionKey: Buffer, count: number): Promise<KeyedDatabase> {
   const { url, sql, ...rest } = await cloneDatabase();
   const database = new Database(url, { connections: 1, statementTimeoutMs: 5_000 });
-  const call: Call = {
-    run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
-    now: new Date(),
-  };
+  const now = new Date();
+  const run: Call['run'] = (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000);
+  const call: Call = { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now };
   const { application, apiKey } = await createApplication(call, { name: 'App', redirectUris: ['https://app.test'] });
   const { id: ownerId } = await createUser(call, { email: 'ada@example.com', walletAddress: 'wallet' });
   const cipher = new SigningKeyCipher([encryptionKey]);
