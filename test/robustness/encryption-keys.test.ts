@@ -45,7 +45,7 @@ describe('the start', () => {
     await database.sql`vacuum analyze webhooks`;
     await using recording = new RecordingDatabase(database.url);
     expect(await readUsedKeyIds(recording.within(0))).toEqual(new Set([idOf(OLD)]));
-    expect(recording.sent.length).toBe(2);
+    expect(recording.sent.length).toBe(3);
     const pages: number[] = [];
     for (const { sql, parameters } of recording.sent) {
       const [row] = await database.sql.unsafe(`explain (analyze, buffers, format json) ${sql}`, [

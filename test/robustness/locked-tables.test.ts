@@ -62,6 +62,7 @@ beforeAll(async () => {
   usher = await startUsher(database.url, {
     REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
     DATABASE_CONNECTIONS: String(CONNECTIONS),
+    WEBHOOK_DELIVERY: 'false',
   });
   calls = new MixedCalls(usher, await createSubjects(usher));
   await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));

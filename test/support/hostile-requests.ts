@@ -148,7 +148,7 @@ function restRequests(known: Known): fc.Arbitrary<HostileRequest> {
         method: odd.method ?? method,
         path: segment === undefined ? path : path.replace(/[^/=]+$/, () => segment),
         headers: { 'content-type': contentType, ...credentials, ...headers },
-        body: method === 'POST' ? change(JSON.parse(String(body))) : Buffer.alloc(0),
+        body: method === 'POST' ? change(JSON.parse(String(body) || '{}')) : Buffer.alloc(0),
       };
     });
 }

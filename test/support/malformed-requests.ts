@@ -117,9 +117,12 @@ const HEADS = [
 ];
 
 const METHODS = [
-  ...rows('the method', { ...notAllowed, allow: 'GET, HEAD' }, (method) => withLine(`${method} ${WEBHOOK} HTTP/1.1`), [
-    ...['TRACE', 'PROPFIND'],
-  ]),
+  ...rows(
+    'the method',
+    { ...notAllowed, allow: 'GET, PATCH, DELETE, HEAD' },
+    (method) => withLine(`${method} ${WEBHOOK} HTTP/1.1`),
+    [...['TRACE', 'PROPFIND']],
+  ),
   ...rows('the method', { ...notAllowed, kept: false }, withLine, ['CONNECT localhost:443 HTTP/1.1']),
   ...rows('the expectation', unexpected, withHeader, ['Expect: the unexpected']),
 ];
