@@ -25,7 +25,11 @@ const WINDOWS = 5;
 
 const postgres = await OwnPostgres.start();
 const proxy = await TcpProxy.open(postgres.url);
-const usher = await startUsher(proxy.through(postgres.url), { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
+// Delivery would reconnect by a budget of its own.
+const usher = await startUsher(proxy.through(postgres.url), {
+  REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
+  WEBHOOK_DELIVERY: 'false',
+});
 const calls = new MixedCalls(usher, await createSubjects(usher));
 const load = startLoad(calls.over(...PROTOCOLS), LOAD);
 await sleep(WARM_UP_MS);
