@@ -9,7 +9,8 @@ import {
   webhookSigningKeys,
   webhooks,
 } from '../database/webhook-schema.ts';
-import { selectMessage } from '../domain/webhooks/delivery.ts';
+import { isOfWebhook, selectMessage } from '../domain/webhooks/delivery.ts';
+import { isOwnWebhook } from '../domain/webhooks/webhook.ts';
 
 export interface DueQueue {
   readonly applicationId: string;
@@ -77,7 +78,7 @@ export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
     })
     .prepare('claim_queue');
 
-export const isQueue = and(
+const isQueue = and(
   eq(webhookQueues.applicationId, sql.placeholder('applicationId')),
   eq(webhookQueues.webhookId, sql.placeholder('webhookId')),
 );
@@ -99,9 +100,7 @@ export const selectEndpoint: Statement<Endpoint[]> = (db) => {
       earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlier})`,
     })
     .from(webhooks)
-    .where(
-      and(eq(webhooks.applicationId, sql.placeholder('applicationId')), eq(webhooks.id, sql.placeholder('webhookId'))),
-    )
+    .where(isOwnWebhook)
     .prepare('select_endpoint');
 };
 
@@ -113,11 +112,7 @@ const deliveryColumns = {
   scheduleIndex: webhookDeliveries.scheduleIndex,
   isManual: webhookDeliveries.isManual,
 };
-const isPendingOfQueue = and(
-  eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
-  eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
-  isNotNull(webhookDeliveries.dueAt),
-);
+const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
 
 /** Returns deliveries that are due, the longest due first. */
 export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>

@@ -50,8 +50,7 @@ export interface Released {
  * at once if it was woken meanwhile, since this statement may not see the reason.
  *
  * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, ordered, isFailure (null if
- * nothing was attempted), isCounted, and as ISO 8601 or null retryAt (the first
- * of the new due instants) and notBefore.
+ * nothing was attempted), isCounted, and as ISO 8601 or null retryAt (the first of the new due instants) and notBefore.
  */
 export const settleBatch: Statement<Released[]> = (db) => {
   const { applicationId, webhookId, lease, results } = placeholders('applicationId', 'webhookId', 'lease', 'results');

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
 import { toMessageId } from './message-id.ts';
 
@@ -29,6 +30,16 @@ export const deliveryColumns = {
   nextAttemptAt: webhookDeliveries.dueAt,
   createdAt: webhookDeliveries.createdAt,
 };
+
+/** Selects the deliveries of a webhook. Placeholders: applicationId, webhookId. */
+export const isOfWebhook = and(
+  eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
+  eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
+);
+
+/** What an update sets to deliver again, with a new retry schedule. Placeholder: now. */
+export const asDueAgain = sql`
+  status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true`;
 
 /** Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. */
 export function selectMessage(db: Db) {

@@ -4,7 +4,7 @@ import { webhookAttempts, webhookDeliveries } from '../../database/webhook-schem
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
-import { type Delivery, deliveryColumns, selectMessage } from './delivery.ts';
+import { type Delivery, deliveryColumns, isOfWebhook, selectMessage } from './delivery.ts';
 import { messageIdText } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { parseMessageId } from './message-id.ts';
@@ -46,13 +46,7 @@ const selectDelivery: Statement<Delivery[]> = (db) =>
     .select(deliveryColumns)
     .from(webhookDeliveries)
     .leftJoinLateral(selectMessage(db), sql`true`)
-    .where(
-      and(
-        eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
-        eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
-        eq(webhookDeliveries.messageId, sql.placeholder('messageId')),
-      ),
-    )
+    .where(and(isOfWebhook, eq(webhookDeliveries.messageId, sql.placeholder('messageId'))))
     .prepare('select_delivery');
 
 const selectAttempts: Statement<Attempt[]> = (db) =>

@@ -7,7 +7,7 @@ import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
 import { anyString, check, optional, type Unchecked } from '../validation.ts';
-import { DELIVERY_STATUSES, type Delivery, deliveryColumns, selectMessage } from './delivery.ts';
+import { DELIVERY_STATUSES, type Delivery, deliveryColumns, isOfWebhook, selectMessage } from './delivery.ts';
 import { instantText, oneOf } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { parseMessageId } from './message-id.ts';
@@ -69,8 +69,7 @@ function selectWithStatus(db: Db, status: SQL) {
     .leftJoinLateral(selectMessage(db), sql`true`)
     .where(
       and(
-        eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
-        eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
+        isOfWebhook,
         eq(webhookDeliveries.status, status),
         gte(webhookDeliveries.createdAt, instantPlaceholder('since')),
         startsAfter(webhookDeliveries.createdAt, webhookDeliveries.messageId),

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
+import { webhookQueues } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { anyString, check, type Unchecked } from '../validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
 import { instantText } from './delivery-rules.ts';
 import { explainRefusal } from './explain-refusal.ts';
-import { isOwnWebhook } from './webhook.ts';
+import { lockActiveWebhook } from './webhook.ts';
 import { parseWebhookId } from './webhook-id.ts';
 
 const rules = { webhookId: anyString, since: instantText };
@@ -36,11 +36,7 @@ export async function redeliverFailed(call: ApplicationCall, request: Unchecked<
 
 const beginRedelivery: Statement<{ id: string }[]> = (db) => {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const target = db
-    .$with('target')
-    .as(
-      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
-    );
+  const target = lockActiveWebhook(db);
   const begun = db.$with('begun', { webhookId: sql<string>`webhook_id`.as('webhook_id') }).as(sql`
     insert into ${webhookQueues} as queue
       (application_id, webhook_id, next_at, wake_count, redeliver_since, redeliver_until)

@@ -1,16 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries, webhooks } from '../../database/webhook-schema.ts';
+import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
-import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
+import { asDueAgain, MAX_REDELIVERY_AGE_MS } from './delivery.ts';
 import { messageIdText } from './delivery-rules.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { parseMessageId } from './message-id.ts';
 import { wakeQueues } from './wake-queue.ts';
-import { isOwnWebhook } from './webhook.ts';
+import { lockActiveWebhook } from './webhook.ts';
 import { parseWebhookId } from './webhook-id.ts';
 
 const rules = { webhookId: anyString, messageId: messageIdText };
@@ -33,14 +33,10 @@ export async function redeliver(call: ApplicationCall, request: Unchecked<keyof 
 
 const renewDelivery: Statement<{ id: string }[]> = (db) => {
   const { applicationId, webhookId, messageId } = placeholders('applicationId', 'webhookId', 'messageId');
-  const target = db
-    .$with('target')
-    .as(
-      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
-    );
+  const target = lockActiveWebhook(db);
   const renewed = db.$with('renewed', { webhookId: sql<string>`webhook_id`.as('webhook_id') }).as(sql`
     update ${webhookDeliveries} as delivery
-    set status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true
+    set ${asDueAgain}
     from target
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = ${messageId} and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz

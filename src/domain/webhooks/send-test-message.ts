@@ -1,14 +1,14 @@
 import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries, webhookMessages, webhooks } from '../../database/webhook-schema.ts';
+import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { toMessageId } from './message-id.ts';
 import { wakeQueues } from './wake-queue.ts';
-import { isOwnWebhook } from './webhook.ts';
+import { lockActiveWebhook } from './webhook.ts';
 import { parseWebhookId } from './webhook-id.ts';
 
 const rules = { webhookId: anyString };
@@ -34,11 +34,7 @@ export async function sendTestMessage(
 /** Returns no row if there is no such webhook, or if it is not active. */
 const insertTestMessage: Statement<{ id: string }[]> = (db) => {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const target = db
-    .$with('target')
-    .as(
-      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
-    );
+  const target = lockActiveWebhook(db);
   const message = db.$with('message', { id: sql<string>`id`.as('id') }).as(sql`
     insert into ${webhookMessages} (application_id, type, payload, created_at, fanned_out_to)
     select ${sql.placeholder('applicationId')}::uuid, 'webhook.test', ${sql.placeholder('payload')}::text, ${now}, null

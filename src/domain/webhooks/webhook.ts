@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
@@ -48,6 +49,15 @@ export const isOwnWebhook = and(
   eq(webhooks.applicationId, sql.placeholder('applicationId')),
   eq(webhooks.id, sql.placeholder('webhookId')),
 );
+
+/** Returns the CTE `target`, which locks the webhook against changes, and is empty unless it is active. */
+export function lockActiveWebhook(db: Db) {
+  return db
+    .$with('target')
+    .as(
+      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
+    );
+}
 
 const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
 
