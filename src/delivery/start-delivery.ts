@@ -1,6 +1,6 @@
 /** Opens what delivery needs of its own: connections to Postgres, and sockets to endpoints. */
-import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
+import { VERSION } from '../config/version.ts';
 import { Database } from '../database/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
@@ -53,7 +53,7 @@ export function openDelivery(settings: DeliverySettings, { policy, ...parts }: D
     concurrency: settings.webhookConcurrency,
     schedule: settings.webhookRetrySchedule,
     attemptTimeoutMs: timeoutMs,
-    userAgent: `Usher-Webhooks/${readVersion()}`,
+    userAgent: `Usher-Webhooks/${VERSION}`,
   });
   return {
     wake: (applicationId) => worker.wake(applicationId),
@@ -63,9 +63,4 @@ export function openDelivery(settings: DeliverySettings, { policy, ...parts }: D
       await database.close();
     },
   };
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return version;
 }

@@ -1,12 +1,12 @@
 /** Writes the OpenAPI documents. Run by `npm run generate`. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { VERSION } from '../../config/version.ts';
 import { createProcedures } from '../services.ts';
 import { readComments } from './comments.ts';
 import { describeConnect } from './connect-document.ts';
 import { describeRest } from './rest-document.ts';
 
-const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-const info = { version, license: { name: 'MIT', identifier: 'MIT' } };
+const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
 // No handler comes to use them: each refuses the empty request, or has no database.
 const parts = {
