@@ -14,8 +14,8 @@ export interface FormContext {
   readonly linksWallet: boolean;
 }
 
-const style = new Html(readFileSync(new URL('page.css', import.meta.url), 'utf8'));
-const script = new Html(readFileSync(new URL('page.js', import.meta.url), 'utf8'));
+const style = new Html(read('../api/palette.css') + read('page.css'));
+const script = new Html(read('page.js'));
 
 /** What the pages with forms show. */
 export interface FormView {
@@ -160,4 +160,8 @@ function renderCancel(form: FormContext): Html {
   return html`<form method="post" action="${form.path}/cancel" data-busy="Going back…">
 ${renderHidden(form)}<button class="third">Cancel</button>
 </form>`;
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
 }

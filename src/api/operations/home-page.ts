@@ -1,6 +1,7 @@
 /** The page at `/`: says what this is and which endpoints it has. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { VERSION } from '../../config/version.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 import { OPERATIONS, type Operation, SERVICES } from '../catalogue.ts';
@@ -11,8 +12,7 @@ const LINKS = [
   { path: '.well-known/jwks.json', what: 'public keys that verify auth tokens' },
 ];
 
-const { version }: { version: string } = JSON.parse(read('../../../package.json'));
-const style = read('home-page.css');
+const style = read('../palette.css') + read('home-page.css');
 const page = renderPage();
 
 const headers = {
@@ -36,13 +36,13 @@ function renderPage(): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Usher ${version}</title>
+<title>Usher ${VERSION}</title>
 <link rel="icon" href="data:,">
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>Usher <small>${version}</small></h1>
+<h1>Usher <small>${VERSION}</small></h1>
 <p>Signs users in to applications, over REST, Connect, gRPC and gRPC-Web on this port.</p>
 <h2>Open to everyone</h2>
 <ul>
