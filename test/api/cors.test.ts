@@ -1,14 +1,13 @@
 /** Calls from pages of other origins. */
-import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { build } from 'esbuild';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { type HttpRequest, request } from '../support/http.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { createTenant, createTestEvent, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
-const CHROMIUM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 const GET_EVENT = '/usher.v1.EventService/GetEvent';
 const ORIGIN = 'https://tools.test';
 
@@ -41,7 +40,7 @@ const SCRIPT = `
   };
 `;
 
-describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let chrome: Browser;
   let bundle: string;
   const stack = new AsyncDisposableStack();
@@ -55,7 +54,7 @@ describe.skipIf(!existsSync(CHROMIUM) && !process.env.CI)('in Chromium', () => {
     const stdin = { contents: SCRIPT, resolveDir: REPOSITORY };
     const { outputFiles } = await build({ stdin, bundle: true, format: 'esm', write: false });
     bundle = outputFiles[0]?.text ?? '';
-    chrome = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+    chrome = await launchChromium();
     stack.defer(() => chrome.close());
     const [allowedOrigin, foreignOrigin] = [await servePage(), await servePage()];
     service = stack.use(await startTestService({ config: { corsOrigins: ['https://other.test', allowedOrigin] } }));
