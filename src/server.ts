@@ -84,7 +84,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy });
   stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
-  const deliver = overrides.deliver ?? createDelivery(config);
+  const deliver = overrides.deliver ?? createCodeMailer(config);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
@@ -188,7 +188,7 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
   };
 }
 
-function createDelivery({ smtp }: Config): DeliverCode {
+function createCodeMailer({ smtp }: Config): DeliverCode {
   return smtp ? createMailer(smtp.url, smtp.from) : createTerminalMailer((text) => process.stdout.write(text));
 }
 

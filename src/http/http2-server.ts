@@ -111,7 +111,7 @@ export function endUnreadStream(stream: ServerHttp2Stream): void {
  * Ends a request whose body was empty and ended while its stream waited for its turn. Node makes the
  * request object only then, and a stream with nothing to read emits `end` without waiting for a reader.
  */
-export function passOnEnd(request: Http2ServerRequest): void {
+export function endEmptyRequest(request: Http2ServerRequest): void {
   if (request.stream.readableEnded && !request.readableEnded) request.push(null);
 }
 

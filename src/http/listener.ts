@@ -17,7 +17,7 @@ import {
   type StreamHandler,
 } from './http-context.ts';
 import { createHttp1Server } from './http1-server.ts';
-import { createHttp2Server, endUnreadStream, passOnEnd, serveStreams } from './http2-server.ts';
+import { createHttp2Server, endEmptyRequest, endUnreadStream, serveStreams } from './http2-server.ts';
 import { RequestScheduler } from './request-scheduler.ts';
 import { sendJson } from './response.ts';
 import type { Certificate } from './tls.ts';
@@ -110,7 +110,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   function openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
     response.on('error', () => {});
     request.on('error', () => {});
-    if ('stream' in request) passOnEnd(request);
+    if ('stream' in request) endEmptyRequest(request);
     if (!(response instanceof ServerResponse)) endUnreadStream(response.stream);
     else if (!connections.startRequest(request.socket, response)) return undefined;
     else if (isDraining) response.shouldKeepAlive = false;

@@ -105,11 +105,11 @@ async function startReplicas() {
       keys = secrets;
       logs = [];
       for (const at of [0, 1] as const) {
-        const leaving = running[at];
+        const replaced = running[at];
         running[at] = await startOne(keys);
         const leftAt = performance.now();
         while (load.waits().some((waitedMs) => waitedMs > performance.now() - leftAt)) await sleep(5);
-        await leaving.close();
+        await replaced.close();
       }
     },
     async waitUntilUnused(secrets: Keys): Promise<void> {

@@ -47,7 +47,7 @@ describe('a mistyped API key is refused without a look-up,', () => {
     ['one character is another', withAnotherCharacter],
     ['one character is missing', (key: string) => positions(key).map((at) => key.slice(0, at) + key.slice(at + 1))],
     ['one character is doubled', (key: string) => positions(key).map((at) => key.slice(0, at + 1) + key.slice(at))],
-    ['two neighbouring characters are swapped', withSwappedCharacters],
+    ['two adjacent characters are swapped', withSwappedCharacters],
     ['the end is cut off', (key: string) => positions(key).map((at) => key.slice(0, at))],
     ['the beginning is cut off', (key: string) => positions(key).map((at) => key.slice(at + 1))],
     ['something is added', (key: string) => PRINTABLE.flatMap((character) => [character + key, key + character])],

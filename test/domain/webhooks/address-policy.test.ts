@@ -12,7 +12,7 @@ const FORBIDDEN_V4 = `
   192.0.2.255 192.88.99.0 192.88.99.255 192.168.0.0 192.168.255.255 198.18.0.0 198.19.255.255 198.51.100.0
   198.51.100.255 203.0.113.0 203.0.113.255 224.0.0.0 239.255.255.255 240.0.0.0 255.255.255.255`;
 
-/** The neighbours of the forbidden ranges. */
+/** The addresses just outside of the forbidden ranges. */
 const PUBLIC_V4 = `
   1.0.0.0 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 168.63.129.15 168.63.129.17
   169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.0.3.0 192.88.98.255 192.88.100.0 192.167.255.255
@@ -39,7 +39,7 @@ test('forbids the first and last address of every special range, and every IPv6 
   expect(forbidden.filter((address) => policy.allows(address))).toEqual([]);
 });
 
-test('allows the neighbours of the forbidden ranges', () => {
+test('allows the addresses just outside of the forbidden ranges', () => {
   const allowed = [...list(PUBLIC_V4), ...list(PUBLIC_V6)];
   expect(allowed.filter((address) => !policy.allows(address))).toEqual([]);
 });
