@@ -59,16 +59,7 @@ describe.runIf(hasDebianPostgres)('with a synchronous standby', { timeout: 120_0
 
     await two.up();
     const startedAt = performance.now();
-    await expect
-      .poll(
-        () =>
-          write(service, tenant).then(
-            () => 'written',
-            () => 'failed',
-          ),
-        { interval: 20 },
-      )
-      .toBe('written');
+    await waitForWrite(service, tenant);
     await expect.poll(() => readiness(service), { interval: 20 }).toBe(200);
     report('after its return', { ms: Math.round(performance.now() - startedAt) });
   });
@@ -108,16 +99,7 @@ describe.runIf(hasDebianPostgres)('with a synchronous standby', { timeout: 120_0
     await two.down('fast');
     await one.promote();
     const promotedAt = performance.now();
-    await expect
-      .poll(
-        () =>
-          write(service, tenant).then(
-            () => 'written',
-            () => 'failed',
-          ),
-        { interval: 20 },
-      )
-      .toBe('written');
+    await waitForWrite(service, tenant);
     report('fail-back', { ms: Math.round(performance.now() - promotedAt), ...(await load.end()) });
     await two.rejoin(one, 'twin');
   });
@@ -143,6 +125,15 @@ async function write(service: TestService, tenant: Tenant): Promise<string> {
   const eventId = randomUUID();
   await clientsOf(service, tenant).events.createEvent({ eventId });
   return eventId;
+}
+
+async function waitForWrite(service: TestService, tenant: Tenant): Promise<void> {
+  const tryWrite = () =>
+    write(service, tenant).then(
+      () => 'written',
+      () => 'failed',
+    );
+  await expect.poll(tryWrite, { interval: 20 }).toBe('written');
 }
 
 /** Calls again and again from so many callers until it ends. */
