@@ -57,7 +57,7 @@ export function toDecodingError(error: unknown): ServiceError {
 }
 
 /** Returns an error of Connect's own, such as an unknown compression, with its reason. */
-export function toServiceError(error: ConnectError): ServiceError {
+function toServiceError(error: ConnectError): ServiceError {
   const reason = REASONS[codeOfConnectError(error)] ?? 'INTERNAL_ERROR';
   return new ServiceError(reason, { message: error.rawMessage });
 }
