@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
+import type { Logger } from 'pino';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
@@ -32,6 +33,7 @@ async function serve(): Promise<void> {
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
   const server = await start(config, { logger, onFatal: fatal.resolve });
+  await startMetrics(config, server, logger);
   const close = createShutdown(server, logger, config);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -49,6 +51,16 @@ async function start(config: Config, options: BootstrapOptions & { onFatal: () =
   // A single process does not need the modules of several.
   const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, options);
+}
+
+async function startMetrics(
+  { metricsHost: host, metricsPort: port }: Config,
+  { collect }: UsherServer,
+  logger: Logger,
+) {
+  if (port === undefined || !collect) return;
+  const { serveMetrics } = await import('./metrics/metrics-server.ts');
+  await serveMetrics({ host, port, collect, logger });
 }
 
 /** npm does not forward the signal that ends it, so this process watches for a new parent. */

@@ -24,14 +24,15 @@ import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
-import { runApiKeyUsageJob } from './jobs/api-key-usage.ts';
-import { runCertificateRenewal } from './jobs/certificate-renewal.ts';
-import { runExpiryJob } from './jobs/expiry.ts';
-import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation.ts';
+import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
+import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
-import { createMailer, createTerminalMailer, type DeliverCode } from './login-page/mailer.ts';
+import { createMailer, type DeliverCode, printCode } from './login-page/mailer.ts';
+import { BacklogReader } from './metrics/backlog-reader.ts';
+import { type Collect, createCollect } from './metrics/collect.ts';
+import { Recorder } from './metrics/recorder.ts';
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
@@ -47,6 +48,8 @@ export interface UsherServer {
   readonly url: string;
   /** Defined if the server runs on its embedded Postgres. */
   readonly demo: Demo | undefined;
+  /** Reads the metrics. Undefined without `METRICS_PORT`. */
+  readonly collect: Collect | undefined;
   /** Accepts no new work, finishes what is in flight, and frees everything. */
   close(): Promise<void>;
 }
@@ -66,14 +69,18 @@ export interface Overrides {
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const clock = overrides.clock ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs, sessionMaxAgeSeconds, webhookLogDays } = config;
+  const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
   await using stack = new AsyncDisposableStack();
 
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, isEmbedded, secrets } = base;
+  const recorder = config.metricsPort === undefined ? undefined : new Recorder();
+  stack.defer(() => recorder?.close());
+  const { recordCall, recordStatement } = recorder ?? {};
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
     statementTimeoutMs: requestTimeoutMs,
+    recordStatement,
   });
   stack.defer(() => database.close());
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
@@ -81,10 +88,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   requireKeys(cipher, usedKeyIds);
 
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy });
+  const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
-  const deliver = overrides.deliver ?? createCodeMailer(config);
+  const deliver = overrides.deliver ?? (config.smtp ? createMailer(config.smtp.url, config.smtp.from) : printCode);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
@@ -110,14 +117,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const hasLoginPage = config.authPageUrl === undefined;
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const onMessage = delivery.wake;
-  const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
+  const log = { logger, recordCall };
+  const parts = { ...log, cipher, clock, database, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
   const api = createApi({ ...parts, adminKeys, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
 
   const handlers: PathHandler[] = [...api.handlers];
+  const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   if (hasLoginPage) {
-    const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
     const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
     handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
   }
@@ -133,27 +141,13 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { signal } = closing;
   jobs.push(
     delivery.run(signal),
-    runExpiryJob(database, {
-      ...{ clock, signal, webhookLogDays },
-      onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
-    }),
-    runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
-    runKeyRotation(database, cipher, {
-      usedAtStart: usedKeyIds,
-      signal,
-      onStatusChange: (keyId, status) => logger.info({ keyId }, `encryption key ${status}`),
-      onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
+    runJobs(config, {
+      ...parts,
+      ...{ onUsageError, signal, usage, usedKeyIds },
+      onRemoved: recorder?.recordExpiredRows,
+      setCertificate: listener.setCertificate,
     }),
   );
-  if (config.tls) {
-    const renewal = runCertificateRenewal(config.tls, {
-      signal,
-      use: listener.setCertificate,
-      onRenewed: (validTo) => logger.info({ validTo }, 'certificate renewed'),
-      onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
-    });
-    jobs.push(renewal);
-  }
   // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
   stack.defer(async () => {
     shutdown.abort();
@@ -169,8 +163,17 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
 
+  const collect =
+    recorder &&
+    createCollect({
+      ...{ clock, delivery, listener, mailer, readiness, recorder },
+      admissions: { ...api.admissions, login: admission },
+      backlog: new BacklogReader(database),
+      caches: api.caches,
+      databases: { calls: database, webhooks: delivery.database },
+    });
   const disposables = stack.move();
-  return { url, demo, close: () => disposables.disposeAsync() };
+  return { url, demo, collect, close: () => disposables.disposeAsync() };
 }
 
 function urlOf({ host, tls }: Config, port: number): string {
@@ -186,10 +189,6 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
     for (const handle of handlers) if (await handle(context)) return;
     sendFailure(context, 'NOT_FOUND');
   };
-}
-
-function createCodeMailer({ smtp }: Config): DeliverCode {
-  return smtp ? createMailer(smtp.url, smtp.from) : createTerminalMailer((text) => process.stdout.write(text));
 }
 
 async function isAnswering(database: Database): Promise<boolean> {

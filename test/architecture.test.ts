@@ -24,7 +24,7 @@ const LAYERS = [
   ['main', 'client'],
   ['cluster'],
   ['server'],
-  ['demo', 'bootstrap'],
+  ['demo', 'bootstrap', 'metrics'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],
   ['domain'],

@@ -29,6 +29,7 @@ export interface AdmittedCall {
 export class Admission {
   #limit: number;
   #inFlight = 0;
+  #refused = 0;
   readonly #byCaller = new Map<string, number>();
   readonly #limits: AdmissionLimits;
   readonly #targetMs: number;
@@ -39,12 +40,19 @@ export class Admission {
     this.#targetMs = requestTimeoutMs * TARGET_SHARE;
   }
 
+  /** The calls admitted now, how many there may be, and how many were refused since the start. */
+  get load() {
+    return { inFlight: this.#inFlight, limit: this.#limit, refused: this.#refused };
+  }
+
   /** @throws ServiceError `Service unavailable` if a call of this caller would be refused now */
   check(caller: string): void {
     if (this.#inFlight < this.#limit) return;
     const ofCaller = this.#byCaller.get(caller) ?? 0;
     const callers = this.#byCaller.size + (ofCaller === 0 ? 1 : 0);
-    if (ofCaller >= Math.max(1, this.#limit / callers)) throw unavailable('overloaded');
+    if (ofCaller < Math.max(1, this.#limit / callers)) return;
+    this.#refused++;
+    throw unavailable('overloaded');
   }
 
   /** Does the work and adapts the limit to the time that it took. @throws like `check` */

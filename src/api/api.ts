@@ -1,5 +1,4 @@
 /** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
-import type { Logger } from 'pino';
 import type { Database, Run } from '../database/database.ts';
 import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
@@ -11,6 +10,7 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
+import type { CallLog } from './call-log.ts';
 import { SERVED_SERVICES } from './catalogue.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { HealthMonitor } from './operations/health.ts';
@@ -28,7 +28,7 @@ const APPLICATION_LIMITS = { min: 32, max: 1_000 };
 /** A key in use costs no query, and others are looked up in batches. */
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
-export interface ApiParts {
+export interface ApiParts extends CallLog {
   readonly adminKeys: AdminKeys;
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
@@ -37,7 +37,6 @@ export interface ApiParts {
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
   readonly readiness: Readiness;
-  readonly logger: Logger;
   readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
@@ -49,6 +48,8 @@ export interface ApiParts {
 }
 
 export interface Api {
+  readonly admissions: Readonly<Record<string, Admission>>;
+  readonly caches: Readonly<Record<string, Pick<ApiKeys | LiveSessions, 'lookUps'>>>;
   /** Answers everything below `/api`. */
   readonly rest: HttpHandler;
   /** RPCs and operations endpoints, in the order in which they are asked. */
@@ -62,10 +63,12 @@ export function createApi(parts: ApiParts): Api {
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
   const liveSessions = new LiveSessions(runShared);
+  const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
+  const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({
     ...parts,
-    admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),
-    lookUps: new Admission(LOOK_UP_LIMITS, requestTimeoutMs),
+    admission,
+    lookUps,
     credentials: { apiKeys, adminKeys, clock, usage },
   });
   const health = new HealthMonitor(
@@ -75,10 +78,12 @@ export function createApi(parts: ApiParts): Api {
   );
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
+    admissions: { api: admission, key_lookup: lookUps },
+    caches: { api_keys: apiKeys, sessions: liveSessions },
     rest: createRestHandler(procedures, pipeline),
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), logger),
+      createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), parts),
       createOperationsEndpoints(tokens.publicJwks, readiness),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),

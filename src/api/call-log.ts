@@ -15,14 +15,30 @@ export interface Outcome {
   readonly applicationId?: string | undefined;
 }
 
-/** Logs one line and ends the span when the call is over. They hold no field of the request or the response. */
-export function logCall(logger: Logger, context: RequestContext, call: Call, getOutcome: () => Outcome): void {
+/** Takes note of a call that is over. */
+export type RecordCall = (call: Call, outcome: Outcome & { readonly status: number; readonly seconds: number }) => void;
+
+/** Where calls leave their traces. */
+export interface CallLog {
+  readonly logger: Logger;
+  readonly recordCall?: RecordCall | undefined;
+}
+
+/** Logs one line, ends the span and records the call when it is over. They hold no field of the request or the response. */
+export function logCall(
+  { logger, recordCall }: CallLog,
+  context: RequestContext,
+  call: Call,
+  getOutcome: () => Outcome,
+): void {
   context.onClose(({ status, isSent }) => {
     const outcome = getOutcome();
     const { reason, detail, applicationId } = outcome;
     // A caller that left before the response was sent did not get it.
     const code = isSent ? outcome.code : 'canceled';
+    const durationMs = durationMsSince(call.startedAt);
     endCallSpan(call.span, { code, status }, outcome);
+    recordCall?.(call, { ...outcome, code, status, seconds: durationMs / 1_000 });
     logger.info(
       {
         requestId: call.requestId,
@@ -30,7 +46,7 @@ export function logCall(logger: Logger, context: RequestContext, call: Call, get
         method: call.name,
         code,
         status,
-        durationMs: durationMsSince(call.startedAt),
+        durationMs,
         applicationId,
         reason,
         detail,

@@ -3,7 +3,6 @@
  * log. An edge gives it a function that reads the request, and writes the response or the error.
  */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
-import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import { type ActorType, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
@@ -11,14 +10,14 @@ import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
-import { type Call, createCall, type Protocol } from './call.ts';
+import { type Call, type CallRoute, createCall, type Protocol } from './call.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
-import { logCall, type Outcome } from './call-log.ts';
+import { type CallLog, logCall, type Outcome } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
-export interface PipelineParts {
+export interface PipelineParts extends CallLog {
   /** Of calls with an API key, by application. */
   readonly admission: Admission;
   /** Of look-ups of API keys, whose applications are not known yet. */
@@ -26,7 +25,6 @@ export interface PipelineParts {
   readonly clock: () => Date;
   readonly credentials: Credentials;
   readonly database: Database;
-  readonly logger: Logger;
   readonly onMessage: DomainCall['onMessage'];
   /** The longest a call may take. */
   readonly requestTimeoutMs: number;
@@ -34,6 +32,7 @@ export interface PipelineParts {
 
 export interface CallOptions {
   readonly protocol: Protocol;
+  readonly route?: CallRoute;
   /** The timeout that the caller set, if any. */
   readonly timeoutMs?: number | undefined;
 }
@@ -64,7 +63,7 @@ export class Pipeline {
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
     let isReading = false;
-    logCall(logger, context, call, () => ({ ...outcome, applicationId: application?.id }));
+    logCall(this.#parts, context, call, () => ({ ...outcome, applicationId: application?.id }));
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());

@@ -3,6 +3,7 @@ import { BlockList } from 'node:net';
 import type { Bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { Demo } from '../demo/demo.ts';
+import type { Snapshot } from '../metrics/collect.ts';
 
 /** The primary tells a worker what to serve. */
 export interface WorkerInit {
@@ -20,6 +21,15 @@ export interface WorkerStarted {
 
 /** A worker serves, or cannot. */
 export type WorkerStatus = WorkerStarted | { readonly failure: string };
+
+/** The primary asks a worker for its metrics, one time after the other. */
+export interface MetricsRequest {
+  readonly withShared: boolean;
+}
+
+export interface MetricsReply {
+  readonly metrics: readonly Snapshot[];
+}
 
 /** A block list is the only part of the settings that cannot be sent as it is. */
 type SentConfig = Omit<Config, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };

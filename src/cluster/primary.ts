@@ -6,6 +6,7 @@ import { type BootstrapOptions, bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { UsherServer } from '../server.ts';
 import { packConfig, type WorkerInit } from './messages.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 import { WorkerProcess } from './worker-process.ts';
 
 /** Keeps workers that crash at start from being restarted in a loop. */
@@ -32,6 +33,8 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   init = { ...init, demo };
   await Promise.all(workers.slice(1).map((worker) => worker.serve(init)));
   const running = new Set(workers);
+  const metrics = new WorkerMetrics();
+  for (const worker of workers) metrics.add(worker);
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
@@ -39,7 +42,10 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
       // With port 0 all workers share one port, but only as long as one of them runs.
       if (running.size === 0) init = { ...init, config: packConfig({ ...config, port: config.port || portOf(url) }) };
       running.add(worker);
-      worker.serve(init).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
+      worker.serve(init).then(
+        () => metrics.add(worker),
+        (error) => logger.error({ err: error }, 'worker cannot serve'),
+      );
       return worker;
     } catch (error) {
       // There is no memory or no file descriptor for it now.
@@ -63,7 +69,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   for (const [index, worker] of workers.entries()) supervise(index, worker);
 
   const disposables = stack.move();
-  return { url, demo, close: () => disposables.disposeAsync() };
+  return { url, demo, collect: metrics.collect, close: () => disposables.disposeAsync() };
 }
 
 function portOf(url: string): number {

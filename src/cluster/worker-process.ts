@@ -2,7 +2,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { SECRET_SETTINGS } from '../config/config.ts';
-import type { WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
+import type { Snapshot } from '../metrics/collect.ts';
+import type { MetricsReply, MetricsRequest, WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
 
 /** Secrets go over the channel: other users may read the environment of a process. */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
@@ -11,6 +12,7 @@ const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, 
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
   readonly #status: Promise<WorkerStatus>;
+  #metrics: Promise<readonly Snapshot[]> | undefined;
   /** Resolves to the exit code or signal when the process is gone. */
   readonly exited: Promise<string>;
 
@@ -35,6 +37,23 @@ export class WorkerProcess {
     if (!('failure' in status)) return status;
     this.stop();
     throw new Error(status.failure);
+  }
+
+  /** Whether the worker has not answered the last request for its metrics. */
+  get isSilent(): boolean {
+    return this.#metrics !== undefined;
+  }
+
+  /** Resolves to its metrics when it answers, if ever. A worker that is silent is not asked again. */
+  collectMetrics(request: MetricsRequest): Promise<readonly Snapshot[]> {
+    this.#metrics ??= new Promise((resolve) => {
+      this.#worker.once('message', ({ metrics }: MetricsReply) => {
+        this.#metrics = undefined;
+        resolve(metrics);
+      });
+      this.#worker.send(request, () => {});
+    });
+    return this.#metrics;
   }
 
   /** Asks the worker to exit after it has finished what is in flight. */

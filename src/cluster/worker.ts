@@ -2,7 +2,13 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { importFast } from './import-fast.ts';
-import { unpackConfig, type WorkerInit, type WorkerStatus } from './messages.ts';
+import {
+  type MetricsReply,
+  type MetricsRequest,
+  unpackConfig,
+  type WorkerInit,
+  type WorkerStatus,
+} from './messages.ts';
 
 // Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
 process.on('SIGINT', () => {});
@@ -25,12 +31,19 @@ try {
   if (server.demo) process.stdout.on('error', () => {});
   const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
-  sendStatus({ url: server.url, demo: server.demo });
+  const { collect } = server;
+  if (collect) {
+    process.on('message', async ({ withShared }: MetricsRequest) => {
+      send({ metrics: await collect({ withShared }) });
+    });
+  }
+  send({ url: server.url, demo: server.demo });
 } catch (error) {
   // The primary stops this worker after it has read the message.
-  sendStatus({ failure: describeFailure(error) });
+  send({ failure: describeFailure(error) });
 }
 
-function sendStatus(status: WorkerStatus): void {
-  process.send?.(status);
+function send(message: WorkerStatus | MetricsReply): void {
+  // The primary may be gone.
+  process.send?.(message, undefined, undefined, () => {});
 }

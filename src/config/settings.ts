@@ -117,6 +117,10 @@ export const SETTINGS = {
     defaultText: 'none',
   }),
   workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
+  metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {}),
+  metricsHost: setting('METRICS_HOST', String, 'Address of that port. Keep it off the internet.', {
+    default: '127.0.0.1',
+  }),
   logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
     default: 5_000,

@@ -32,6 +32,12 @@ export class ConnectionPool {
     return rows;
   }
 
+  /** How many statements Postgres has not answered, and how many have not been sent. */
+  get load() {
+    const inFlight = this.connections.reduce((sum, { pending }) => sum + pending, 0);
+    return { inFlight, waiting: this.#queue.length };
+  }
+
   tick(now: number): void {
     for (const connection of this.connections) connection.tick(now);
     this.#queue.rejectLate(now);

@@ -9,10 +9,12 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import { type RecordStatement, recordWhenSettled } from './statement-duration.ts';
 import { isTraced, runInStatementSpan } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
+export type { RecordStatement } from './statement-duration.ts';
 
 /** The least number of statements that may wait for locks at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;
@@ -27,6 +29,7 @@ export interface DatabaseOptions {
   /** How many connections write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
+  readonly recordStatement?: RecordStatement | undefined;
 }
 
 /** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
@@ -39,13 +42,16 @@ export class Database {
   readonly #monitor: CommitMonitor;
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
+  readonly #reconnects = new ReconnectLimiter();
+  readonly #recordStatement: RecordStatement | undefined;
 
-  constructor(url: string, { connections, statementTimeoutMs }: DatabaseOptions) {
+  constructor(url: string, { connections, statementTimeoutMs, recordStatement }: DatabaseOptions) {
+    this.#recordStatement = recordStatement;
     const target = readTarget(url);
     const options = {
       statementTimeoutMs,
       lockTimeoutMs: LOCK_TIMEOUT_MS,
-      reconnects: new ReconnectLimiter(),
+      reconnects: this.#reconnects,
       primary: new PrimaryFinder(target),
       areCommitsWaiting: () => this.#monitor.areCommitsWaiting,
     };
@@ -71,7 +77,9 @@ export class Database {
     onLockWait?: () => void,
   ): Promise<Rows> {
     const run = () => this.#run(statement, parameters, deadline, onLockWait);
-    return isTraced() ? runInStatementSpan(statement, run) : run();
+    const rows = isTraced() ? runInStatementSpan(statement, run) : run();
+    if (this.#recordStatement) recordWhenSettled(statement, rows, this.#recordStatement);
+    return rows;
   }
 
   async #run<Rows>(
@@ -101,6 +109,12 @@ export class Database {
   /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
     await this.#monitor.requireWritable(deadline);
+  }
+
+  /** The statements of each pool, and how many connections have been replaced since the start. */
+  get load() {
+    const pools = { read: this.#reads.load, write: this.#writes.load, lock_isolation: this.#isolation.load };
+    return { pools, reconnects: this.#reconnects.replaced };
   }
 
   /** Gives statements in flight a moment to finish. */

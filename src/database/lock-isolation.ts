@@ -31,6 +31,11 @@ export class LockIsolation {
     return this.#connections;
   }
 
+  /** How many statements a lock may block, each on a connection, and how many have not been sent. */
+  get load() {
+    return { inFlight: this.#connections.filter(({ call }) => call).length, waiting: this.#queue.length };
+  }
+
   /** Returns whether statements of this kind are to run here. */
   has(statement: Statement<unknown>): boolean {
     return this.#isolatedUntil.has(statement);

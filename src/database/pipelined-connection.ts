@@ -15,6 +15,8 @@ const RECONNECT_INTERVAL_MS = 125;
 /** Spreads out the reconnects of all connections, so that their number does not matter to Postgres. */
 export class ReconnectLimiter {
   #nextAt = 0;
+  /** How many connections have been replaced. */
+  replaced = 0;
 
   /** Reserves the next attempt and returns its instant, in milliseconds of `performance.now()`. */
   reserve(): number {
@@ -114,6 +116,7 @@ export class PipelinedConnection {
   }
 
   #replace(failed: Connection): void {
+    this.options.reconnects.replaced++;
     this.#connection = new Connection(this.#target, this.options);
     this.#silentTicks = 0;
     failed.giveUp();

@@ -51,7 +51,7 @@ export const selectDueQueues = {
 };
 
 function createSelectDue(condition: SQL): Statement<DueQueue[]> {
-  return (db) =>
+  const selectDue: Statement<DueQueue[]> = (db) =>
     db
       .select({
         applicationId: webhookQueues.applicationId,
@@ -63,6 +63,7 @@ function createSelectDue(condition: SQL): Statement<DueQueue[]> {
       .orderBy(asc(webhookQueues.nextAt))
       .limit(sql.placeholder('limit'))
       .prepare('select_due_queues');
+  return selectDue;
 }
 
 /** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */

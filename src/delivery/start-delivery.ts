@@ -1,12 +1,13 @@
 /** Opens what delivery needs of its own: connections to Postgres, and sockets to endpoints. */
 import type { Logger } from 'pino';
 import { VERSION } from '../config/version.ts';
-import { Database } from '../database/database.ts';
+import { Database, type RecordStatement } from '../database/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
 import { STATEMENT_TIMEOUT_MS } from './batch.ts';
+import type { Result } from './settle.ts';
 import { DeliveryWorker } from './worker.ts';
 
 /** Apart from those of calls, so that neither waits for the other. */
@@ -30,9 +31,14 @@ export interface DeliveryDependencies {
   readonly clock: () => Date;
   readonly logger: Logger;
   readonly policy: AddressPolicy;
+  readonly recordStatement?: RecordStatement | undefined;
 }
 
 export interface Delivery {
+  /** The attempts since the start, by what they have made of their deliveries. */
+  readonly outcomes: Readonly<Record<Result['status'], number>>;
+  /** Undefined if this process does not deliver. */
+  readonly database: Database | undefined;
   /** Tells that an application has a message. */
   wake(applicationId: string): void;
   /** Delivers until the signal is aborted and what was in flight has ended. */
@@ -41,14 +47,23 @@ export interface Delivery {
 }
 
 /** Returns a worker that has not begun to deliver, or one that never does. */
-export function openDelivery(settings: DeliverySettings, { policy, ...parts }: DeliveryDependencies): Delivery {
-  if (!settings.webhookDelivery) return { wake() {}, async run() {}, async close() {} };
+export function openDelivery(
+  settings: DeliverySettings,
+  { policy, recordStatement, ...parts }: DeliveryDependencies,
+): Delivery {
+  const outcomes = { pending: 0, succeeded: 0, failed: 0 };
+  if (!settings.webhookDelivery) return { outcomes, database: undefined, wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
-  const database = new Database(databaseUrl, { connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const database = new Database(databaseUrl, {
+    connections: CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    recordStatement,
+  });
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
   const worker = new DeliveryWorker({
     ...parts,
     database,
+    outcomes,
     sender,
     concurrency: settings.webhookConcurrency,
     schedule: settings.webhookRetrySchedule,
@@ -56,6 +71,8 @@ export function openDelivery(settings: DeliverySettings, { policy, ...parts }: D
     userAgent: `Usher-Webhooks/${VERSION}`,
   });
   return {
+    outcomes,
+    database,
     wake: (applicationId) => worker.wake(applicationId),
     run: (signal) => worker.run(signal, shutdownTimeoutMs * SHUTDOWN_SHARE),
     async close() {

@@ -23,6 +23,8 @@ interface LookUp<Value> {
  * a value have a cache of their own, so that guesses cannot evict the keys in use; such a key never gets a value later.
  */
 export class RevalidatingCache<Value> {
+  /** How many look-ups were answered at once, and how many had to wait. */
+  readonly lookUps = { hits: 0, misses: 0 };
   readonly #known = new LRUCache<string, Found<Value>>({ max: 50_000 });
   readonly #absent = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
   /** The latest of each key. */
@@ -36,14 +38,19 @@ export class RevalidatingCache<Value> {
 
   /** Returns the value, or a promise when it must be read first. The promise rejects with the error of `load`. */
   get(key: string, { maxAgeMs, refreshAgeMs }: Ages): Found<Value> | undefined | Promise<Found<Value> | undefined> {
-    if (this.#absent.has(key)) return undefined;
+    if (this.#absent.has(key)) {
+      this.lookUps.hits++;
+      return undefined;
+    }
     const now = performance.now();
     const known = this.#known.get(key);
     const pending = this.#pending.get(key);
     if (known && now - known.readAt < maxAgeMs) {
       if (now - known.readAt > refreshAgeMs && !pending) this.read(key);
+      this.lookUps.hits++;
       return known;
     }
+    this.lookUps.misses++;
     if (!pending || now - pending.readAt >= maxAgeMs) return this.read(key);
     // The pending look-up of another caller may fail before the deadline of this one.
     const found = pending.found.catch(() => this.read(key));

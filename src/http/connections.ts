@@ -81,6 +81,10 @@ export class Connections {
   readonly #bySocket = new WeakMap<Socket, Connection>();
   #isOverIdleLimitUntil = 0;
 
+  get size(): number {
+    return this.#all.size;
+  }
+
   add(socket: Socket): Connection {
     const connection = new Connection(socket);
     this.#all.add(connection);

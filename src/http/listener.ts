@@ -35,6 +35,8 @@ export interface ListenerOptions {
 
 export interface Listener {
   readonly port: number;
+  /** How many connections are open, by the protocol that they speak. */
+  readonly connectionCounts: { readonly http1: number; readonly http2: number };
   /** New connections use the certificate. @throws if it is malformed */
   setCertificate(certificate: Certificate): void;
   /** Begins to answer. Connections made before wait. */
@@ -120,6 +122,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
   return {
     port: address.port,
+    get connectionCounts() {
+      const http2Count = http2.sessions.size;
+      return { http1: connections.size - http2Count - undetected.size, http2: http2Count };
+    },
     setCertificate: http1Server.setCertificate,
 
     serve({ handle, handleStream, pathsWithoutHost, onError }) {

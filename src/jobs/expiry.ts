@@ -1,5 +1,5 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { getTableName, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Database, Statement } from '../database/database.ts';
@@ -41,6 +41,7 @@ const deleteUnrecorded: Statement<RemovedBatch[]> = (db) =>
     .prepare('delete_unrecorded_sessions');
 
 interface ExpiringTable {
+  readonly table: string;
   readonly deleteBatch: Statement<RemovedBatch[]>;
   readonly graceMs: number;
   /** Whether the rows are kept as long as the log of deliveries, too. */
@@ -48,20 +49,20 @@ interface ExpiringTable {
 }
 
 const TABLES: readonly ExpiringTable[] = [
-  { deleteBatch: deleteExpired(loginCodes.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(walletChallenges.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessionIds.expiresAt, deleteSessions), graceMs: 0 },
-  { deleteBatch: deleteUnrecorded, graceMs: 0 },
-  { deleteBatch: deleteExpired(sessionCutoffs.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(userCutoffs.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
-  { deleteBatch: deleteExpired(knownOrigins.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
-  { deleteBatch: deleteExpired(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
-  { deleteBatch: deleteExpired(webhookMessages.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { ...expire(loginCodes.expiresAt), graceMs: 0 },
+  { ...expire(walletChallenges.expiresAt), graceMs: 0 },
+  { ...expire(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
+  { ...expire(sessionIds.expiresAt, deleteSessions), graceMs: 0 },
+  { table: 'sessions', deleteBatch: deleteUnrecorded, graceMs: 0 },
+  { ...expire(sessionCutoffs.expiresAt), graceMs: 0 },
+  { ...expire(userCutoffs.expiresAt), graceMs: 0 },
+  { ...expire(rateLimits.expiresAt), graceMs: 0 },
+  { ...expire(auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
+  { ...expire(knownOrigins.expiresAt), graceMs: 0 },
+  { ...expire(webhookSigningKeys.expiresAt), graceMs: 0 },
+  { ...expire(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
+  { ...expire(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { ...expire(webhookMessages.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
 ];
 
 export interface ExpiryOptions {
@@ -69,8 +70,11 @@ export interface ExpiryOptions {
   readonly signal: AbortSignal;
   /** How long deliveries are kept. */
   readonly webhookLogDays?: number;
+  readonly onRemoved?: ((table: string, count: number) => void) | undefined;
   onError(error: unknown): void;
 }
+
+type RemovalOptions = Partial<Pick<ExpiryOptions, 'signal' | 'webhookLogDays' | 'onRemoved'>>;
 
 /**
  * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
@@ -78,10 +82,10 @@ export interface ExpiryOptions {
  */
 export async function runExpiryJob(
   database: Database,
-  { clock, signal, webhookLogDays, onError }: ExpiryOptions,
+  { clock, signal, onError, ...options }: ExpiryOptions,
 ): Promise<void> {
   while (!signal.aborted) {
-    await removeExpired(database, clock(), signal, webhookLogDays).catch(onError);
+    await removeExpired(database, clock(), { signal, ...options }).catch(onError);
     // Jitter, so that replicas started together do not run together.
     await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
@@ -94,15 +98,19 @@ export async function runExpiryJob(
 export async function removeExpired(
   database: Pick<Database, 'run'>,
   now: Date,
-  signal?: AbortSignal,
-  webhookLogDays = WEBHOOK_LOG_DAYS,
+  { signal, webhookLogDays = WEBHOOK_LOG_DAYS, onRemoved }: RemovalOptions = {},
 ): Promise<void> {
-  for (const { deleteBatch, graceMs, isLogged } of TABLES) {
+  for (const { table, deleteBatch, graceMs, isLogged } of TABLES) {
     const before = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0));
     let since = new Date(0);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
-      const [removed] = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
+      const rows = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
+      onRemoved?.(
+        table,
+        rows.reduce((sum, { count }) => sum + count, 0),
+      );
+      const [removed] = rows;
       // The next batch starts behind the dead rows, which have not been vacuumed.
       since = removed?.latest ?? since;
       isMore = removed?.count === BATCH_SIZE;
@@ -113,7 +121,10 @@ export async function removeExpired(
 }
 
 /** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) => SQL): Statement<RemovedBatch[]> {
+function expire(
+  expiresAt: PgColumn,
+  deleteMore?: (removed: SQLWrapper) => SQL,
+): Pick<ExpiringTable, 'table' | 'deleteBatch'> {
   const { table, name } = expiresAt;
   // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
   // row comparison, because Postgres estimates a range between two parameters as almost empty.
@@ -121,7 +132,7 @@ function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) =
     select ctid from ${table}
     where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
     order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
-  return (db) => {
+  const deleteExpired: Statement<RemovedBatch[]> = (db) => {
     const removed = db.$with('removed').as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning());
     const more = deleteMore ? [db.$with('more', {}).as(deleteMore(removed))] : [];
     return db
@@ -133,6 +144,7 @@ function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) =
       .from(removed)
       .prepare('delete_expired');
   };
+  return { table: getTableName(table), deleteBatch: deleteExpired };
 }
 
 /** Deletes the sessions that have not been renewed. They have no index on their expiry. */

@@ -11,6 +11,8 @@ const CLOSE_TIMEOUT_MS = 3_000;
 
 /** Sends login codes in the background, after the browser has been answered. */
 export class LoginMailer {
+  /** How many e-mails the mail server took, and how many could not be sent. */
+  readonly outcomes = { sent: 0, failed: 0 };
   readonly #deliver: DeliverCode;
   readonly #logger: Logger;
   readonly #isDelayed: boolean;
@@ -42,10 +44,12 @@ export class LoginMailer {
   async #deliverLater(code: LoginCode): Promise<void> {
     if (this.#isDelayed) await pause(randomInt(MIN_DELAY_MS, MAX_DELAY_MS), this.#closing.signal);
     await this.#deliver(code);
+    this.outcomes.sent++;
   }
 
   /** The error itself is not logged: the answer of a mail server quotes the address. */
   #logFailure(requestId: string, why: { code?: string; responseCode?: number }): void {
+    this.outcomes.failed++;
     this.#logger.error({ requestId, ...why }, 'login code not sent');
   }
 }

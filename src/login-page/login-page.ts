@@ -1,13 +1,12 @@
 /** The login page over HTTP: limits, form checks and errors of every request; `actions.ts` does the rest. */
-import type { Logger } from 'pino';
 import type { Admission } from '../api/admission.ts';
 import { createCall } from '../api/call.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
-import { logCall, type Outcome } from '../api/call-log.ts';
+import { type CallLog, logCall, type Outcome } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { type ErrorReason, ServiceError } from '../domain/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
@@ -21,9 +20,8 @@ const MAX_FORM_BYTES = 8_192;
 /** More requests than this are refused: applications' calls wait for the same connections to Postgres. */
 export const LOGIN_LIMITS = { min: 100, max: 100 };
 
-export interface LoginPageOptions extends LoginPageParts {
+export interface LoginPageOptions extends LoginPageParts, CallLog {
   readonly admission: Admission;
-  readonly logger: Logger;
   readonly requestTimeoutMs: number;
 }
 
@@ -51,12 +49,12 @@ async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
-  { admission, logger, requestTimeoutMs, ...parts }: LoginPageOptions,
+  { admission, logger, recordCall, requestTimeoutMs, ...parts }: LoginPageOptions,
 ): Promise<void> {
   const name = `${context.request.method} ${context.path}`;
-  const call = createCall(context, { name, protocol: 'login' }, requestTimeoutMs);
+  const call = createCall(context, { name, protocol: 'login', route: action }, requestTimeoutMs);
   let outcome: Outcome = { code: 'ok' };
-  logCall(logger, context, call, () => outcome);
+  logCall({ logger, recordCall }, context, call, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
     const fields = await readFields(action, context, call.deadline);
@@ -71,7 +69,8 @@ async function serve(
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // A browser that is still sending its form counts towards no limit.
     const request = { context, call: domainCall, browser, fields, parts };
-    await runInSpan(call.span, () => admission.run('', () => run(action, request)));
+    const reason = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
+    if (reason) outcome = { code: 'ok', reason };
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
@@ -80,13 +79,15 @@ async function serve(
   }
 }
 
-/** Documented errors become the answer of the page. */
-async function run(action: Action, request: LoginRequest): Promise<void> {
+/** Documented errors become the answer of the page. Resolves to the reason of such an error. */
+async function run(action: Action, request: LoginRequest): Promise<ErrorReason | undefined> {
   try {
     await action.run(request);
+    return undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     await answerProblem(request, action.form, error);
+    return error.reason;
   }
 }
 

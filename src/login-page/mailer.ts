@@ -43,8 +43,7 @@ If you did not ask for it, somebody typed your e-mail address by mistake; you ne
 }
 
 /** Prints codes to the terminal, where there is no mail server. */
-export function createTerminalMailer(write: (text: string) => void): DeliverCode {
-  return async ({ email, isDecoy, code, applicationName }) => {
-    if (!isDecoy) write(`\n  E-MAIL to ${email}: ${code} is your code for ${applicationName}\n\n`);
-  };
-}
+export const printCode: DeliverCode = async ({ email, isDecoy, code, applicationName }) => {
+  if (isDecoy) return;
+  process.stdout.write(`\n  E-MAIL to ${email}: ${code} is your code for ${applicationName}\n\n`);
+};

@@ -75,7 +75,7 @@ describe('removeExpired', () => {
         return rows;
       },
     };
-    await removeExpired(stopAfterFullBatch, NOW, stop.signal);
+    await removeExpired(stopAfterFullBatch, NOW, { signal: stop.signal });
     const left = await fixture.sql`select expires_at, count(*)::int as count from sessions group by 1`;
     expect(left).toEqual([{ expires_at: new Date(NOW.getTime() - 1), count: 120 }]);
   });

@@ -49,6 +49,7 @@ export async function startTestService(options: TestServiceOptions = {}) {
     port: Number(new URL(service.url).port),
     config,
     database,
+    collect: service.collect,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -39,7 +39,7 @@ async function serve(
 ): Promise<void> {
   const read = (deadline: number) => readFields(route, parameters, context, deadline);
   try {
-    const response = await pipeline.runUnary(procedure, context, { protocol: 'rest' }, read);
+    const response = await pipeline.runUnary(procedure, context, { protocol: 'rest', route }, read);
     const { message } = route;
     sendEnvelope(context, statusOf(route, response), { status: true, message, data: toData(route, response) });
   } catch (error) {

@@ -10,12 +10,11 @@ import {
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
-import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
 import { createCall, type Protocol } from '../call.ts';
-import { logCall, type Outcome } from '../call-log.ts';
+import { type CallLog, logCall, type Outcome } from '../call-log.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { ConnectCall } from './connect-call.ts';
@@ -32,7 +31,7 @@ export function createConnectEdge(
   procedures: Procedures,
   pipeline: Pipeline,
   registerStreams: (router: ConnectRouter) => void,
-  logger: Logger,
+  log: CallLog,
 ): PathHandler {
   const router = createConnectRouter(connectOptions);
   for (const { method } of procedures.values()) {
@@ -47,8 +46,8 @@ export function createConnectEdge(
   return async (context) => {
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
-    if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, logger);
-    else if (handler) await serveStream(handler, context, streamLimits, logger);
+    if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, log);
+    else if (handler) await serveStream(handler, context, streamLimits, log);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
     else return false;
     return true;
@@ -60,7 +59,7 @@ async function serveUnary(
   procedure: Procedure,
   context: HttpContext,
   pipeline: Pipeline,
-  logger: Logger,
+  log: CallLog,
 ): Promise<void> {
   setCommonHeaders(context);
   const values = createContextValues();
@@ -71,7 +70,7 @@ async function serveUnary(
   values.set(callKey, call);
 
   const response = await respond(handler, request, call);
-  if (!call.isStarted) logOutsidePipeline(context, protocol, logger, () => ({ code: 'invalid_argument' }));
+  if (!call.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
   writeResponse(context, response);
 }
 
@@ -108,11 +107,11 @@ async function serveStream(
   handler: UniversalHandler,
   context: HttpContext,
   limits: StreamLimits,
-  logger: Logger,
+  log: CallLog,
 ): Promise<void> {
   const protocol = protocolOf(context);
   if (!limits.admit(context)) {
-    logOutsidePipeline(context, protocol, logger, () => ({ code: 'resource_exhausted' }));
+    logOutsidePipeline(context, protocol, log, () => ({ code: 'resource_exhausted' }));
     return refuseStream(context);
   }
   setCommonHeaders(context);
@@ -122,7 +121,7 @@ async function serveStream(
   dropEndlessTimeout(protocol, request.header);
   const end: StreamEnd = { outcome: { code: 'ok' } };
   values.set(streamEndKey, end);
-  logOutsidePipeline(context, protocol, logger, () => end.outcome);
+  logOutsidePipeline(context, protocol, log, () => end.outcome);
   const response = await handler(request);
   if (REFUSED_STATUSES.has(response.status)) end.outcome = { code: 'invalid_argument' };
   writeResponse(context, response);
@@ -135,7 +134,7 @@ function callOf(values: { get(key: typeof callKey): ConnectCall | undefined }): 
 }
 
 /** Logs a stream, or a request that Connect refused before the pipeline saw it. */
-function logOutsidePipeline(context: HttpContext, protocol: Protocol, logger: Logger, getOutcome: () => Outcome): void {
+function logOutsidePipeline(context: HttpContext, protocol: Protocol, log: CallLog, getOutcome: () => Outcome): void {
   const call = createCall(context, { name: context.path.slice(1), protocol }, Number.POSITIVE_INFINITY);
-  logCall(logger, context, call, getOutcome);
+  logCall(log, context, call, getOutcome);
 }

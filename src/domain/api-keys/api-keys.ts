@@ -21,6 +21,11 @@ export class ApiKeys {
     this.#clock = clock;
   }
 
+  /** How many keys were known, and how many had to be looked up. */
+  get lookUps() {
+    return this.#owners.lookUps;
+  }
+
   /**
    * Returns the ID of the key and its application.
    *

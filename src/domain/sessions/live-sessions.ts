@@ -28,6 +28,11 @@ export class LiveSessions {
     this.#run = run;
   }
 
+  /** How many sessions were known, and how many had to be looked up. */
+  get lookUps() {
+    return this.#cache.lookUps;
+  }
+
   /**
    * Returns the session if no revocation has ended it; it may have expired.
    *

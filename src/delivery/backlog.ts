@@ -1,0 +1,49 @@
+/** How far delivery is behind. The statement reads few rows, however many are pending. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Run, Statement } from '../database/database.ts';
+import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
+
+/** Deliveries are counted up to this, which takes Postgres 2 ms. */
+export const MAX_COUNTED = 10_000;
+/** So many queues are asked for their oldest delivery: those that are due or being delivered come first. */
+const MAX_QUEUES = 500;
+
+export interface Backlog {
+  /** The pending deliveries, up to `MAX_COUNTED`. */
+  readonly pending: number;
+  /** When the oldest delivery was due, or null if none is pending: of endpoints that answer, and of those that fail. */
+  readonly healthyDueAt: Date | null;
+  readonly failingDueAt: Date | null;
+}
+
+export async function readBacklog(run: Run): Promise<Backlog | undefined> {
+  const [backlog] = await run(selectBacklog, {});
+  return backlog;
+}
+
+const selectBacklog: Statement<Backlog[]> = (db) => {
+  const pending = sql`select from ${webhookDeliveries} where due_at is not null limit ${sql.raw(String(MAX_COUNTED))}`;
+  return db
+    .select({
+      pending: sql<number>`(select count(*)::int from (${pending}) as pending)`,
+      healthyDueAt: selectOldestDue(sql`failed_batches = 0`),
+      failingDueAt: selectOldestDue(sql`failed_batches > 0`),
+    })
+    .from(sql`(select) as nothing`)
+    .prepare('select_backlog');
+};
+
+/** A queue that is being delivered is due when its lease ends, so its deliveries are asked. */
+function selectOldestDue(condition: SQL): SQL<Date | null> {
+  const oldestOfQueue = sql`
+    select min(delivery.due_at) from ${webhookDeliveries} as delivery
+    where delivery.application_id = queue.application_id and delivery.webhook_id = queue.webhook_id
+      and delivery.due_at is not null`;
+  const queues = sql`
+    select (${oldestOfQueue}) as due_at from ${webhookQueues} as queue
+    where queue.next_at is not null and ${condition}
+    order by queue.next_at limit ${sql.raw(String(MAX_QUEUES))}`;
+  return sql`(select min(due_at) from (${queues}) as queue)`.mapWith((instant: string | null) =>
+    instant === null ? null : new Date(instant),
+  );
+}

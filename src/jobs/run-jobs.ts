@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { Database } from '../database/database.ts';
+import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { Certificate } from '../http/tls.ts';
+import { runApiKeyUsageJob } from './api-key-usage.ts';
+import { runCertificateRenewal } from './certificate-renewal.ts';
+import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
+import { runKeyRotation } from './key-rotation.ts';
+
+export interface JobParts extends Pick<ExpiryOptions, 'clock' | 'signal' | 'onRemoved'> {
+  readonly cipher: SigningKeyCipher;
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly onUsageError: (error: unknown) => void;
+  readonly setCertificate: (certificate: Certificate) => void;
+  readonly usage: ApiKeyUsage;
+  readonly usedKeyIds: ReadonlySet<string>;
+}
+
+/** Runs the background jobs of a process until the signal is aborted. */
+export async function runJobs(
+  { tls, webhookLogDays }: Pick<Config, 'tls' | 'webhookLogDays'>,
+  { cipher, clock, database, logger, onRemoved, onUsageError, setCertificate, signal, usage, usedKeyIds }: JobParts,
+): Promise<void> {
+  const jobs = [
+    runExpiryJob(database, {
+      ...{ clock, signal, webhookLogDays, onRemoved },
+      onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
+    }),
+    runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
+    runKeyRotation(database, cipher, {
+      usedAtStart: usedKeyIds,
+      signal,
+      onStatusChange: (keyId, status) => logger.info({ keyId }, `encryption key ${status}`),
+      onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
+    }),
+  ];
+  if (tls) {
+    const renewal = runCertificateRenewal(tls, {
+      signal,
+      use: setCertificate,
+      onRenewed: (validTo) => logger.info({ validTo }, 'certificate renewed'),
+      onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
+    });
+    jobs.push(renewal);
+  }
+  await Promise.all(jobs);
+}

@@ -1,0 +1,69 @@
+/** Reads the metrics of this process, in the form that the client library merges. */
+import type { Aggregator, MetricType } from '@prometheus-io/client';
+import { DURATIONS, SAMPLED } from './definitions.ts';
+import type { DurationMetric, SampledMetric } from './metric.ts';
+import { BUCKETS, type Durations, type LabelValues } from './series.ts';
+import type { Sources } from './sources.ts';
+
+export interface Snapshot {
+  readonly name: string;
+  readonly help: string;
+  readonly type: MetricType;
+  readonly aggregator: Aggregator;
+  readonly values: readonly SnapshotValue[];
+}
+
+interface SnapshotValue {
+  readonly value: number;
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+  /** The name of the metric, with the suffix of a part of a histogram. */
+  readonly metricName?: string;
+}
+
+/** Reads the metrics of one process, or of several. `withShared` adds those that every process would know. */
+export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
+
+export function createCollect(sources: Sources): Collect {
+  return async ({ withShared }) => {
+    const sampled = SAMPLED.filter(({ isShared }) => withShared || !isShared);
+    const snapshots = await Promise.all(sampled.map((metric) => readSampled(metric, sources)));
+    sources.recorder.eventLoopDelay.reset();
+    return [...DURATIONS.map((metric) => readDurations(metric, sources)), ...snapshots];
+  };
+}
+
+async function readSampled({ read, labels, ...metric }: SampledMetric, sources: Sources): Promise<Snapshot> {
+  const samples = [...(await read(sources))];
+  return {
+    ...describe(metric),
+    values: samples.map(({ value, labels: given }) => ({ value, labels: toObject(labels, given) })),
+  };
+}
+
+function readDurations({ read, labels, ...metric }: DurationMetric, { recorder }: Sources): Snapshot {
+  const values = [...read(recorder)].flatMap((series) =>
+    toHistogram(metric.name, toObject(labels, series.labels), series.value),
+  );
+  return { ...describe({ ...metric, aggregator: 'sum' }), values };
+}
+
+function describe({ name, help, type, aggregator }: Omit<Snapshot, 'values'>): Omit<Snapshot, 'values'> {
+  return { name, help, type, aggregator };
+}
+
+function toHistogram(name: string, labels: Readonly<Record<string, string>>, { counts, sum }: Durations) {
+  let count = 0;
+  const buckets = counts.map((inBucket, index) => {
+    count += inBucket;
+    return { metricName: `${name}_bucket`, labels: { ...labels, le: String(BUCKETS[index] ?? '+Inf') }, value: count };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ];
+}
+
+function toObject(names: readonly string[], values: LabelValues): Record<string, string> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
+}

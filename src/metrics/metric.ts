@@ -1,0 +1,70 @@
+/** What a row of `definitions.ts` consists of, and how values become its samples. */
+import type { Database } from '../database/database.ts';
+import type { Backlog } from '../delivery/backlog.ts';
+import type { Recorder } from './recorder.ts';
+import type { DurationSeries, LabelValues } from './series.ts';
+import type { Sources } from './sources.ts';
+
+export interface Sample {
+  readonly value: number;
+  readonly labels: LabelValues;
+}
+
+export interface Definition {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** A value of a process. */
+export interface SampledMetric extends Definition {
+  readonly type: 'counter' | 'gauge';
+  /** What the values of several processes make together. */
+  readonly aggregator: 'sum' | 'min' | 'max';
+  /** All processes know the same value, so one of them is asked. */
+  readonly isShared?: true;
+  read(sources: Sources): Iterable<Sample> | Promise<Iterable<Sample>>;
+}
+
+export interface DurationMetric extends Definition {
+  readonly type: 'histogram';
+  read(recorder: Recorder): DurationSeries;
+}
+
+type Options = Pick<SampledMetric, 'read' | 'isShared'> & { readonly aggregator?: SampledMetric['aggregator'] };
+
+/** Defines a metric whose value may fall. */
+export function gauge(name: string, help: string, labels: readonly string[], options: Options): SampledMetric {
+  return { name, type: 'gauge', help, labels, aggregator: 'sum', ...options };
+}
+
+/** Defines a metric whose value only grows. */
+export function counter(name: string, help: string, labels: readonly string[], options: Options): SampledMetric {
+  return { name, type: 'counter', help, labels, aggregator: 'sum', ...options };
+}
+
+/** Returns the only sample of a metric without labels. */
+export function single(value: number): Sample[] {
+  return [{ labels: [], value }];
+}
+
+/** Returns a sample per name. */
+export function each<Value>(values: Readonly<Record<string, Value>>, read: (value: Value) => number): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: [name], value: read(value) }));
+}
+
+/** Returns what each pool of a client of Postgres has to do. */
+export function statementsOf([client, database]: [string, Pick<Database, 'load'> | undefined]): Sample[] {
+  return Object.entries(database?.load.pools ?? {}).flatMap(([pool, { inFlight, waiting }]) => [
+    { labels: [client, pool, 'in_flight'], value: inFlight },
+    { labels: [client, pool, 'waiting'], value: waiting },
+  ]);
+}
+
+/** Returns how late the oldest deliveries are, or nothing while Postgres does not tell. */
+export function latenessOf(backlog: Backlog | undefined, now: Date): Sample[] {
+  if (!backlog) return [];
+  const dueAt = { healthy: backlog.healthyDueAt, failing: backlog.failingDueAt };
+  return each(dueAt, (instant) => (instant ? Math.max(0, (now.getTime() - instant.getTime()) / 1_000) : 0));
+}

@@ -1,0 +1,41 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Call, Protocol } from '../api/call.ts';
+import type { RecordCall } from '../api/call-log.ts';
+import type { RecordStatement } from '../database/database.ts';
+import { CounterSeries, DurationSeries } from './series.ts';
+
+/** How often the delay of the event loop is sampled. */
+const RESOLUTION_MS = 20;
+const RPC_SYSTEMS: Partial<Record<Protocol, string>> = { connect: 'connectrpc', grpc: 'grpc', 'grpc-web': 'grpc' };
+
+/** Takes note of what happens in a process. No label has a value that a caller chooses. */
+export class Recorder {
+  readonly rpcCalls = new DurationSeries();
+  readonly httpRequests = new DurationSeries();
+  readonly statements = new DurationSeries();
+  readonly loginSteps = new CounterSeries();
+  readonly expiredRows = new CounterSeries();
+  readonly eventLoopDelay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+
+  constructor() {
+    this.eventLoopDelay.enable();
+  }
+
+  readonly recordCall: RecordCall = ({ name, protocol, route }: Call, { code, reason, status, seconds }) => {
+    if (route) this.httpRequests.add([route.method, route.path, String(status)], seconds);
+    if (protocol === 'login') this.loginSteps.add([name, reason ?? code]);
+    else this.rpcCalls.add([name, RPC_SYSTEMS[protocol] ?? '', code.toUpperCase(), protocol], seconds);
+  };
+
+  readonly recordStatement: RecordStatement = (name, seconds, errorType) => {
+    this.statements.add(['postgresql', name, errorType], seconds);
+  };
+
+  readonly recordExpiredRows = (table: string, count: number): void => {
+    if (count > 0) this.expiredRows.add([table], count);
+  };
+
+  close(): void {
+    this.eventLoopDelay.disable();
+  }
+}

@@ -1,0 +1,23 @@
+/** What the metrics of a process are read from. */
+import type { Api } from '../api/api.ts';
+import type { Readiness } from '../api/operations/readiness.ts';
+import type { Database } from '../database/database.ts';
+import type { Delivery } from '../delivery/start-delivery.ts';
+import type { Listener } from '../http/listener.ts';
+import type { LoginMailer } from '../login-page/login-mailer.ts';
+import type { BacklogReader } from './backlog-reader.ts';
+import type { Recorder } from './recorder.ts';
+
+export interface Sources {
+  readonly admissions: Api['admissions'];
+  readonly backlog: BacklogReader;
+  readonly caches: Api['caches'];
+  readonly clock: () => Date;
+  /** Undefined for those that this process does not use. */
+  readonly databases: Readonly<Record<string, Pick<Database, 'load'> | undefined>>;
+  readonly delivery: Pick<Delivery, 'outcomes'>;
+  readonly listener: Pick<Listener, 'connectionCounts'>;
+  readonly mailer: Pick<LoginMailer, 'outcomes'>;
+  readonly readiness: Pick<Readiness, 'read'>;
+  readonly recorder: Recorder;
+}

@@ -1,0 +1,102 @@
+/** What happens in a service is in the next scrape. */
+import { afterAll, expect, test } from 'vitest';
+import { DURATIONS, SAMPLED } from '../../src/metrics/definitions.ts';
+import { request } from '../support/http.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { wrongCode } from '../support/mail-server.ts';
+import { promtool, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
+import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
+import { clientsOf, createTestUser, createTestWebhook, startTestService } from '../support/service.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const networks = { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'] };
+const fixture = await LoginFixture.open({ config: { ...MEASURED, ...networks } });
+const { service, tenant } = fixture;
+const metrics = await openMetrics(service);
+afterAll(async () => {
+  await metrics[Symbol.asyncDispose]();
+  await fixture.close();
+});
+
+test('counts calls over every protocol, routes, look-ups and statements', async () => {
+  const { webhooks } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service);
+  const { webhookId } = await createTestWebhook(service, tenant, { ownerId });
+  await webhooks.getWebhook({ webhookId });
+  for (const id of [webhookId, 'wh_unknown'])
+    await request(service.url, { path: `/api/webhooks/${id}`, headers: { 'x-api-key': tenant.apiKey } });
+
+  const found = await scrape(metrics);
+  const rpc_method = 'usher.v1.WebhookService/GetWebhook';
+  const calls = (labels: Record<string, string>) =>
+    found.sum('rpc_server_call_duration_seconds_count', { rpc_method, ...labels });
+  const overConnect = { usher_protocol: 'connect', rpc_system_name: 'connectrpc' };
+  expect(calls({ ...overConnect, rpc_response_status_code: 'OK' })).toBe(1);
+  expect(calls({ usher_protocol: 'rest', rpc_response_status_code: 'OK' })).toBe(1);
+  expect(calls({ usher_protocol: 'rest', rpc_response_status_code: 'INVALID_ARGUMENT' })).toBe(1);
+  const route = { http_request_method: 'GET', http_route: '/api/webhooks/:webhookId' };
+  const requests = (status: string) =>
+    found.sum('http_server_request_duration_seconds_count', { ...route, http_response_status_code: status });
+  expect([requests('200'), requests('400')]).toEqual([1, 1]);
+  expect(found.sum('usher_cache_lookups_total', { cache: 'api_keys', result: 'miss' })).toBeGreaterThanOrEqual(1);
+  expect(found.sum('usher_cache_lookups_total', { cache: 'api_keys', result: 'hit' })).toBeGreaterThanOrEqual(2);
+  expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectWebhook' })).toBe(2);
+});
+
+test('has histograms whose buckets add up', async () => {
+  const found = await scrape(metrics);
+  for (const { name } of DURATIONS) {
+    const count = found.sum(`${name}_count`);
+    expect(count, name).toBeGreaterThan(0);
+    expect(found.sum(`${name}_bucket`, { le: '+Inf' }), name).toBe(count);
+    expect(found.sum(`${name}_bucket`, { le: '0.0005' }), name).toBeLessThanOrEqual(count);
+    expect(found.sum(`${name}_sum`), name).toBeGreaterThan(0);
+  }
+});
+
+test('counts the steps of a login by their outcome, and e-mails', async () => {
+  const { code, enter } = await fixture.askForCode();
+  await enter(wrongCode(code));
+  await enter(code);
+  const found = await scrape(metrics);
+  const steps = (outcome: string) => found.sum('usher_login_steps_total', { step: 'POST /login/code', outcome });
+  expect([steps('ok'), steps('WRONG_CODE')]).toEqual([1, 1]);
+  expect(found.sum('usher_emails_total', { outcome: 'sent' })).toBe(1);
+  expect(found.sum('usher_emails_total', { outcome: 'failed' })).toBe(0);
+});
+
+test('counts attempts of webhooks, and tells how many wait and for how long', async () => {
+  await using receiver = await WebhookReceiver.open();
+  const { webhooks } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service);
+  const { webhookId } = await createTestWebhook(service, tenant, { ownerId, url: `${receiver.url}/ok` });
+  await webhooks.sendTestMessage({ webhookId });
+  await expect.poll(() => receiver.messages.length).toBe(1);
+  await expect
+    .poll(async () => (await scrape(metrics)).sum('usher_webhook_attempts_total', { outcome: 'succeeded' }))
+    .toBe(1);
+});
+
+test('counts connections of clients, and those to Postgres that were replaced', async () => {
+  await service.database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'usher pool'`;
+  const get = () => request(service.url, { path: '/api/webhooks', headers: { 'x-api-key': tenant.apiKey } });
+  await expect.poll(async () => (await get()).status).toBe(200);
+  const found = await scrape(metrics);
+  expect(found.sum('usher_database_reconnects_total', { client: 'calls' })).toBeGreaterThanOrEqual(1);
+  expect(found.sum('usher_http_connections', { protocol: 'http1' })).toBeGreaterThanOrEqual(1);
+  expect(found.sum('usher_ready')).toBe(1);
+});
+
+test('has every metric of one process, in the format of Prometheus', async () => {
+  const { text } = await scrape(metrics);
+  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => ({ name, type }));
+  expect(types).toEqual([...DURATIONS, ...SAMPLED].map(({ name, type }) => ({ name, type })));
+  if (!SKIPS_PROMETHEUS) expect(await promtool(['check', 'metrics'], text)).toBe('');
+});
+
+test('is off without METRICS_PORT', async () => {
+  await using unmeasured = await startTestService();
+  expect(unmeasured.collect).toBeUndefined();
+});
