@@ -1,5 +1,5 @@
 import { DatabaseUnavailableError, isLockTimeout } from './errors.ts';
-import type { LockIsolation } from './lock-isolation.ts';
+import { LOCK_TIMEOUT_MS, type LockIsolation } from './lock-isolation.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
@@ -34,6 +34,7 @@ export class ConnectionPool {
 
   tick(now: number): void {
     for (const connection of this.connections) connection.tick(now);
+    this.#isolateSlow();
     this.#queue.rejectLate(now);
     if (this.#isDown) this.#queue.rejectAll('Every connection has just failed');
     this.#startWaiting();
@@ -47,6 +48,16 @@ export class ConnectionPool {
 
   get #isDown(): boolean {
     return this.connections.every(({ isBackingOff }) => isBackingOff);
+  }
+
+  /**
+   * Callers that take turns at a row time out on no lock, since each waits for another transaction in turn. So a
+   * statement is also isolated when it takes long while other connections answer, and Postgres itself is not slow.
+   */
+  #isolateSlow(): void {
+    const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
+    for (const { running, silentMs } of this.connections)
+      if (running && silentMs >= LOCK_TIMEOUT_MS && leastMs <= silentMs / 2) this.#isolation.add(running);
   }
 
   #nextConnection(): PipelinedConnection | undefined {
