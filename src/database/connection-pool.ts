@@ -1,5 +1,5 @@
 import { DatabaseUnavailableError, isLockTimeout } from './errors.ts';
-import { LOCK_TIMEOUT_MS, type LockIsolation } from './lock-isolation.ts';
+import type { LockIsolation } from './lock-isolation.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
@@ -9,6 +9,9 @@ const MAX_IN_FLIGHT = 16;
 
 /** How many statements may wait for a connection; more are unavailable at once. */
 const MAX_PENDING = 2_000;
+
+/** How long a statement may take while other connections answer. */
+const SLOW_MS = 100;
 
 /** Runs statements on pipelined connections, each on the least busy one. */
 export class ConnectionPool {
@@ -57,7 +60,7 @@ export class ConnectionPool {
   #isolateSlow(): void {
     const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
     for (const { running, silentMs } of this.connections)
-      if (running && silentMs >= LOCK_TIMEOUT_MS && leastMs <= silentMs / 2) this.#isolation.add(running);
+      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.add(running);
   }
 
   #nextConnection(): PipelinedConnection | undefined {
