@@ -1,5 +1,6 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
+import { sessionIds } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
@@ -10,7 +11,7 @@ const rules = { sessionId: identifier };
 
 /**
  * Ends a session with its whole chain, and returns its user. One that has ended is left alone, so that a repeated call
- * does not end what the user has begun since.
+ * does not end what the user has begun since; its user is returned, as the first call may not have been answered.
  */
 export async function revokeSession(
   { application, run, now }: ApplicationCall,
@@ -28,7 +29,13 @@ const endLiveSession: Statement<{ userId: string }[]> = (db) => {
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   return db
     .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select({ userId: sql<string>`user_id` })
-    .from(target)
+    .select({ userId: sessionIds.userId })
+    .from(sessionIds)
+    .where(
+      and(
+        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
+        eq(sessionIds.id, sql.placeholder('sessionId')),
+      ),
+    )
     .prepare('end_live_session');
 };
