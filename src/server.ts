@@ -20,6 +20,7 @@ import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
+import type { Revocations } from './domain/sessions/revocations.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
@@ -29,7 +30,7 @@ import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
-import { createMailer, type DeliverCode, printCode } from './login-page/mailer.ts';
+import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
 import { BacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
@@ -40,8 +41,6 @@ const START_TIMEOUT_MS = 10_000;
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
 const TRIAL_FACTOR = 100;
-/** How long Postgres may take to answer a readiness check. */
-const PING_TIMEOUT_MS = 1_000;
 
 export interface UsherServer {
   /** How this machine reaches the server. */
@@ -60,6 +59,7 @@ export interface Overrides {
   readonly demo?: Demo | undefined;
   readonly clock?: () => Date;
   readonly logger?: Logger;
+  readonly revocations?: Revocations;
   readonly deliver?: DeliverCode;
   /** Called when nothing can be served any more. */
   readonly onFatal?: () => void;
@@ -91,7 +91,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
-  const deliver = overrides.deliver ?? (config.smtp ? createMailer(config.smtp.url, config.smtp.from) : printCode);
+  const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
@@ -119,9 +119,12 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const onMessage = delivery.wake;
   const log = { logger, recordCall };
   const parts = { ...log, cipher, clock, database, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
-  const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
+  const readiness = new Readiness(database, shutdown.signal);
   const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
-  const api = createApi({ ...parts, adminKeys, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
+  const { signal } = closing;
+  const { revocations } = overrides;
+  const calls = { adminKeys, authPageUrl, readiness, pageTokens, revocations, usage };
+  const api = createApi({ ...parts, ...calls, closing: signal });
 
   const handlers: PathHandler[] = [...api.handlers];
   const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
@@ -135,10 +138,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
     demo ??= await openDemo({ run, now }, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
-    handlers.push(createDemoApplication(demo, url));
+    handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
   }
 
-  const { signal } = closing;
   jobs.push(
     delivery.run(signal),
     runJobs(config, {
@@ -189,11 +191,4 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
     for (const handle of handlers) if (await handle(context)) return;
     sendFailure(context, 'NOT_FOUND');
   };
-}
-
-async function isAnswering(database: Database): Promise<boolean> {
-  return database.ping(performance.now() + PING_TIMEOUT_MS).then(
-    () => true,
-    () => false,
-  );
 }

@@ -22,6 +22,12 @@ export interface WorkerStarted {
 /** A worker serves, or cannot. */
 export type WorkerStatus = WorkerStarted | { readonly failure: string };
 
+/** Asks to forget what is cached of the user; without the user, says that the request of that ID is done. */
+export interface RevocationMessage {
+  readonly revocation: number;
+  readonly userId?: string;
+}
+
 /** The primary asks a worker for its metrics, one time after the other. */
 export interface MetricsRequest {
   readonly withShared: boolean;

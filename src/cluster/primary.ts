@@ -17,8 +17,19 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const { logger } = options;
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using stack = new AsyncDisposableStack();
-  const first = new WorkerProcess();
-  const workers = [first, ...Array.from({ length: config.workers - 1 }, () => new WorkerProcess())];
+  const running = new Set<WorkerProcess>();
+  const metrics = new WorkerMetrics();
+  const startWorker = (): WorkerProcess => {
+    const worker = new WorkerProcess();
+    running.add(worker);
+    worker.onForget(async (userId) => {
+      const others = [...running].filter((other) => other !== worker);
+      await Promise.all(others.map((other) => other.forgetUser(userId)));
+    });
+    return worker;
+  };
+  const first = startWorker();
+  const workers = [first, ...Array.from({ length: config.workers - 1 }, startWorker)];
   const base = stack.use(await bootstrap(config, options));
   const closing = new AbortController();
   stack.defer(async () => {
@@ -29,23 +40,21 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
 
   let init: WorkerInit = { config: packConfig(config), bootstrap: base, demo: undefined };
   // The first worker opens the demo for all of them.
-  const { url, demo } = await first.serve(init);
+  const serve = async (worker: WorkerProcess) => {
+    const started = await worker.serve(init);
+    metrics.add(worker);
+    return started;
+  };
+  const { url, demo } = await serve(first);
   init = { ...init, demo };
-  await Promise.all(workers.slice(1).map((worker) => worker.serve(init)));
-  const running = new Set(workers);
-  const metrics = new WorkerMetrics();
-  for (const worker of workers) metrics.add(worker);
+  await Promise.all(workers.slice(1).map(serve));
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
-      const worker = new WorkerProcess();
       // With port 0 all workers share one port, but only as long as one of them runs.
       if (running.size === 0) init = { ...init, config: packConfig({ ...config, port: config.port || portOf(url) }) };
-      running.add(worker);
-      worker.serve(init).then(
-        () => metrics.add(worker),
-        (error) => logger.error({ err: error }, 'worker cannot serve'),
-      );
+      const worker = startWorker();
+      serve(worker).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;
     } catch (error) {
       // There is no memory or no file descriptor for it now.

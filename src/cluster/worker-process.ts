@@ -3,7 +3,15 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { SECRET_SETTINGS } from '../config/config.ts';
 import type { Snapshot } from '../metrics/collect.ts';
-import type { MetricsReply, MetricsRequest, WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
+import type {
+  MetricsReply,
+  MetricsRequest,
+  RevocationMessage,
+  WorkerInit,
+  WorkerStarted,
+  WorkerStatus,
+} from './messages.ts';
+import { RevocationChannel } from './revocation-channel.ts';
 
 /** Secrets go over the channel: other users may read the environment of a process. */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
@@ -11,18 +19,29 @@ const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, 
 /** Starts the process at once. It loads its modules while the primary prepares. */
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
-  readonly #status: Promise<WorkerStatus>;
-  #metrics: Promise<readonly Snapshot[]> | undefined;
+  readonly #status = Promise.withResolvers<WorkerStatus>();
+  readonly #revocations = new RevocationChannel((message) => this.#worker.send(message, () => {}));
+  #metrics: PromiseWithResolvers<readonly Snapshot[]> | undefined;
+  #isServing = false;
   /** Resolves to the exit code or signal when the process is gone. */
   readonly exited: Promise<string>;
 
   constructor() {
-    this.#status = new Promise((resolve) => this.#worker.once('message', resolve));
+    this.#worker.on('message', (message: WorkerStatus | RevocationMessage | MetricsReply) => {
+      if ('revocation' in message) this.#revocations.receive(message);
+      else if ('metrics' in message) this.#receiveMetrics(message);
+      else this.#status.resolve(message);
+      if ('url' in message) this.#isServing = true;
+    });
     this.exited = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
       // There is no process.
       (error) => String(error),
     );
+    this.exited.then(() => {
+      this.#isServing = false;
+      this.#revocations.close();
+    });
     this.#worker.on('error', () => {});
     closeUndeliveredConnection(this.#worker);
   }
@@ -33,10 +52,22 @@ export class WorkerProcess {
     const exited = this.exited.then(
       (exitReason): WorkerStatus => ({ failure: `A worker exited before it could serve: ${exitReason}` }),
     );
-    const status = await Promise.race([this.#status, exited]);
-    if (!('failure' in status)) return status;
-    this.stop();
-    throw new Error(status.failure);
+    const status = await Promise.race([this.#status.promise, exited]);
+    if ('failure' in status) {
+      this.stop();
+      throw new Error(status.failure);
+    }
+    return status;
+  }
+
+  /** Sets what is called with each user whose sessions this worker has ended. */
+  onForget(forget: (userId: string) => Promise<void>): void {
+    this.#revocations.onForget(forget);
+  }
+
+  /** Resolves when the worker has forgotten the user. One that does not serve yet has nothing to forget. */
+  async forgetUser(userId: string): Promise<void> {
+    if (this.#isServing) await this.#revocations.forgetUser(userId);
   }
 
   /** Whether the worker has not answered the last request for its metrics. */
@@ -46,14 +77,16 @@ export class WorkerProcess {
 
   /** Resolves to its metrics when it answers, if ever. A worker that is silent is not asked again. */
   collectMetrics(request: MetricsRequest): Promise<readonly Snapshot[]> {
-    this.#metrics ??= new Promise((resolve) => {
-      this.#worker.once('message', ({ metrics }: MetricsReply) => {
-        this.#metrics = undefined;
-        resolve(metrics);
-      });
+    if (!this.#metrics) {
+      this.#metrics = Promise.withResolvers();
       this.#worker.send(request, () => {});
-    });
-    return this.#metrics;
+    }
+    return this.#metrics.promise;
+  }
+
+  #receiveMetrics({ metrics }: MetricsReply): void {
+    this.#metrics?.resolve(metrics);
+    this.#metrics = undefined;
   }
 
   /** Asks the worker to exit after it has finished what is in flight. */

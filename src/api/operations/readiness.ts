@@ -1,5 +1,8 @@
+import type { Database } from '../../database/database.ts';
 import { pause } from '../../domain/pause.ts';
 
+/** How long Postgres may take to answer. */
+const PING_TIMEOUT_MS = 1_000;
 /** How long an answer of the database counts for everyone who asks. */
 const SHARED_MS = 250;
 /** How often the database is asked while somebody waits for a change. */
@@ -12,12 +15,12 @@ export class Readiness {
   #check: Promise<void> | undefined;
   #isPolling = false;
   readonly #waiting = new Set<() => void>();
-  readonly #isDatabaseReady: () => Promise<boolean>;
+  readonly #database: Pick<Database, 'ping'>;
   readonly #drain: AbortSignal;
 
   /** Nothing is ready any more once `drain` is aborted. */
-  constructor(isDatabaseReady: () => Promise<boolean>, drain: AbortSignal) {
-    this.#isDatabaseReady = isDatabaseReady;
+  constructor(database: Pick<Database, 'ping'>, drain: AbortSignal) {
+    this.#database = database;
     this.#drain = drain;
     drain.addEventListener('abort', () => this.#set(false));
   }
@@ -53,7 +56,10 @@ export class Readiness {
   }
 
   async #askDatabase(): Promise<void> {
-    const isReady = await this.#isDatabaseReady();
+    const isReady = await this.#database.ping(performance.now() + PING_TIMEOUT_MS).then(
+      () => true,
+      () => false,
+    );
     this.#check = undefined;
     this.#checkedAt = performance.now();
     this.#set(isReady && !this.#drain.aborted);

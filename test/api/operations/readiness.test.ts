@@ -56,13 +56,13 @@ function openReadiness() {
   let isReady: boolean | undefined;
   const answered = Promise.withResolvers<void>();
   const drain = new AbortController();
-  const ask = async () => {
+  const ping = async () => {
     asked++;
     await answered.promise;
-    return isReady ?? false;
+    if (!isReady) throw new Error('The database does not answer');
   };
   return {
-    readiness: new Readiness(ask, drain.signal),
+    readiness: new Readiness({ ping }, drain.signal),
     drain,
     asked: () => asked,
     answer(value: boolean) {
