@@ -5,7 +5,7 @@ import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
 /** Every server has a copy: they are small for what a database of this size holds, or joined with all applications. */
-const REFERENCE_TABLES: readonly string[] = [
+export const REFERENCE_TABLES: readonly string[] = [
   'applications',
   'api_keys',
   'users',
@@ -18,7 +18,7 @@ const REFERENCE_TABLES: readonly string[] = [
  * All others are distributed by their application: what a call of one reads and writes is on one worker. These are not,
  * with the reason.
  */
-const OTHER_COLUMNS: Readonly<Record<string, string>> = {
+export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   // The login page and CompleteLogin know the intent alone.
   login_intents: 'id',
   login_codes: 'login_intent_id',
@@ -28,7 +28,11 @@ const OTHER_COLUMNS: Readonly<Record<string, string>> = {
   known_origins: 'key',
 };
 
-export type Distribution = { readonly table: string; readonly column: string | null };
+export interface Distribution {
+  readonly table: string;
+  /** Null for a reference table. */
+  readonly column: string | null;
+}
 
 /**
  * Distributes every table that is not distributed yet, all or none, and returns what it has done. While it copies rows,
@@ -81,7 +85,7 @@ async function planDistributions(client: postgres.Sql): Promise<readonly Distrib
   const others = names.filter((name) => !REFERENCE_TABLES.includes(name));
   return [
     ...references.map((table) => ({ table, column: null })),
-    ...others.map((table) => ({ table, column: OTHER_COLUMNS[table] ?? 'application_id' })),
+    ...others.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
   ];
 }
 

@@ -16,7 +16,7 @@ import { clientsOf, createTestEvent, createTestUser, type Tenant, type TestServi
 import { report } from '../support/soak.ts';
 import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
 
-const RACES = Number(process.env.RACES ?? 300);
+const RACES = 300;
 /** Enough that both workers have some. */
 const TENANTS = 6;
 /** It analyzes no statement that inserts, and has no generic plan for some that are planned anew each time. */
