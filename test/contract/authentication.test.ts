@@ -17,7 +17,7 @@ import {
   send,
   supports,
 } from '../support/protocols.ts';
-import { credentialFor, sampleFields, sampleOf } from '../support/samples.ts';
+import { answerToOthers, credentialFor, sampleFields } from '../support/samples.ts';
 import { ADMIN_KEY, adminClient, createTenant, type Tenant } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -73,14 +73,14 @@ describe('An operation of applications', () => {
     },
   );
 
-  it.each(operations.filter(({ method }) => sampleOf(method).toOthers))(
+  it.each(operations.filter(({ method }) => answerToOthers(method)))(
     'does not reach what belongs to another application: $name',
     async (operation) => {
       const { method } = operation;
       const fields = await sampleFields(method, { service, tenant: other });
       const callAs = (caller: Tenant) =>
         call(mainProtocolOf(method), service.url, method, fields, credentialFor(operation, caller));
-      expect(await callAs(tenant)).toEqual(sampleOf(method).toOthers);
+      expect(await callAs(tenant)).toEqual(answerToOthers(method));
       expect(await callAs(other)).toMatchObject({ code: 'ok' });
     },
   );

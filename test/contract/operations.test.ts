@@ -10,7 +10,7 @@ import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { refusal, validationFailed, without } from '../support/answers.ts';
 import { readErrorDetails } from '../support/error-details.ts';
 import { answerOf, CONNECT, call, PROTOCOLS, REST, RPC_PROTOCOLS, send, supports } from '../support/protocols.ts';
-import { credentialFor, sampleFields, sampleOf } from '../support/samples.ts';
+import { credentialFor, requiredFields, sampleFields } from '../support/samples.ts';
 import { ADMIN_KEY, createTestEvent } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -43,7 +43,7 @@ describe.each(operations)('$name', (operation) => {
   });
 
   it('returns Validation failed with every required field that is missing', async () => {
-    const valid = await sampleOf(method).required(fixture);
+    const valid = await requiredFields(method, fixture);
     const required = Object.keys(valid);
     expect(await callWith(method, {})).toMatchObject(
       required.length > 0 ? validationFailed(...required) : { code: 'ok' },

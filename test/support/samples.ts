@@ -1,7 +1,8 @@
-/** A valid request of every operation, for tests that go over all of them. */
-import { randomUUID } from 'node:crypto';
-import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+/** A valid request of every operation, for tests that go over all of them: the example of the API reference. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Operation } from '../../src/api/catalogue.ts';
+import { exampleOf, type Variable } from '../../src/api/docs/examples.ts';
 import { refusal } from './answers.ts';
 import type { Answer } from './protocols.ts';
 import {
@@ -22,231 +23,106 @@ export interface SampleFixture {
   readonly service: { readonly url: string };
   /** Owns everything the request is about. */
   readonly tenant: Tenant;
+  /** Whether IDs are plain, for a request that a person writes. Otherwise most encodings escape them. */
+  readonly isPlain?: boolean;
 }
 
-export interface Sample {
-  /** Returns every required field, about things that are new each time. */
-  required(fixture: SampleFixture): JsonObject | Promise<JsonObject>;
-  readonly optional?: JsonObject;
-  /** The answer to another application; absent where the request names nothing of an application's own. */
-  readonly toOthers?: Answer;
+/** Makes the values of an example's variables, which are new for each request. */
+export class SampleValues {
+  readonly fixture: SampleFixture;
+  readonly #made = new Map<Variable, string | Promise<string>>();
+
+  constructor(fixture: SampleFixture) {
+    this.fixture = fixture;
+  }
+
+  async get(variable: Variable): Promise<string> {
+    const made = this.#made.get(variable) ?? MAKE[variable](this, this.fixture);
+    this.#made.set(variable, made);
+    return made;
+  }
 }
+
+const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixture) => string | Promise<string>>> = {
+  CLIENT_ID: (_, { tenant }) => tenant.clientId,
+  REDIRECT_URI: () => REDIRECT_URI,
+  STATE: (_, fixture) => newId('state', fixture),
+  AUTH_TOKEN: async (_, { service, tenant }) => logIn(service, tenant, await createTestUser(service)),
+  SESSION_ID: async (_, { service, tenant }) => beginSession(service, tenant, await createTestUser(service)),
+  USER_ID: async (_, { service }) => (await createTestUser(service)).id,
+  WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
+  MESSAGE_ID: async (values, { service, tenant }) => {
+    const webhookId = await values.get('WEBHOOK_ID');
+    return (await clientsOf(service, tenant).webhooks.sendTestMessage({ webhookId })).messageId;
+  },
+  SINCE: () => new Date().toISOString(),
+  EVENT_ID: (_, fixture) => createTestEvent(fixture.service, fixture.tenant, newId('event', fixture)),
+  NEW_EVENT_ID: (_, fixture) => newId('event', fixture),
+  ATTENDEE_ID: (_, fixture) => newId('attendee', fixture),
+  APPLICATION_ID: async (_, { service }) => (await createTenant(service)).id,
+  API_KEY_ID: async (_, { service }) => (await createTenant(service)).apiKeyId,
+  NEW_EMAIL: () => `${randomUUID()}@example.com`,
+  WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
+  LOGIN_INTENT_ID: (_, { service, tenant }) => beginLogin(service, tenant),
+};
+
+/** What must be so before the request, beyond that its variables name what exists. */
+const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFixture) => Promise<unknown>>> = {
+  'UserService/GetUser': signIn,
+  'SessionService/RevokeUserSessions': signIn,
+  'WebhookService/ListWebhooks': (_, { service, tenant }) => twice(() => createTestWebhook(service, tenant)),
+  'WebhookService/ListDeliveries': (values) => values.get('MESSAGE_ID'),
+  'EventService/ListEvents': (_, { service, tenant }) => twice(() => createTestEvent(service, tenant)),
+  'EventService/ListCheckIns': (values) => twice(() => checkIn(values, randomUUID())),
+  'EventService/UndoCheckIn': async (values) => checkIn(values, await values.get('ATTENDEE_ID')),
+  'AdminService/ListApplications': (_, { service }) => createTenant(service),
+  'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
+};
 
 const EVENT_NOT_FOUND = refusal('not_found', 'Event not found');
 const WEBHOOK_NOT_FOUND = refusal('not_found', 'Webhook not found');
 
-const SAMPLES: Readonly<Record<string, Sample>> = {
-  'AuthService/GenerateAuthUrl': {
-    required: ({ tenant: { clientId } }) => ({ clientId, redirectUri: REDIRECT_URI, state: awkward('state') }),
-    toOthers: refusal('invalid_argument', 'Client ID mismatch'),
-  },
-  'AuthService/ExchangeToken': {
-    required: async ({ service, tenant }) => ({
-      authToken: await logIn(service, tenant, await createTestUser(service)),
-    }),
-    toOthers: refusal('unauthenticated', 'Invalid or expired token'),
-  },
-
-  'SessionService/CheckSession': { required: ownSession, optional: { maxStalenessMs: 0 } },
-  'SessionService/RenewSession': { required: ownSession, toOthers: refusal('unauthenticated', 'Session expired') },
-  'SessionService/ListSessions': { required: () => ({}), optional: { pageSize: 1 } },
-  'UserService/GetUser': {
-    required: async ({ service, tenant }) => ({ userId: await signedInUser(service, tenant) }),
-    toOthers: refusal('not_found', 'User not found'),
-  },
-  'UserService/ListUsers': { required: () => ({}), optional: { pageSize: 1 } },
-  'SessionService/RevokeSession': { required: ownSession },
-  'SessionService/RevokeUserSessions': {
-    required: async ({ service, tenant }) => ({ userId: await signedInUser(service, tenant) }),
-  },
-
-  'WebhookService/GetWebhook': {
-    required: async ({ service, tenant }) => ({ webhookId: (await createTestWebhook(service, tenant)).webhookId }),
-    toOthers: WEBHOOK_NOT_FOUND,
-  },
-  'WebhookService/CreateWebhook': {
-    required: async ({ service }) => ({
-      url: `https://hooks.test/${randomUUID()}`,
-      ownerId: (await createTestUser(service)).id,
-    }),
-    optional: { eventTypes: ['*'], ordered: true, description: 'Zoë\u2019s "hook"', isActive: true },
-  },
-  'WebhookService/ListWebhooks': {
-    required: async ({ service, tenant }) => {
-      for (let count = 0; count < 2; count++) await createTestWebhook(service, tenant);
-      return {};
-    },
-    optional: { pageSize: 1 },
-  },
-  'WebhookService/UpdateWebhook': {
-    required: webhookOf,
-    optional: { url: 'https://hooks.test/new', eventTypes: ['event.created'], isActive: false, description: 'New' },
-    toOthers: WEBHOOK_NOT_FOUND,
-  },
-  'WebhookService/DeleteWebhook': { required: webhookOf, toOthers: WEBHOOK_NOT_FOUND },
-  'WebhookService/RotateSigningKey': {
-    required: webhookOf,
-    optional: { overlapSeconds: 60 },
-    toOthers: WEBHOOK_NOT_FOUND,
-  },
-  'WebhookService/SendTestMessage': { required: webhookOf, toOthers: WEBHOOK_NOT_FOUND },
-  'WebhookService/ListDeliveries': {
-    required: async (fixture) => ({ webhookId: (await deliveryOf(fixture)).webhookId }),
-    optional: { pageSize: 1, status: 'pending', since: '2026-01-01T00:00:00Z' },
-    toOthers: WEBHOOK_NOT_FOUND,
-  },
-  'WebhookService/GetDelivery': { required: deliveryOf, toOthers: WEBHOOK_NOT_FOUND },
-  'WebhookService/Redeliver': { required: deliveryOf, toOthers: WEBHOOK_NOT_FOUND },
-  'WebhookService/RedeliverFailed': {
-    required: async (fixture) => ({ ...(await webhookOf(fixture)), since: new Date().toISOString() }),
-    toOthers: WEBHOOK_NOT_FOUND,
-  },
-
-  'EventService/CreateEvent': {
-    required: () => ({ eventId: awkward('event') }),
-    optional: { name: 'Sommerfest – Zürich & "mehr"' },
-  },
-  'EventService/GetEvent': {
-    required: async ({ service, tenant }) => ({ eventId: await createTestEvent(service, tenant, awkward('event')) }),
-    toOthers: EVENT_NOT_FOUND,
-  },
-  'EventService/ListEvents': {
-    required: async ({ service, tenant }) => {
-      for (let count = 0; count < 2; count++) await createTestEvent(service, tenant);
-      return {};
-    },
-    optional: { pageSize: 1 },
-  },
-  'EventService/CheckIn': {
-    required: async ({ service, tenant }) => ({
-      eventId: await createTestEvent(service, tenant),
-      attendeeId: awkward('attendee'),
-    }),
-    toOthers: EVENT_NOT_FOUND,
-  },
-  'EventService/ListCheckIns': {
-    required: async ({ service, tenant }) => {
-      const eventId = await createTestEvent(service, tenant, awkward('event'));
-      for (const attendeeId of ['ada', 'grace'])
-        await clientsOf(service, tenant).events.checkIn({ eventId, attendeeId });
-      return { eventId };
-    },
-    optional: { pageSize: 1 },
-    toOthers: EVENT_NOT_FOUND,
-  },
-  'EventService/UndoCheckIn': {
-    required: async ({ service, tenant }) => {
-      const fields = { eventId: await createTestEvent(service, tenant), attendeeId: awkward('attendee') };
-      await clientsOf(service, tenant).events.checkIn(fields);
-      return fields;
-    },
-    toOthers: EVENT_NOT_FOUND,
-  },
-  'EventService/DeleteEvent': {
-    required: async ({ service, tenant }) => ({ eventId: await createTestEvent(service, tenant, awkward('event')) }),
-    toOthers: EVENT_NOT_FOUND,
-  },
-
-  'AdminService/CreateApplication': {
-    required: () => ({ name: awkward('application'), redirectUris: [REDIRECT_URI] }),
-  },
-  'AdminService/GetApplication': {
-    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-  },
-  'AdminService/ListApplications': {
-    required: async ({ service }) => {
-      await createTenant(service);
-      return {};
-    },
-    optional: { pageSize: 1 },
-  },
-  'AdminService/UpdateApplication': {
-    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-    optional: {
-      name: 'Läden & "more"',
-      redirectUris: [REDIRECT_URI],
-      allowSignUp: true,
-      askName: true,
-      sessionMaxAgeSeconds: 3600,
-    },
-  },
-  'AdminService/DeleteApplication': {
-    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-  },
-  'AdminService/CreateApiKey': {
-    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-    optional: { name: 'Kasse – "2"', expiresAt: '2100-01-01T00:00:00Z' },
-  },
-  'AdminService/ListApiKeys': {
-    required: async ({ service }) => ({ applicationId: (await createTenant(service)).id }),
-    optional: { pageSize: 1 },
-  },
-  'AdminService/RotateApiKey': {
-    required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
-    optional: { overlapSeconds: 60 },
-  },
-  'AdminService/RevokeApiKey': {
-    required: async ({ service }) => ({ apiKeyId: (await createTenant(service)).apiKeyId }),
-  },
-  'AdminService/CreateUser': {
-    required: () => ({ email: `${randomUUID()}@example.com` }),
-    get optional() {
-      const walletAddress = awkward('wallet');
-      return { name: 'Ada "ü" Lovelace', profileImage: 'https://img.test/ada.png?size=1', walletAddress };
-    },
-  },
-  'AdminService/GetUser': { required: newUser },
-  'AdminService/ListUsers': { required: () => ({}), optional: { pageSize: 1 } },
-  'AdminService/UpdateUser': { required: newUser, optional: { name: 'Grace "ü" Hopper' } },
-  'AdminService/DeactivateUser': { required: newUser },
-  'AdminService/ReactivateUser': { required: newUser },
-  'AdminService/EraseUser': { required: newUser },
-  'AdminService/DeleteUser': {
-    required: async ({ service }) => ({ userId: (await createTestUser(service)).id }),
-  },
-  'AdminService/CompleteLogin': {
-    required: async ({ service, tenant }) => ({
-      loginIntentId: await beginLogin(service, tenant),
-      userId: (await createTestUser(service)).id,
-    }),
-  },
-  'AdminService/ListAuditEvents': {
-    required: async ({ service }) => {
-      await createTenant(service);
-      return {};
-    },
-    optional: { pageSize: 1 },
-  },
-  'AdminService/GetLoginIntent': {
-    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
-  },
-  'AdminService/CancelLogin': {
-    required: async ({ service, tenant }) => ({ loginIntentId: await beginLogin(service, tenant) }),
-  },
+/** The answer to another application; absent where the request names nothing of an application's own. */
+const TO_OTHERS: Readonly<Record<string, Answer>> = {
+  'AuthService/GenerateAuthUrl': refusal('invalid_argument', 'Client ID mismatch'),
+  'AuthService/ExchangeToken': refusal('unauthenticated', 'Invalid or expired token'),
+  'SessionService/RenewSession': refusal('unauthenticated', 'Session expired'),
+  'UserService/GetUser': refusal('not_found', 'User not found'),
+  'WebhookService/GetWebhook': WEBHOOK_NOT_FOUND,
+  'WebhookService/UpdateWebhook': WEBHOOK_NOT_FOUND,
+  'WebhookService/DeleteWebhook': WEBHOOK_NOT_FOUND,
+  'WebhookService/RotateSigningKey': WEBHOOK_NOT_FOUND,
+  'WebhookService/SendTestMessage': WEBHOOK_NOT_FOUND,
+  'WebhookService/ListDeliveries': WEBHOOK_NOT_FOUND,
+  'WebhookService/GetDelivery': WEBHOOK_NOT_FOUND,
+  'WebhookService/Redeliver': WEBHOOK_NOT_FOUND,
+  'WebhookService/RedeliverFailed': WEBHOOK_NOT_FOUND,
+  'EventService/GetEvent': EVENT_NOT_FOUND,
+  'EventService/DeleteEvent': EVENT_NOT_FOUND,
+  'EventService/CheckIn': EVENT_NOT_FOUND,
+  'EventService/ListCheckIns': EVENT_NOT_FOUND,
+  'EventService/UndoCheckIn': EVENT_NOT_FOUND,
 };
 
-async function webhookOf({ service, tenant }: SampleFixture): Promise<{ webhookId: string }> {
-  return { webhookId: (await createTestWebhook(service, tenant)).webhookId };
+export function answerToOthers(method: DescMethodUnary): Answer | undefined {
+  return TO_OTHERS[nameOf(method)];
 }
 
-async function deliveryOf(fixture: SampleFixture): Promise<{ webhookId: string; messageId: string }> {
-  const { webhookId } = await webhookOf(fixture);
-  const { messageId } = await clientsOf(fixture.service, fixture.tenant).webhooks.sendTestMessage({ webhookId });
-  return { webhookId, messageId };
+/** Returns a request with every field that is required. */
+export async function requiredFields(method: DescMethodUnary, fixture: SampleFixture): Promise<JsonObject> {
+  return fill(method, exampleOf(method).required ?? {}, fixture);
 }
 
-/** @throws where the operation has no sample. */
-export function sampleOf(method: DescMethodUnary): Sample {
-  const name = `${method.parent.name}/${method.name}`;
-  const sample = SAMPLES[name];
-  if (!sample) throw new Error(`add a sample for ${name} to test/support/samples.ts`);
-  return sample;
-}
-
-/** Returns a request with every field. */
+/** Returns a request with every field. Of a list, it asks for less than there is. */
 export async function sampleFields(method: DescMethodUnary, fixture: SampleFixture): Promise<JsonObject> {
-  const { required, optional } = sampleOf(method);
-  return { ...(await required(fixture)), ...optional };
+  const { required, optional } = exampleOf(method);
+  const isList = optional !== undefined && 'pageSize' in optional;
+  return fill(method, { ...required, ...optional, ...(isList && { pageSize: 1 }) }, fixture);
+}
+
+/** Makes ready what the example of the operation needs. */
+export async function prepareSample(method: DescMethodUnary, values: SampleValues): Promise<void> {
+  await PREPARE[nameOf(method)]?.(values, values.fixture);
 }
 
 /** Returns the header with the credential that the operation takes. */
@@ -254,21 +130,37 @@ export function credentialFor({ credential }: Operation, { apiKey }: Pick<Tenant
   return credential === 'adminKey' ? { 'x-admin-key': ADMIN_KEY } : { 'x-api-key': apiKey };
 }
 
-/** Returns a value that is like no other and that most encodings escape. */
-function awkward(name: string): string {
-  return `${name}+${randomUUID()}/ü?&="`;
+/** Returns the fields with values in the place of variables. */
+async function fill(method: DescMethodUnary, fields: JsonObject, fixture: SampleFixture): Promise<JsonObject> {
+  const values = new SampleValues(fixture);
+  const filled: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const isVariable = typeof value === 'string' && value.startsWith('$');
+    filled[name] = isVariable ? await values.get(value.slice(1) as Variable) : value;
+  }
+  await prepareSample(method, values);
+  return filled;
 }
 
-async function ownSession({ service, tenant }: SampleFixture): Promise<JsonObject> {
-  return { sessionId: await beginSession(service, tenant, await createTestUser(service)) };
+function nameOf(method: DescMethodUnary): string {
+  return `${method.parent.name}/${method.name}`;
 }
 
-async function newUser({ service }: SampleFixture): Promise<JsonObject> {
-  return { userId: (await createTestUser(service)).id };
+/** Returns an ID that is like no other. */
+function newId(name: string, { isPlain = false }: SampleFixture): string {
+  return isPlain ? `${name}-${randomBytes(6).toString('hex')}` : `${name}+${randomUUID()}/ü?&="`;
 }
 
-async function signedInUser(service: SampleFixture['service'], tenant: Tenant): Promise<string> {
-  const user = await createTestUser(service);
-  await beginSession(service, tenant, user);
-  return user.id;
+async function signIn(values: SampleValues, { service, tenant }: SampleFixture): Promise<void> {
+  await beginSession(service, tenant, { id: await values.get('USER_ID') });
+}
+
+async function checkIn(values: SampleValues, attendeeId: string): Promise<void> {
+  const { service, tenant } = values.fixture;
+  await clientsOf(service, tenant).events.checkIn({ eventId: await values.get('EVENT_ID'), attendeeId });
+}
+
+async function twice(act: () => Promise<unknown>): Promise<void> {
+  await act();
+  await act();
 }

@@ -1,8 +1,11 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
+import { sessionIds } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
 import { liveSession } from './live-session.ts';
 
@@ -10,25 +13,33 @@ const rules = { sessionId: identifier };
 
 /**
  * Ends a session with its whole chain, and returns its user. One that has ended is left alone, so that a repeated call
- * does not end what the user has begun since.
+ * does not end what the user has begun since; its user is returned, as the first call may not have been answered.
  */
 export async function revokeSession(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string | undefined> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
   const [revoked] = await run(endLiveSession, { applicationId: application.id, sessionId, ...cutoffAt(now) });
+  if (revoked?.hasMessage) onMessage?.(application.id);
   return revoked?.userId;
 }
 
-const endLiveSession: Statement<{ userId: string }[]> = (db) => {
+const endLiveSession: Statement<({ userId: string } & HasMessage)[]> = (db) => {
   const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
   const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
+  const message = insertMessages(db, sessionRevoked);
   return db
-    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select({ userId: sql<string>`user_id` })
-    .from(target)
+    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .select({ userId: sessionIds.userId, hasMessage })
+    .from(sessionIds)
+    .where(
+      and(
+        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
+        eq(sessionIds.id, sql.placeholder('sessionId')),
+      ),
+    )
     .prepare('end_live_session');
 };

@@ -1,0 +1,138 @@
+/** An example of every operation: what the API reference shows, and what the tests of all operations send. */
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+
+export interface Example {
+  readonly required?: JsonObject;
+  readonly optional?: JsonObject;
+}
+
+/** What stands for a value of the reader's own, as a variable of the shell, and where the value is from. */
+export const VARIABLES = {
+  CLIENT_ID: '`clientId` of CreateApplication',
+  REDIRECT_URI: 'one of the `redirectUris` of the application',
+  STATE: 'a random text: `$(openssl rand -hex 16)`',
+  AUTH_TOKEN: '`authToken`, which the redirect URI receives',
+  SESSION_ID: '`session.id` of ExchangeToken',
+  USER_ID: '`user.id` of CreateUser, or `id` of ListUsers',
+  WEBHOOK_ID: '`webhookId` of CreateWebhook',
+  MESSAGE_ID: '`messageId` of SendTestMessage',
+  SINCE: 'an instant of the last 14 days: `$(date -u +%FT%TZ)`',
+  EVENT_ID: '`eventId` of CreateEvent',
+  NEW_EVENT_ID: 'an ID of your choice: `party-$RANDOM`',
+  ATTENDEE_ID: 'an ID of your choice: `ticket-$RANDOM`',
+  APPLICATION_ID: '`application.id` of CreateApplication',
+  API_KEY_ID: '`apiKeyId` of CreateApplication or CreateApiKey',
+  NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
+  WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
+  LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
+} as const;
+
+export type Variable = keyof typeof VARIABLES;
+
+const PAGE: Example = { optional: { pageSize: 20 } };
+const APPLICATION: Example = { required: { applicationId: '$APPLICATION_ID' } };
+const USER: Example = { required: { userId: '$USER_ID' } };
+const SESSION: Example = { required: { sessionId: '$SESSION_ID' } };
+const LOGIN: Example = { required: { loginIntentId: '$LOGIN_INTENT_ID' } };
+const WEBHOOK: Example = { required: { webhookId: '$WEBHOOK_ID' } };
+const DELIVERY: Example = { required: { webhookId: '$WEBHOOK_ID', messageId: '$MESSAGE_ID' } };
+const EVENT: Example = { required: { eventId: '$EVENT_ID' } };
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  'AuthService/GenerateAuthUrl': {
+    required: { clientId: '$CLIENT_ID', redirectUri: '$REDIRECT_URI', state: '$STATE' },
+  },
+  'AuthService/ExchangeToken': { required: { authToken: '$AUTH_TOKEN' } },
+
+  'SessionService/CheckSession': { ...SESSION, optional: { maxStalenessMs: 0 } },
+  'SessionService/RenewSession': SESSION,
+  'SessionService/ListSessions': PAGE,
+  'SessionService/RevokeSession': SESSION,
+  'SessionService/RevokeUserSessions': USER,
+
+  'UserService/GetUser': USER,
+  'UserService/ListUsers': PAGE,
+
+  'WebhookService/CreateWebhook': {
+    required: { url: 'https://example.com/hooks', ownerId: '$USER_ID' },
+    optional: { eventTypes: ['*'], ordered: true, description: 'Zoë – check-ins & more', isActive: true },
+  },
+  'WebhookService/GetWebhook': WEBHOOK,
+  'WebhookService/ListWebhooks': PAGE,
+  'WebhookService/UpdateWebhook': {
+    ...WEBHOOK,
+    optional: { url: 'https://example.com/new', eventTypes: ['event.created'], isActive: false, description: 'New' },
+  },
+  'WebhookService/DeleteWebhook': WEBHOOK,
+  'WebhookService/RotateSigningKey': { ...WEBHOOK, optional: { overlapSeconds: 3600 } },
+  'WebhookService/SendTestMessage': WEBHOOK,
+  'WebhookService/ListDeliveries': {
+    ...WEBHOOK,
+    optional: { status: 'pending', since: '2026-01-01T00:00:00Z', pageSize: 20 },
+  },
+  'WebhookService/GetDelivery': DELIVERY,
+  'WebhookService/Redeliver': DELIVERY,
+  'WebhookService/RedeliverFailed': { required: { webhookId: '$WEBHOOK_ID', since: '$SINCE' } },
+
+  'EventService/CreateEvent': {
+    required: { eventId: '$NEW_EVENT_ID' },
+    optional: { name: 'Sommerfest Zürich & „mehr“' },
+  },
+  'EventService/GetEvent': EVENT,
+  'EventService/ListEvents': PAGE,
+  'EventService/DeleteEvent': EVENT,
+  'EventService/CheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
+  'EventService/ListCheckIns': { ...EVENT, ...PAGE },
+  'EventService/UndoCheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
+
+  'AdminService/CreateApplication': {
+    required: { name: 'Café Zoë', redirectUris: ['https://app.example.com/callback'] },
+  },
+  'AdminService/GetApplication': APPLICATION,
+  'AdminService/ListApplications': PAGE,
+  'AdminService/UpdateApplication': {
+    ...APPLICATION,
+    optional: {
+      name: 'Läden & more',
+      redirectUris: ['https://app.example.com/callback', 'http://127.0.0.1/callback'],
+      allowSignUp: true,
+      askName: true,
+      sessionMaxAgeSeconds: 3600,
+    },
+  },
+  'AdminService/DeleteApplication': APPLICATION,
+  'AdminService/CreateApiKey': {
+    ...APPLICATION,
+    optional: { name: 'Kasse 2 – Süd', expiresAt: '2100-01-01T00:00:00Z' },
+  },
+  'AdminService/ListApiKeys': { ...APPLICATION, ...PAGE },
+  'AdminService/RotateApiKey': { required: { apiKeyId: '$API_KEY_ID' }, optional: { overlapSeconds: 3600 } },
+  'AdminService/RevokeApiKey': { required: { apiKeyId: '$API_KEY_ID' } },
+  'AdminService/CreateUser': {
+    required: { email: '$NEW_EMAIL' },
+    optional: {
+      name: 'Ada Lovelace',
+      profileImage: 'https://example.com/ada.png?size=1',
+      walletAddress: '$WALLET_ADDRESS',
+    },
+  },
+  'AdminService/GetUser': USER,
+  'AdminService/ListUsers': PAGE,
+  'AdminService/UpdateUser': { ...USER, optional: { name: 'Grace Hopper, née Murray' } },
+  'AdminService/DeactivateUser': USER,
+  'AdminService/ReactivateUser': USER,
+  'AdminService/EraseUser': USER,
+  'AdminService/DeleteUser': USER,
+  'AdminService/CompleteLogin': { required: { loginIntentId: '$LOGIN_INTENT_ID', userId: '$USER_ID' } },
+  'AdminService/GetLoginIntent': LOGIN,
+  'AdminService/CancelLogin': LOGIN,
+  'AdminService/ListAuditEvents': PAGE,
+};
+
+/** @throws Error if the operation has no example */
+export function exampleOf(method: DescMethodUnary): Example {
+  const name = `${method.parent.name}/${method.name}`;
+  const example = EXAMPLES[name];
+  if (!example) throw new Error(`add an example of ${name} to src/api/docs/examples.ts`);
+  return example;
+}
