@@ -127,7 +127,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
     const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
     demo ??= await openDemo({ run, now }, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
-    handlers.push(createDemoApplication(demo, url));
+    handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
   }
 
   const { signal } = closing;

@@ -21,7 +21,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
-  ['main', 'client'],
+  ['main'],
   ['cluster'],
   ['server'],
   ['demo', 'bootstrap'],
@@ -29,7 +29,7 @@ const LAYERS = [
   ['api', 'delivery', 'jobs'],
   ['domain'],
   ['database', 'log'],
-  ['http', 'config'],
+  ['http', 'config', 'client'],
 ];
 
 /** What the files of a folder may import of ours, beside each other. */

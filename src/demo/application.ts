@@ -3,7 +3,9 @@ import { type HttpContext, headerOf, type PathHandler } from '../http/http-conte
 import { sendPage, sendRedirect } from '../login-page/responses.ts';
 import type { Demo } from './demo.ts';
 import { type ActiveSession, renderHome, renderMessage, renderProfile } from './pages.ts';
+import { receiveMessage } from './receive-message.ts';
 import { createState, isOwnState } from './state.ts';
+import { RECEIVER_PATH } from './webhook.ts';
 
 const COOKIE = 'usher-demo-session';
 
@@ -13,10 +15,10 @@ interface Reply {
   readonly data?: unknown;
 }
 
-/** Calls a path of Usher with the demo's API key. */
-type CallUsher = (path: string, body: object) => Promise<Reply>;
+/** Calls a path of Usher with the demo's API key: with POST if there is a body. */
+type CallUsher = (path: string, body?: object) => Promise<Reply>;
 
-type Action = (context: HttpContext, callUsher: CallUsher, demo: Demo) => Promise<void> | void;
+type Action = (context: HttpContext, callUsher: CallUsher, demo: Demo, print: (text: string) => void) => Promise<void>;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   'GET /demo': showSession,
@@ -24,24 +26,25 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   'GET /demo/callback': completeLogin,
   'POST /demo/renew': renewSession,
   'POST /demo/sign-out': signOut,
+  [`POST ${RECEIVER_PATH}`]: receive,
 };
 
-/** `url` is how the demo application reaches Usher. */
-export function createDemoApplication(demo: Demo, url: string): PathHandler {
+/** `url` is how the demo application reaches Usher; `print` writes to the terminal. */
+export function createDemoApplication(demo: Demo, url: string, print: (text: string) => void): PathHandler {
   const headers = { 'x-api-key': demo.apiKey, 'content-type': 'application/json' };
   const callUsher: CallUsher = async (path, body) => {
-    const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
     return JSON.parse(await reply.text());
   };
   return async (context) => {
     const action = ACTIONS[`${context.request.method} ${context.path}`];
     if (!action) return false;
     try {
-      await action(context, callUsher, demo);
+      await action(context, callUsher, demo, print);
     } catch (error) {
       // For example because the TLS certificate is self-signed or of another host.
       const { cause = error } = error instanceof Error ? error : {};
-      sendMessage(context, 'The demo cannot reach Usher', `${url}: ${cause}`);
+      sendMessage(context, 'The demo cannot reach Usher', `${url}: ${cause}`, 502);
     }
     return true;
   };
@@ -90,12 +93,28 @@ async function signOut(context: HttpContext, callUsher: CallUsher): Promise<void
   sendRedirect(context, '/demo');
 }
 
+/** Asks for the signing key each time, since a command may have rotated it. */
+async function receive(
+  context: HttpContext,
+  callUsher: CallUsher,
+  { webhookId }: Demo,
+  print: (text: string) => void,
+): Promise<void> {
+  const { data, message } = await callUsher(`/api/webhooks/${webhookId}`);
+  if (!isWebhook(data)) throw new Error(message);
+  await receiveMessage(context, data.signingKey, print);
+}
+
 function isLogin(data: unknown): data is { authUrl: string } {
   return typeof data === 'object' && data !== null && 'authUrl' in data;
 }
 
 function isExchange(data: unknown): data is { session: { id: string } } {
   return typeof data === 'object' && data !== null && 'session' in data;
+}
+
+function isWebhook(data: unknown): data is { signingKey: string } {
+  return typeof data === 'object' && data !== null && 'signingKey' in data;
 }
 
 function isSession(data: unknown): data is { id: string } {
@@ -113,6 +132,6 @@ function readSessionId({ request }: HttpContext): string {
   return id ?? 'none';
 }
 
-function sendMessage(context: HttpContext, title: string, text: string): void {
-  sendPage(context, 200, (nonce) => renderMessage(title, text, nonce));
+function sendMessage(context: HttpContext, title: string, text: string, status = 200): void {
+  sendPage(context, status, (nonce) => renderMessage(title, text, nonce));
 }

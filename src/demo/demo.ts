@@ -18,9 +18,9 @@ import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-au
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createState } from './state.ts';
+import { openWebhook } from './webhook.ts';
 
 /** One that a command deletes over REST, one over RPC, and one for check-ins. */
 const EVENTS = 3;
@@ -67,15 +67,16 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const file = join(parts.directory, 'demo.json');
   const found = await readDemo(file);
   const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
-  const kept = isKept ? found : await createDemo(call, parts);
+  const kept = isKept ? found : await createDemo(call, parts.url);
   const { apiKey, applicationId, clientId, redirectUris, userId } = kept;
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
   await updateApplication(call, { applicationId, allowSignUp: true, askName: true });
   const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
   const eventIds = await Promise.all(events);
+  const webhookId = await openWebhook(applicationCall, parts, kept);
   await rm(file, { force: true });
-  await readOrCreateFile(file, () => JSON.stringify({ ...kept, eventIds }, null, 2));
+  await readOrCreateFile(file, () => JSON.stringify({ ...kept, webhookId, eventIds }, null, 2));
 
   // Over http, a redirect URI on 127.0.0.1 matches any port, so the demo survives a change of port.
   const callback = new URL('/demo/callback', parts.url);
@@ -90,6 +91,7 @@ export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
   const session = await exchangeToken(applicationCall, parts, PEER, { authToken });
   return {
     ...kept,
+    webhookId,
     eventIds,
     redirectUri,
     canSignIn: parts.showsCodes && canReturn,
@@ -134,7 +136,7 @@ const selectDemo: Statement<unknown[]> = (db) =>
     )
     .prepare('select_demo');
 
-async function createDemo(call: Call, { url, ...parts }: DemoParts): Promise<KeptDemo> {
+async function createDemo(call: Call, url: string): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
   const redirectUris = callbacks.filter(isRegistrable);
   const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
@@ -142,10 +144,6 @@ async function createDemo(call: Call, { url, ...parts }: DemoParts): Promise<Kep
     email: `ada.${application.id.slice(0, 8)}@example.com`,
     name: 'Ada Lovelace',
     walletAddress: `0x${application.id.replaceAll('-', '')}00ada000`,
-  });
-  const webhook = await createWebhook({ ...call, application }, parts, {
-    url: 'https://example.com/hooks',
-    ownerId: user.id,
   });
   return {
     apiKey,
@@ -155,7 +153,7 @@ async function createDemo(call: Call, { url, ...parts }: DemoParts): Promise<Kep
     redirectUris,
     userId: user.id,
     email: user.email,
-    webhookId: webhook.id,
+    webhookId: '',
     eventIds: [],
   };
 }

@@ -27,7 +27,7 @@ ${rpc('connect', 'AuthService/ExchangeToken', { authToken })}
 ${rpc('grpc', 'WebhookService/GetWebhook', { webhookId })}
 ${rpc('grpcweb', 'EventService/DeleteEvent', { eventId: deletedByRpc })}
 
-A check-in, a list, and a session that is checked, renewed and revoked:
+A check-in (its webhook is printed here as WEBHOOK), a list, and a session that is checked, renewed and revoked:
 
 ${post(`/api/events/${event}/check-ins`, { attendeeId: 'ada' })}
 curl -s ${url}/api/events ${key}

@@ -109,6 +109,14 @@ describe('the demo application', () => {
     expect((await openDemoPage(browser)).page.heading).toBe('Demo');
   });
 
+  it('refuses a message that Usher has not signed', async () => {
+    const forged = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,AAAA' };
+    const replies = [{}, forged].map((headers) =>
+      fetch(`${url()}/demo/hooks`, { method: 'POST', headers, body: '{}' }),
+    );
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([401, 401]);
+  });
+
   it('lets a person who tries it sign in many times an hour', async () => {
     const { email = '' } = service.demo ?? {};
     for (let count = 0; count < 12; count++) {

@@ -44,6 +44,12 @@ describe('the first start', () => {
     await expectCommandsToWork(main);
   });
 
+  test('prints the webhook of a check-in a moment later', async () => {
+    const message = /^ {2}WEBHOOK check_in\.created \{"eventId":"demo-event-\w+","attendeeId":"ada","checkedInAt":"/m;
+    await expect.poll(() => main.stdout).toMatch(message);
+    expect(main.stdout).toMatch(/"type":"check_in\.created","attempt":1,"statusCode":200,.*"msg":"webhook attempt"/);
+  });
+
   test('exits with 0 on SIGTERM and leaves no Postgres behind', async () => {
     const descendants = await main.descendants();
     expect([...descendants.values()].join()).toContain('postgres');
@@ -59,6 +65,8 @@ test('the next start reads .env, prefers the environment, serves the same data a
   expect(main.stdout).not.toContain('"level"');
   const { apiKey, clientId, redirectUris } = await readDemo(dataDir);
   await expectCommandsToWork(main, 'https://usher.test');
+  // The webhook has followed to the other port.
+  await expect.poll(() => main.stdout).toMatch(/^ {2}WEBHOOK event\.deleted /m);
   const { body } = await request(main.url, {
     method: 'POST',
     path: `/api/oauth/generate-auth-url?clientId=${clientId}`,

@@ -8,22 +8,28 @@ import { adminClient, createTenant, createTestUser, startTestService } from './s
 
 export interface ExampleApplication {
   readonly url: string;
+  /** Returns what it has printed since. */
+  output(): string;
   close(): void;
 }
 
-/** Starts it on a free port. Resolves when it prints its URL. */
+/** Starts the file, or Node with these arguments, on a free port. Resolves when it prints its URL. */
 export async function startExample(
-  path: string,
+  path: string | readonly string[],
   env: Record<string, string>,
   node = process.execPath,
 ): Promise<ExampleApplication> {
-  const child = spawn(node, [path], {
+  const child = spawn(node, [path].flat(), {
     // Express logs the errors that a test provokes unless it is told.
     env: { PORT: String(await findFreePort()), NODE_ENV: 'test', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [url] = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), once(child, 'exit')]);
-  return { url: String(url), close: () => void child.kill() };
+  let output = '';
+  child.stdout.on('data', (text) => {
+    output += text;
+  });
+  return { url: String(url), output: () => output, close: () => void child.kill() };
 }
 
 /** A browser with a cookie jar, which follows no redirect. */
