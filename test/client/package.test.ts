@@ -54,9 +54,7 @@ test('makes every call of the API reference in TypeScript', async () => {
     ...new Set(examples.map(({ imports }) => imports)),
     CLIENT_SETUP,
     // Each has variables of its own.
-    ...examples.map(
-      ({ body, env }) => `{\nObject.assign(process.env, ${JSON.stringify(env)});\n${body}\nvoid response;\n}`,
-    ),
+    ...examples.map(({ body, env }) => `{\nObject.assign(env, ${JSON.stringify(env)});\n${body}\nvoid response;\n}`),
   ].join('\n');
   const script = await project.compileText(app);
   const env = { USHER_URL: service.url, API_KEY: fixture.tenant.apiKey, ADMIN_KEY };

@@ -46,7 +46,7 @@ export function toTypeScript(operation: Operation): string {
   const client = credential === 'adminKey' ? 'admin' : `client.${clientName(operation)}`;
   return [
     ...(times.length > 0 ? ["import { timestampFromDate } from '@bufbuild/protobuf/wkt';\n"] : []),
-    ...(variables.length > 0 ? [`const { ${variables.join(', ')} } = process.env;`] : []),
+    ...(variables.length > 0 ? [`const { ${variables.join(', ')} } = env;`] : []),
     `const response = await ${client}.${method.localName}(${argument});`,
   ].join('\n');
 }

@@ -13,12 +13,15 @@ export interface Guide {
 }
 
 /** What the examples in TypeScript begin with. */
-export const CLIENT_SETUP = `import { createUsherClient } from 'usher-client';
-import { createUsherAdminClient } from 'usher-client/admin';
-
-const { USHER_URL = '', API_KEY = '', ADMIN_KEY = '' } = process.env;
-const client = createUsherClient({ baseUrl: USHER_URL, apiKey: API_KEY });
-const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });`;
+export const CLIENT_SETUP = [
+  "import { env } from 'node:process';",
+  "import { createUsherClient } from 'usher-client';",
+  "import { createUsherAdminClient } from 'usher-client/admin';",
+  '',
+  "const { USHER_URL = '', API_KEY = '', ADMIN_KEY = '' } = env;",
+  'const client = createUsherClient({ baseUrl: USHER_URL, apiKey: API_KEY });',
+  'const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });',
+].join('\n');
 
 type Party = 'browser' | 'application' | 'usher';
 
