@@ -4,7 +4,7 @@ import type { Run, Statement } from '../database/database.ts';
 import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
 
 /** Deliveries are counted up to this, which takes Postgres 2 ms. */
-export const MAX_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 /** So many queues are asked for their oldest delivery: those that are due or being delivered come first. */
 const MAX_QUEUES = 500;
 
