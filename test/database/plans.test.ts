@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import type { Database } from '../../src/database/database.ts';
+import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
@@ -54,6 +55,7 @@ const JOBS = [
   'delete_batch',
   'delete_sessions',
   'insert_deliveries',
+  'select_backlog',
   'select_batch_end',
   'select_encrypted',
   'select_unsent_messages',
@@ -291,6 +293,7 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
     onError: () => {},
   });
   await deliverAll(database, cipher, tenant);
+  await readBacklog(call.run);
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
   const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
   for (let start = 0; start < 2; start++)

@@ -1,0 +1,198 @@
+/** Metrics under attack, with workers that hang or crash, and as a real Prometheus sees them. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { readDashboard, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
+import { MEASURED, openMetrics, type Scrape, scrape } from '../support/metrics.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
+import { Prometheus } from '../support/prometheus.ts';
+import { createTenant } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
+import { answeringWorkers, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+/** A call of each shape, all of whose free parts are random. */
+function hostileCalls(apiKey: string): HttpRequest[] {
+  const word = () => randomBytes(8).toString('hex');
+  const key = { 'x-api-key': apiKey };
+  const json = { 'content-type': 'application/json' };
+  const rpc = (path: string, headers: Record<string, string> = {}, body = '{}') => ({
+    ...{ method: 'POST', path, body },
+    headers: { ...json, ...headers },
+  });
+  return [
+    { path: `/api/webhooks/wh_${word()}${word()}`, headers: key },
+    { path: `/api/webhooks/${word()}`, headers: { ...key, 'x-request-id': word(), 'user-agent': word() } },
+    { path: `/api/${word()}/${word()}?${word()}=${word()}`, headers: key },
+    { path: `/api/events/${word()}`, method: 'DELETE', headers: { 'x-api-key': word() } },
+    { path: `/${word()}` },
+    {
+      path: '/api/events',
+      method: word()
+        .replaceAll(/[^a-f]/g, 'A')
+        .toUpperCase(),
+    },
+    rpc('/usher.v1.WebhookService/GetWebhook', key, JSON.stringify({ webhookId: word() })),
+    rpc('/usher.v1.WebhookService/GetWebhook', { ...key, 'connect-timeout-ms': word() }),
+    rpc('/usher.v1.WebhookService/GetWebhook', { ...key, 'content-encoding': word() }),
+    rpc(`/usher.v1.WebhookService/Get${word()}`, key),
+    rpc(`/usher.v1.X${word()}/GetWebhook`, key),
+    rpc('/usher.v1.SessionService/CheckSession', key, JSON.stringify({ sessionId: randomUUID() })),
+    rpc('/grpc.health.v1.Health/Check', {}, JSON.stringify({ service: word() })),
+    rpc('/usher.v1.AdminService/GetUser', { 'x-admin-key': word() }),
+    { path: `/login?intent=${randomUUID()}&problem=${word()}` },
+    { path: `/login/${word()}` },
+    rpc('/login/email', { 'content-type': 'application/x-www-form-urlencoded' }, `token=${word()}&email=${word()}`),
+  ];
+}
+
+const ROUNDS = quickOrLong(600, 6_000);
+
+test('10,000 hostile calls add no series', async () => {
+  await using fixture = await LoginFixture.open({ config: MEASURED });
+  const { service, tenant } = fixture;
+  await using metrics = await openMetrics(service);
+  using client = openHttpClient(service.url, { httpVersion: '1.1' });
+  const callAll = async () => {
+    for (const call of hostileCalls(tenant.apiKey)) await client.send(call);
+  };
+  // The first round has the series of all shapes; a look-up that is not repeated has one of its own.
+  for (let round = 0; round < 3; round++) await callAll();
+  await scrape(metrics);
+  const before = await scrape(metrics);
+  expect(before.sum('rpc_server_call_duration_seconds_count')).toBeGreaterThan(20);
+
+  for (let round = 0; round < ROUNDS; round++) await callAll();
+  const after = await scrape(metrics);
+  expect(after.sum('rpc_server_call_duration_seconds_count')).toBeGreaterThan(ROUNDS * 5);
+  // Jobs of the service have statements of their own.
+  const ofCalls = ({ names }: Scrape) => names.filter((name) => !/^db_|^usher_expired/.test(name));
+  expect(ofCalls(after)).toEqual(ofCalls(before));
+  const statements = new Set(after.series.flatMap(({ labels }) => labels.db_query_summary ?? []));
+  expect([...statements].filter((name) => !/^[a-z][A-Za-z]+$/.test(name))).toEqual([]);
+});
+
+test('clients of the metrics port cannot take the service away, nor the port for long', async () => {
+  await using fixture = await LoginFixture.open({ config: MEASURED });
+  await using metrics = await openMetrics(fixture.service);
+  const status = (options: HttpRequest) => request(metrics.url, options).then((reply) => reply.status);
+  expect(await status({ path: '/metrics' })).toBe(200);
+  expect(await status({ path: '/metrics?name[]=x' })).toBe(200);
+  expect(await status({ path: '/metrics', method: 'HEAD' })).toBe(200);
+  expect(await status({ path: '/metrics', method: 'POST', body: 'x' })).toBe(405);
+  for (const path of ['/', '/metrics/', '/api/webhooks', '/healthz', '/../metrics'])
+    expect(await status({ path })).toBe(404);
+
+  const sockets = await Promise.all(
+    Array.from({ length: 200 }, (_, index) =>
+      hold(metrics.port, index % 2 ? 'GET /metrics HTTP/1.1\r\n' : 'x'.repeat(20_000)),
+    ),
+  );
+  const { status: served } = await request(fixture.service.url, { path: '/readyz' });
+  expect(served).toBe(200);
+  // Those that hold the port are closed after 5 seconds.
+  await expect.poll(() => status({ path: '/metrics' }).catch(() => 0), { timeout: 15_000 }).toBe(200);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('scrapes at the same time share one', async () => {
+  await using fixture = await LoginFixture.open({ config: MEASURED });
+  await using metrics = await openMetrics(fixture.service);
+  const texts = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(metrics.url)).text()));
+  expect(new Set(texts).size).toBe(1);
+  const found = await scrape(metrics);
+  expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' })).toBe(1);
+});
+
+test('workers are counted together, and a scrape goes on without one that hangs or crashes', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'usher-metrics-'));
+  await using _directory = { [Symbol.asyncDispose]: () => rm(dataDir, { recursive: true, force: true }) };
+  await using main = await startWorkers(dataDir, { METRICS_PORT: '0' });
+  const metrics = { url: await metricsUrlOf(main) };
+  const countCalls = (found: Scrape) => found.sum('http_server_request_duration_seconds_count');
+
+  await answeringWorkers(main, 24);
+  const all = await scrape(metrics);
+  expect(countCalls(all)).toBe(24);
+  expect(all.sum('usher_workers', { state: 'answered' })).toBe(2);
+  expect(all.sum('usher_ready')).toBe(1);
+  expect(
+    all.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' }),
+  ).toBeLessThanOrEqual(1);
+
+  const [hung = 0, other = 0] = await workerPids(main);
+  process.kill(hung, 'SIGSTOP');
+  const startedAt = performance.now();
+  const without = await scrape(metrics);
+  expect(performance.now() - startedAt).toBeLessThan(8_000);
+  expect(without.sum('usher_workers', { state: 'silent' })).toBe(1);
+  expect(countCalls(without)).toBe(24);
+  process.kill(hung, 'SIGCONT');
+  await expect.poll(async () => (await scrape(metrics)).sum('usher_workers', { state: 'silent' })).toBe(0);
+
+  process.kill(other, 'SIGKILL');
+  await waitForWorkers(main, 2);
+  await expect.poll(async () => (await scrape(metrics)).sum('usher_worker_exits_total')).toBe(1);
+  const later = await scrape(metrics);
+  expect(countCalls(later)).toBeGreaterThanOrEqual(24);
+  expect(later.sum('process_cpu_seconds_total')).toBeGreaterThan(all.sum('process_cpu_seconds_total'));
+});
+
+test.skipIf(SKIPS_PROMETHEUS)(
+  'a real Prometheus answers every query of the dashboard and evaluates every alert',
+  async () => {
+    await using fixture = await LoginFixture.open();
+    const { database } = fixture.service;
+    await using main = await startUsher(
+      database.url,
+      { METRICS_PORT: '0', WORKERS: '2', LOGIN_METHODS: 'wallet' },
+      { keepsLog: true },
+    );
+    await using prometheus = await Prometheus.start(new URL(await metricsUrlOf(main)).host);
+    const tenant = await createTenant(main);
+    const callAll = async () => {
+      for (const call of hostileCalls(tenant.apiKey)) await request(main.url, call);
+    };
+    await callAll();
+    await expect.poll(async () => (await prometheus.query('usher_build_info')).length, { timeout: 30_000 }).toBe(1);
+    // A rate needs two scrapes.
+    await expect
+      .poll(
+        async () => {
+          await callAll();
+          return (await prometheus.query('sum(rate(rpc_server_call_duration_seconds_count[1m])) > 0')).length;
+        },
+        { timeout: 30_000 },
+      )
+      .toBe(1);
+
+    const empty: string[] = [];
+    for (const { title, expr } of readDashboard()) if ((await prometheus.query(expr)).length === 0) empty.push(title);
+    // Nothing of the kind has happened.
+    expect(empty.filter((title) => !['Failed statements', 'Expired rows'].includes(title))).toEqual([]);
+    await expect.poll(() => prometheus.failedRules(), { timeout: 20_000 }).toEqual([]);
+    expect((await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname)).toEqual([]);
+  },
+);
+
+async function metricsUrlOf(main: UsherProcess): Promise<string> {
+  const find = () => /"url":"([^"]+)","msg":"metrics listening"/.exec(main.stdout)?.[1] ?? '';
+  await expect.poll(find, { timeout: 20_000 }).not.toBe('');
+  return find();
+}
+
+/** Opens a connection, sends the text and waits. */
+async function hold(port: number, text: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(text);
+  return socket;
+}
