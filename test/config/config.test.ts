@@ -48,6 +48,8 @@ test.each<[string, Environment]>([
     databaseConnections: 4,
     migrateOnStart: true,
     workers: 1,
+    metricsPort: undefined,
+    metricsHost: '127.0.0.1',
     logLevel: 'info',
     sessionMaxAgeSeconds: 43_200,
     webhookDelivery: true,

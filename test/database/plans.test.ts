@@ -50,12 +50,13 @@ const SOURCES = join(import.meta.dirname, '../../src');
 /** The most rows of one table that a call reads, and that a batch of a job reads and removes. */
 const CALL_ROWS = 5;
 const BATCH_ROWS = 500;
+/** Pending deliveries that a scrape of the metrics counts. */
+const COUNTED_ROWS = 10_000;
 /** The statements of jobs. */
 const JOBS = [
   'delete_batch',
   'delete_sessions',
   'insert_deliveries',
-  'select_backlog',
   'select_batch_end',
   'select_encrypted',
   'select_unsent_messages',
@@ -129,7 +130,7 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
 
   test('reads no more rows than needed, however many there are', () => {
     const excesses = statements.flatMap(({ name, plans }) => {
-      const most = JOBS.includes(name) ? BATCH_ROWS : CALL_ROWS;
+      const most = name === 'select_backlog' ? COUNTED_ROWS : JOBS.includes(name) ? BATCH_ROWS : CALL_ROWS;
       return readsOf(plans[mode])
         .filter(({ rows }) => rows > most && !isCheaperWhole(name))
         .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${name}`);
