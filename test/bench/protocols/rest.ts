@@ -1,6 +1,7 @@
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Protocol, requireReply } from './protocol.ts';
 
@@ -18,6 +19,14 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
       message: 'Webhook retrieved successfully',
       encode: ({ webhookId }) => ({ method: 'GET', path: `/api/webhooks/${webhookId}` }),
       toResponse: (webhook) => ({ webhook: webhook ?? null }),
+    },
+  ],
+  [
+    SessionService.method.checkSession,
+    {
+      message: 'Session checked successfully',
+      encode: (body) => ({ method: 'POST', path: '/api/sessions/check', body }),
+      toResponse: (data) => data ?? {},
     },
   ],
   [
