@@ -58,12 +58,11 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
     },
   ],
   [
-    // Only the baselines have this route. Usher's RPC is compared with it.
     EventService.method.checkIn,
     {
       message: 'Attendee checked in successfully',
       encode: ({ eventId, ...body }) => ({ method: 'POST', path: `/api/events/${eventId}/check-ins`, body }),
-      toResponse: (data) => data ?? {},
+      toResponse: (checkIn) => ({ checkIn: checkIn ?? null }),
     },
   ],
 ]);
@@ -83,7 +82,8 @@ export const rest: Protocol = {
 
   decode(method, reply) {
     const { message, toResponse } = shapeOf(method);
-    requireReply(reply.status === 200, reply);
+    // The baselines answer 200 to a creation, too.
+    requireReply(reply.status === 200 || reply.status === 201, reply);
     const envelope = JSON.parse(reply.body.toString('utf8'));
     requireReply(envelope.status === true && envelope.message === message, reply);
     return toResponse(envelope.data);

@@ -74,9 +74,7 @@ function connectGoals(call: string): Goal[] {
   }));
 }
 
-/** CheckIn has no REST route in Usher. Connect JSON is the nearest to JSON over HTTP/1.1. */
 function writeGoals(call: string): Goal[] {
   if (call === 'GetWebhook' || call === 'CheckSession') return [];
-  const usher = call === 'CheckIn' ? 'Connect JSON' : 'REST';
-  return [{ limit: 1.25, call, usher, other: ['node-http', 'REST'] }];
+  return [{ limit: 1.25, call, usher: 'REST', other: ['node-http', 'REST'] }];
 }
