@@ -40,8 +40,8 @@ const LOGIN: readonly (readonly [from: Party, to: Party, what: string])[] = [
 ];
 
 const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
-<code>npm start</code> prints them for its demo application.</p>
-${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator')}
+<code>npm start</code> prints them, and more, for its demo application.</p>
+${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
 <p>Other variables stand for values of your own. In a path or a query, percent-encode what is reserved there.</p>
 <details><summary>All variables</summary>
 ${renderTable(
