@@ -10,6 +10,9 @@ const MAX_IN_FLIGHT = 16;
 /** How many statements may wait for a connection; more are unavailable at once. */
 const MAX_PENDING = 2_000;
 
+/** How long a statement may take while other connections answer. */
+const SLOW_MS = 100;
+
 /** Runs statements on pipelined connections, each on the least busy one. */
 export class ConnectionPool {
   readonly connections: readonly PipelinedConnection[];
@@ -34,6 +37,7 @@ export class ConnectionPool {
 
   tick(now: number): void {
     for (const connection of this.connections) connection.tick(now);
+    this.#isolateSlow();
     this.#queue.rejectLate(now);
     if (this.#isDown) this.#queue.rejectAll('Every connection has just failed');
     this.#startWaiting();
@@ -47,6 +51,16 @@ export class ConnectionPool {
 
   get #isDown(): boolean {
     return this.connections.every(({ isBackingOff }) => isBackingOff);
+  }
+
+  /**
+   * Callers that take turns at a row time out on no lock, since each waits for another transaction in turn. So a
+   * statement is also isolated when it takes long while other connections answer, and Postgres itself is not slow.
+   */
+  #isolateSlow(): void {
+    const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
+    for (const { running, silentMs } of this.connections)
+      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.add(running);
   }
 
   #nextConnection(): PipelinedConnection | undefined {

@@ -17,6 +17,7 @@ export interface ConnectionOptions extends Timeouts {
 
 /** A statement that has not been answered. */
 interface Sent {
+  readonly statement: Statement<unknown>;
   readonly deadline: number;
   reject(error: Error): void;
   isAbandoned: boolean;
@@ -61,6 +62,11 @@ export class Connection {
     return this.#sent.length;
   }
 
+  /** The statement that Postgres runs. */
+  get running(): Statement<unknown> | undefined {
+    return this.#sent[0]?.statement;
+  }
+
   /** Whether the other side has closed the connection. */
   get isLost(): boolean {
     return this.#socket?.destroyed ?? false;
@@ -69,7 +75,7 @@ export class Connection {
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
   run<Rows>({ statement, parameters, deadline }: StatementCall<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const sent = { deadline, reject, isAbandoned: false };
+      const sent = { statement, deadline, reject, isAbandoned: false };
       this.#sent.push(sent);
       const execute = () => this.#prepare(statement).execute(parameters);
       // A statement that nobody waits for must not take effect.

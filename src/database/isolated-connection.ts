@@ -5,8 +5,6 @@ import type { StatementCall } from './statement.ts';
 /** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
 export class IsolatedConnection extends PipelinedConnection {
   #call: StatementCall<unknown> | undefined;
-  /** When the last statement started, in milliseconds of `performance.now()`. */
-  startedAt = 0;
 
   /** The statement that Postgres runs, whether or not its caller still waits. */
   get call(): StatementCall<unknown> | undefined {
@@ -16,8 +14,7 @@ export class IsolatedConnection extends PipelinedConnection {
   override async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     const { deadline } = call;
     this.#call = call;
-    this.startedAt = performance.now();
-    const timeoutMs = Math.min(Math.ceil(deadline - this.startedAt), this.options.statementTimeoutMs);
+    const timeoutMs = Math.min(Math.ceil(deadline - performance.now()), this.options.statementTimeoutMs);
     this.setStatementTimeout(timeoutMs);
     try {
       return await super.run(call);

@@ -53,8 +53,8 @@ export class LockIsolation {
   tick(now: number): void {
     for (const connection of this.#connections) {
       connection.tick(now);
-      const { call, startedAt } = connection;
-      if (call && now - startedAt > LOCK_TIMEOUT_MS) this.add(call.statement);
+      const { call, silentMs } = connection;
+      if (call && silentMs > LOCK_TIMEOUT_MS) this.add(call.statement);
     }
     for (const [statement, until] of this.#isolatedUntil) if (until < now) this.#isolatedUntil.delete(statement);
     this.#queue.rejectLate(now);

@@ -1,7 +1,7 @@
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
-import type { StatementCall } from './statement.ts';
+import type { Statement, StatementCall } from './statement.ts';
 
 /** How often `tick` is called. */
 export const TICK_MS = 20;
@@ -55,6 +55,11 @@ export class PipelinedConnection {
   /** How many statements have not been answered, including those whose deadline has passed. */
   get pending(): number {
     return this.#connection.pending;
+  }
+
+  /** The statement that Postgres runs on it. */
+  get running(): Statement<unknown> | undefined {
+    return this.#connection.running;
   }
 
   /** For how long it has answered none of its statements. */

@@ -122,6 +122,23 @@ describe('while statements wait for a lock', () => {
   });
 });
 
+test('statements that take turns at a row, none waiting long, do not delay the same kind at another row', async () => {
+  await testDatabase.sql`insert into things values (2, 'two')`;
+  await using database = openDatabase(2);
+  let turns = 0;
+  const takeTurn = async () => {
+    await database.run(renameSlowly, { applicationId: 'busy', id: 1 }, soon());
+    turns++;
+  };
+  // As many as two connections have in flight.
+  const busy = outcomesOf(32, takeTurn);
+  await expect.poll(() => turns).toBeGreaterThan(6);
+  const before = turns;
+  await database.run(renameSlowly, { applicationId: 'other', id: 2 }, soon());
+  expect(turns - before).toBeLessThan(10);
+  expect(await busy).toEqual(done(32));
+});
+
 test('a slow statement that waits for no lock runs to its end', async () => {
   await using database = openDatabase(1);
   const slow = outcomeOf(database.run(pause, {}, soon()));
@@ -135,6 +152,14 @@ const rename: Statement<unknown> = (db) =>
     .update(things)
     .set({ name: sql`${sql.placeholder('name')}` })
     .prepare('rename_things');
+
+const renameSlowly: Statement<unknown> = (db) =>
+  db
+    .update(things)
+    .set({ name: sql`${sql.placeholder('applicationId')}` })
+    .where(sql`id = ${sql.placeholder('id')}`)
+    .returning({ pause: sql`pg_sleep(0.04)` })
+    .prepare('rename_slowly');
 
 const removeOthers: Statement<unknown> = (db) =>
   db.delete(pgTable('others', { id: integer('id') })).prepare('remove_others');
