@@ -18,6 +18,7 @@ const senders: Record<string, () => Promise<unknown>> = {
     run({
       connectionString: DATABASE_URL,
       concurrency: CONCURRENCY,
+      maxPoolSize: CONCURRENCY + 2,
       pollInterval: 500,
       taskList: { [QUEUE]: (job) => post(job as Job) },
       preset: { worker: { localQueue: { size: 2 * CONCURRENCY }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },

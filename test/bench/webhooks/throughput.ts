@@ -1,5 +1,6 @@
 /** Deliveries per second of sender and CPU, of Usher and of what it is compared with. */
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
 import type postgres from 'postgres';
@@ -17,6 +18,7 @@ const ENDPOINTS = 16;
 /** The least share of the deliveries per CPU second of a loop of fetch. */
 const LEAST_SHARE = 0.5;
 const LOOP = 'a loop of fetch';
+const SETTLE_MS = 300;
 
 interface Sender {
   readonly name: string;
@@ -77,29 +79,27 @@ async function measureSending(
   count: number,
   arrived: Promise<unknown>,
 ): Promise<Measured> {
-  const backends = await sql`
-    select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
-  const cpuOf = (pids: readonly number[]) => pids.reduce((sum, pid) => sum + (readIfThere(pid) ?? 0), 0) / 1e6;
-  const before = [cpuOf([pid]), cpuOf(backends.map((row) => row.pid))] as const;
+  const backends = await readBackends(sql);
+  const cpuBefore = readUsage(pid).cpuMicros;
   const startedAt = performance.now();
   await send(count);
   await arrived;
   const seconds = (performance.now() - startedAt) / 1_000;
   // What has been delivered is settled a moment later.
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(SETTLE_MS);
+  const postgresMicros = [...(await readBackends(sql))].map(([pid, micros]) => micros - (backends.get(pid) ?? 0));
   return {
     seconds,
-    cpuSeconds: cpuOf([pid]) - before[0],
-    postgresCpuSeconds: cpuOf(backends.map((row) => row.pid)) - before[1],
+    cpuSeconds: (readUsage(pid).cpuMicros - cpuBefore) / 1e6,
+    postgresCpuSeconds: postgresMicros.reduce((sum, micros) => sum + micros) / 1e6,
   };
 }
 
-function readIfThere(pid: number): number | undefined {
-  try {
-    return readUsage(pid).cpuMicros;
-  } catch {
-    return undefined;
-  }
+/** Returns the CPU time that each process of Postgres for this database has used. */
+async function readBackends(sql: postgres.Sql): Promise<Map<number, number>> {
+  const rows = await sql`
+    select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  return new Map(rows.map(({ pid }) => [pid, readUsage(pid).cpuMicros]));
 }
 
 async function openSenders(stack: AsyncDisposableStack, scene: Scene): Promise<Sender[]> {
