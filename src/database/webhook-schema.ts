@@ -66,6 +66,8 @@ export const webhookMessages = pgTable(
     type: text('type').notNull(),
     payload: text('payload').notNull(),
     createdAt: instant('created_at').notNull(),
+    /** Whose personal data it has: an erasure removes it. */
+    userId: uuid('user_id'),
     /** The last webhook that has a delivery of it; empty at first, null when all have one. */
     fannedOutTo: text('fanned_out_to').default(''),
   },
@@ -75,6 +77,7 @@ export const webhookMessages = pgTable(
       .on(table.applicationId, table.id)
       .where(sql`${table.fannedOutTo} is not null`),
     index('webhook_messages_created_at_idx').on(table.createdAt),
+    index('webhook_messages_user_id_idx').on(table.userId).where(sql`${table.userId} is not null`),
   ],
 );
 

@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessage, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
+import { type HasMessage, hasMessage, insertMessages, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
@@ -59,7 +59,7 @@ const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (
       .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
   );
   const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`checked_in where not is_repeated` });
-  const message = insertMessage(db, {
+  const message = insertMessages(db, {
     type: 'check_in.created',
     data: jsonObject({
       eventId: sql`${sql.placeholder('eventId')}::text`,

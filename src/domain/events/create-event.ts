@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessage } from '../webhooks/insert-message.ts';
+import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
 import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };
@@ -35,6 +35,6 @@ const insertEvent: Statement<HasMessage[]> = (db) => {
       .returning({ id: events.id, name: events.name, createdAt: events.createdAt }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
-  const message = insertMessage(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
+  const message = insertMessages(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
   return db.with(created, audit, message).select({ hasMessage }).from(created).prepare('insert_event');
 };

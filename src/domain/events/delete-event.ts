@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessage, toIsoText } from '../webhooks/insert-message.ts';
+import { type HasMessage, hasMessage, insertMessages, toIsoText } from '../webhooks/insert-message.ts';
 import { eventData } from './event.ts';
 import { eventLock, isOpenEvent } from './open-event.ts';
 
@@ -47,6 +47,6 @@ const markDeleted: Statement<HasMessage[]> = (db) => {
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
-  const message = insertMessage(db, { type: 'event.deleted', data, from: sql`deleted` });
+  const message = insertMessages(db, { type: 'event.deleted', data, from: sql`deleted` });
   return db.with(locked, deleted, audit, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
 };

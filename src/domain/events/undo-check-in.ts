@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessage, jsonObject } from '../webhooks/insert-message.ts';
+import { type HasMessage, hasMessage, insertMessages, jsonObject } from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
@@ -43,7 +43,7 @@ const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } &
   );
   const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`undone` });
   const data = jsonObject({ eventId: sql`event_id`, attendeeId: sql`attendee_id` });
-  const message = insertMessage(db, { type: 'check_in.undone', data, from: sql`undone` });
+  const message = insertMessages(db, { type: 'check_in.undone', data, from: sql`undone` });
   return db
     .with(open, undone, audit, message)
     .select({ eventId: open.eventId, attendeeId: undone.attendeeId, hasMessage })

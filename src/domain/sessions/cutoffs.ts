@@ -33,6 +33,8 @@ export function isLater(authenticatedAt: SQLWrapper, cutoff: SQLWrapper): SQL {
   return sql`${authenticatedAt} > coalesce(${cutoff}, '-infinity')`;
 }
 
+const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.expiresAt}`;
+
 /**
  * Writes a cut-off and deletes the session, for the `user_id` that `source` has, if any. Its `authenticated_at`, which
  * may be null, is ended even if the clock that it came from is ahead. Placeholders: applicationId, now, cutoffExpiresAt.
@@ -51,7 +53,8 @@ export function endSessions(source: SQL): { cutoff: SQL; ended: SQL } {
     ended: sql`
       delete from ${sessions} using ${source} as source
       where ${sessions.applicationId} = ${applicationId} and ${sessions.userId} = source.user_id
-        and ${sessions.authenticatedAt} <= ${instant}`,
+        and ${sessions.authenticatedAt} <= ${instant}
+      ${returningEnded}`,
   };
 }
 
@@ -80,7 +83,8 @@ export function endUserSessions(source: SQL): { cutoff: SQL; ended: SQL } {
         on conflict (user_id)`,
       userCutoffs,
     ),
-    ended: sql`delete from ${sessions} using ${source} as source where ${sessions.userId} = source.id`,
+    ended: sql`
+      delete from ${sessions} using ${source} as source where ${sessions.userId} = source.id ${returningEnded}`,
   };
 }
 

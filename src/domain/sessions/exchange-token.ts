@@ -12,6 +12,8 @@ import { InvalidTokenError } from '../login/verify-token.ts';
 import { isActiveUser } from '../users/active-user.ts';
 import type { Profile } from '../users/profile.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { sessionCreated } from '../webhooks/user-messages.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
 
@@ -29,7 +31,7 @@ export interface BegunSession extends Profile {
  * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off; `User not found`
  */
 export async function exchangeToken(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   { tokens, sessionMaxAgeSeconds }: { tokens: AuthTokens; sessionMaxAgeSeconds: number },
   { ipAddress, userAgent }: Peer,
   request: Unchecked<keyof typeof rules>,
@@ -44,6 +46,7 @@ export async function exchangeToken(
   });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   if (!user.session) throw new InvalidTokenError();
+  if (user.hasMessage) onMessage?.(application.id);
   return user.session;
 }
 
@@ -51,12 +54,13 @@ export async function exchangeToken(
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of
  * concurrent exchanges the first wins: under the row lock, the others find a session that is not over and keep it.
  */
-const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) => {
+const findOrBeginSession: Statement<({ session: BegunSession | null } & HasMessage)[]> = (db) => {
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
   const id = sql`${sql.placeholder('id')}::uuid`;
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const authenticatedAt = sql`${instantPlaceholder('authenticatedAt')}::timestamptz`;
   const shown = pickShown(getTableColumns(sessions));
+  const { userId, expiresAt, ipAddress, userAgent, method } = sessions;
 
   const caller = db.$with('caller').as(
     db
@@ -112,7 +116,7 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
           .where(and(isAccepted, notExists(db.select({ one: sql`1` }).from(live)))),
       )
       .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: unlessLive() })
-      .returning({ ...shown, userId: sessions.userId, expiresAt: sessions.expiresAt }),
+      .returning({ ...shown, userId, expiresAt, ipAddress, userAgent, method }),
   );
   // The session of a concurrent exchange has its own ID, and is recorded by that exchange.
   const recorded = sql`
@@ -124,12 +128,13 @@ const findOrBeginSession: Statement<{ session: BegunSession | null }[]> = (db) =
     select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
     on conflict do nothing`;
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun} where ${begun.id} = ${id}` });
+  const message = insertMessages(db, sessionCreated(sql`${begun} where ${begun.id} = ${id}`));
   const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
     'session',
   );
   return db
-    .with(caller, live, begun, audit, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined))
-    .select({ session: pickShown(session) })
+    .with(caller, live, begun, audit, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined), message)
+    .select({ session: pickShown(session), hasMessage })
     .from(caller)
     .leftJoin(session, sql`true`)
     .prepare('find_or_begin_session');

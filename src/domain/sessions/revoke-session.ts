@@ -3,6 +3,8 @@ import type { Statement } from '../../database/database.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
 import { liveSession } from './live-session.ts';
 
@@ -13,22 +15,24 @@ const rules = { sessionId: identifier };
  * does not end what the user has begun since.
  */
 export async function revokeSession(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string | undefined> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
   const [revoked] = await run(endLiveSession, { applicationId: application.id, sessionId, ...cutoffAt(now) });
+  if (revoked?.hasMessage) onMessage?.(application.id);
   return revoked?.userId;
 }
 
-const endLiveSession: Statement<{ userId: string }[]> = (db) => {
+const endLiveSession: Statement<({ userId: string } & HasMessage)[]> = (db) => {
   const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
   const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
+  const message = insertMessages(db, sessionRevoked);
   return db
-    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select({ userId: sql<string>`user_id` })
+    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .select({ userId: sql<string>`user_id`, hasMessage })
     .from(target)
     .prepare('end_live_session');
 };

@@ -5,21 +5,24 @@ import { sessions } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
 
 const rules = { userId: uuid };
 
 /** Ends the sessions and unused auth tokens that a user has in the application, if any, and returns the user's ID. */
 export async function revokeUserSessions(
-  { application, run, now }: ApplicationCall,
+  { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string> {
   const { userId } = check(request, rules);
-  await run(endSessionsOfUser, { applicationId: application.id, userId, ...cutoffAt(now) });
+  const [ended] = await run(endSessionsOfUser, { applicationId: application.id, userId, ...cutoffAt(now) });
+  if (ended?.hasMessage) onMessage?.(application.id);
   return userId;
 }
 
-const endSessionsOfUser: Statement<unknown> = (db) => {
+const endSessionsOfUser: Statement<HasMessage[]> = (db) => {
   // A user who has never signed in may still have an auth token. Other IDs must not fill the table.
   const target = db.$with('target', { userId: sql`user_id` }).as(sql`
     select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
@@ -28,9 +31,10 @@ const endSessionsOfUser: Statement<unknown> = (db) => {
     where ${users.id} = ${sql.placeholder('userId')}`);
   const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
+  const message = insertMessages(db, sessionRevoked);
   return db
-    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select({ one: sql`1` })
+    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .select({ hasMessage })
     .from(target)
     .prepare('end_sessions_of_user');
 };

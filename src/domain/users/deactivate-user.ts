@@ -6,7 +6,9 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type User, userColumns } from './user.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { sessionRevoked, userMessage } from '../webhooks/user-messages.ts';
+import { pickUser, type User, userColumns } from './user.ts';
 
 const rules = { userId: uuid };
 
@@ -16,14 +18,15 @@ const rules = { userId: uuid };
  *
  * @throws ServiceError `User not found`
  */
-export async function deactivateUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
+export async function deactivateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId } = check(request, rules);
-  const [user] = await run(markDeactivated, { userId, ...cutoffAt(now) });
-  if (!user) throw new ServiceError('USER_NOT_FOUND');
-  return user;
+  const [found] = await call.run(markDeactivated, { userId, ...cutoffAt(call.now) });
+  if (!found) throw new ServiceError('USER_NOT_FOUND');
+  announce(call, found);
+  return found.user;
 }
 
-const markDeactivated: Statement<User[]> = (db) => {
+const markDeactivated: Statement<({ user: User } & HasMessages)[]> = (db) => {
   const deactivated = db.$with('deactivated').as(
     db
       .update(users)
@@ -33,9 +36,13 @@ const markDeactivated: Statement<User[]> = (db) => {
   );
   const { cutoff, ended } = endUserSessions(sql`${deactivated}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deactivated`, applicationId: noApplication });
+  // The instant of one who was deactivated before is another.
+  const changed = sql`(
+    select * from ${deactivated} where deactivated_at = ${instantPlaceholder('now')}::timestamptz)`;
+  const message = insertMessages(db, sessionRevoked, userMessage('user.deactivated', changed));
   return db
-    .with(deactivated, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select()
+    .with(deactivated, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .select({ user: pickUser(deactivated), notifiedIds })
     .from(deactivated)
     .prepare('mark_user_deactivated');
 };

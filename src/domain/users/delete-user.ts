@@ -6,6 +6,8 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { sessionRevoked, userDeleted } from '../webhooks/user-messages.ts';
 
 const rules = { userId: uuid };
 
@@ -14,14 +16,15 @@ const rules = { userId: uuid };
  *
  * @throws ServiceError `User not found`
  */
-export async function deleteUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
+export async function deleteUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
-  const [deleted] = await run(markDeleted, { userId, ...cutoffAt(now) });
+  const [deleted] = await call.run(markDeleted, { userId, ...cutoffAt(call.now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
+  announce(call, deleted);
   return userId;
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) => {
+const markDeleted: Statement<HasMessages[]> = (db) => {
   const deleted = db.$with('deleted').as(
     db
       .update(users)
@@ -31,9 +34,10 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
   );
   const { cutoff, ended } = endUserSessions(sql`${deleted}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
+  const message = insertMessages(db, sessionRevoked, userDeleted(sql`${deleted}`));
   return db
-    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended))
-    .select({ id: deleted.id })
+    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .select({ notifiedIds })
     .from(deleted)
     .prepare('mark_user_deleted');
 };

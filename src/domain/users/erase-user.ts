@@ -3,31 +3,35 @@ import type { Statement } from '../../database/database.ts';
 import { loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
+import { webhookMessages } from '../../database/webhook-schema.ts';
 import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { sessionRevoked, userDeleted } from '../webhooks/user-messages.ts';
 
 const rules = { userId: uuid };
 
 /**
  * Removes what is known of a person, deleting the user unless that was done before. The row stays with its ID, which
- * webhooks and login intents refer to.
+ * webhooks and login intents refer to. Messages about the person that are pending are not sent any more.
  *
  * @throws ServiceError `User not found`
  */
-export async function eraseUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
+export async function eraseUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
-  const [erased] = await run(eraseProfile, { userId, ...cutoffAt(now) });
+  const [erased] = await call.run(eraseProfile, { userId, ...cutoffAt(call.now) });
   if (!erased) throw new ServiceError('USER_NOT_FOUND');
+  announce(call, erased);
   return userId;
 }
 
-const eraseProfile: Statement<{ id: string }[]> = (db) => {
+const eraseProfile: Statement<HasMessages[]> = (db) => {
   const known = db.$with('known').as(
     db
-      .select({ id: users.id, email: users.email, walletAddress: users.walletAddress })
+      .select({ id: users.id, email: users.email, walletAddress: users.walletAddress, deletedAt: users.deletedAt })
       .from(users)
       .where(eq(users.id, sql.placeholder('userId'))),
   );
@@ -45,13 +49,16 @@ const eraseProfile: Statement<{ id: string }[]> = (db) => {
     challenges: sql`
       delete from ${walletChallenges} using ${known}
       where ${walletChallenges.address} = lower(${known.walletAddress})`,
+    messages: sql`delete from ${webhookMessages} using ${known} where ${webhookMessages.userId} = ${known.id}`,
     shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
   };
   const statements = Object.entries(parts).map(([name, statement]) => db.$with(name, {}).as(statement));
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`known`, applicationId: noApplication });
+  const deleted = sql`(select * from ${known} where deleted_at is null)`;
+  const message = insertMessages(db, sessionRevoked, userDeleted(deleted));
   return db
-    .with(known, audit, ...statements)
-    .select({ id: known.id })
+    .with(known, audit, ...statements, message)
+    .select({ notifiedIds })
     .from(known)
     .prepare('erase_user');
 };

@@ -8,7 +8,9 @@ import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
-import { profileRules, type User, userColumns } from './user.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { userMessage } from '../webhooks/user-messages.ts';
+import { pickUser, profileRules, type User, userColumns } from './user.ts';
 
 const changeable = {
   email: users.email,
@@ -32,16 +34,18 @@ const rules = {
 export const USER_CHANGES = ['email', 'name', 'profileImage', 'walletAddress'] as const;
 
 /** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
-export async function updateUser({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
+export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
-  const [updated] = await run(updateChanged, { userId, ...changeParameters(changes) }).catch((error: unknown) => {
+  const parameters = { userId, now: call.now, ...changeParameters(changes) };
+  const [updated] = await call.run(updateChanged, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('USER_NOT_FOUND');
-  return updated;
+  announce(call, updated);
+  return updated.user;
 }
 
-const updateChanged: Statement<User[]> = (db) => {
+const updateChanged: Statement<({ user: User } & HasMessages)[]> = (db) => {
   const updated = db.$with('updated').as(
     db
       .update(users)
@@ -50,5 +54,10 @@ const updateChanged: Statement<User[]> = (db) => {
       .returning(userColumns),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated`, applicationId: noApplication });
-  return db.with(updated, audit).select().from(updated).prepare('update_user');
+  const message = insertMessages(db, userMessage('user.updated', sql`${updated}`));
+  return db
+    .with(updated, audit, message)
+    .select({ user: pickUser(updated), notifiedIds })
+    .from(updated)
+    .prepare('update_user');
 };

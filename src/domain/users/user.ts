@@ -20,6 +20,12 @@ export const userColumns = {
   deactivatedAt: users.deactivatedAt,
 };
 
+/** Picks the columns of a user from those of a CTE. */
+export function pickUser<Columns extends Record<keyof User, unknown>>(columns: Columns) {
+  const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = columns;
+  return { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } as Pick<Columns, keyof User>;
+}
+
 export const profileRules = {
   email: emailAddress,
   name: optional(identifier),

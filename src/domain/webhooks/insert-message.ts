@@ -3,6 +3,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookMessages, webhooks } from '../../database/webhook-schema.ts';
+import type { Call } from '../call.ts';
 import { EVERY_TYPE, type EventType } from './event-types.ts';
 
 export interface Message {
@@ -13,22 +14,29 @@ export interface Message {
   readonly from: SQL;
   /** The application of each row; the placeholder `applicationId` where it is not given. */
   readonly applicationId?: SQL;
+  /** Whose personal data each row has: an erasure of the user removes the message. */
+  readonly userId?: SQL;
 }
 
-/** Returns the CTE `message`, which inserts messages for applications with an active webhook that subscribes. */
-export function insertMessage(db: Db, { type, data, from, applicationId = callersId }: Message) {
+/**
+ * Returns the CTE `message`, which inserts messages for applications with an active webhook that subscribes.
+ * Placeholder: now.
+ */
+export function insertMessages(db: Db, ...messages: readonly Message[]) {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const timestamp = toIsoText(now);
+  const changes = messages.map(({ type, data, from, applicationId = callersId, userId = sql`null` }) => {
+    const columns = sql`${applicationId} as application_id, ${type}::text as type, ${data} as data`;
+    return sql`select ${columns}, ${userId}::uuid as user_id from ${from}`;
+  });
+  const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
   return db.$with('message', { applicationId: sql<string>`application_id`.as('application_id') }).as(sql`
-    insert into ${webhookMessages} (application_id, type, payload, created_at)
-    select ${applicationId}, ${type}::text,
-      json_strip_nulls(json_build_object('type', ${type}::text, 'timestamp', ${timestamp}, 'data', ${data}))::text,
-      ${now}
-    from ${from}
+    insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
+    select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
+    from (${sql.join(changes, sql` union all `)}) as change
     where exists (
       select 1 from ${webhooks}
-      where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
-        and webhooks.event_types && array[${type}::text, ${EVERY_TYPE}::text]
+      where webhooks.application_id = change.application_id and webhooks.is_active and webhooks.event_types <> '{}'
+        and webhooks.event_types && array[change.type, ${EVERY_TYPE}::text]
     )
     returning application_id`);
 }
@@ -41,6 +49,20 @@ export interface HasMessage {
 
 /** Whether the statement has inserted a message. */
 export const hasMessage = sql<boolean>`exists (select 1 from message)`.as('has_message');
+
+export interface HasMessages {
+  readonly notifiedIds: readonly string[];
+}
+
+/** The applications that the statement has inserted messages for. */
+export const notifiedIds = sql<string[]>`array_to_json(array(select distinct application_id from message))`.as(
+  'notified_ids',
+);
+
+/** Wakes the delivery to them. */
+export function announce({ onMessage }: Call, { notifiedIds }: HasMessages): void {
+  for (const applicationId of notifiedIds) onMessage?.(applicationId);
+}
 
 /** Returns a JSON object of the fields. */
 export function jsonObject(fields: Readonly<Record<string, SQLWrapper>>): SQL {

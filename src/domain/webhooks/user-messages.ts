@@ -1,0 +1,72 @@
+/** Messages to applications about users and their sessions. */
+import { type SQL, sql } from 'drizzle-orm';
+import { applications, instantPlaceholder } from '../../database/schema.ts';
+import { applicationUsers } from '../../database/session-schema.ts';
+import { jsonObject, type Message, toIsoText } from './insert-message.ts';
+
+/**
+ * Tells every application that the user has signed in to.
+ *
+ * @param changed a CTE with the columns of `userColumns`
+ */
+export function userMessage(type: 'user.updated' | 'user.deactivated', changed: SQL): Message {
+  return {
+    ...toApplicationsOf(changed),
+    type,
+    userId: sql`changed.id`,
+    data: jsonObject({
+      id: sql`changed.id`,
+      email: sql`changed.email`,
+      name: sql`changed.name`,
+      profileImage: sql`changed.profile_image`,
+      walletAddress: sql`changed.wallet_address`,
+      isActive: sql`changed.deactivated_at is null`,
+      firstSignedInAt: toIsoText(sql`signed_in.first_signed_in_at`),
+    }),
+  };
+}
+
+/** Tells every application that the user has signed in to, and keeps nothing of the user but the ID. */
+export function userDeleted(deleted: SQL): Message {
+  return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };
+}
+
+/** Tells of a session as it is listed: without its ID, which is a secret. */
+export function sessionCreated(begun: SQL): Message {
+  const user = {
+    email: sql`email`,
+    name: sql`name`,
+    profileImage: sql`profile_image`,
+    walletAddress: sql`wallet_address`,
+  };
+  const session = {
+    userId: sql`user_id`,
+    user: jsonObject(user),
+    createdAt: toIsoText(sql`created_at`),
+    expiresAt: toIsoText(sql`expires_at`),
+    ipAddress: sql`ip_address`,
+    userAgent: sql`user_agent`,
+    method: sql`method`,
+  };
+  return { type: 'session.created', userId: sql`user_id`, data: jsonObject(session), from: begun };
+}
+
+/** Tells of each live session that the CTE `ended` of a revocation has deleted. Placeholder: now. */
+export const sessionRevoked: Message = {
+  type: 'session.revoked',
+  applicationId: sql`ended.application_id`,
+  data: jsonObject({ userId: sql`ended.user_id` }),
+  from: sql`ended ${ofOpenApplication(sql`ended.application_id`)}
+    where ended.expires_at > ${instantPlaceholder('now')}::timestamptz`,
+};
+
+function toApplicationsOf(changed: SQL): Pick<Message, 'applicationId' | 'from'> {
+  const applicationId = sql`signed_in.application_id`;
+  const from = sql`${changed} as changed
+    inner join ${applicationUsers} as signed_in on signed_in.user_id = changed.id ${ofOpenApplication(applicationId)}`;
+  return { applicationId, from };
+}
+
+function ofOpenApplication(applicationId: SQL): SQL {
+  return sql`inner join ${applications} on ${applications.id} = ${applicationId} and ${applications.deletedAt} is null`;
+}

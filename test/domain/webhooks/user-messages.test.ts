@@ -1,0 +1,138 @@
+/** Messages about users and sessions: to which applications, when, and with what. */
+import { afterAll, expect, test } from 'vitest';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  logIn,
+  startTestService,
+} from '../../support/service.ts';
+import { WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const service = await startTestService({
+  config: { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'], requestTimeoutMs: 60_000 },
+});
+const receiver = await WebhookReceiver.open();
+afterAll(async () => {
+  await service.close();
+  await receiver[Symbol.asyncDispose]();
+});
+const admin = adminClient(service);
+const { sql } = service.database;
+const INSTANT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+/** Creates an application with a webhook. Messages come to the path in the order in which they happened. */
+async function subscribe(path: string, eventTypes: string[]) {
+  const tenant = await createTenant(service);
+  const owner = await createTestUser(service);
+  await clientsOf(service, tenant).webhooks.createWebhook({
+    url: `${receiver.url}${path}`,
+    ownerId: owner.id,
+    eventTypes,
+    ordered: true,
+  });
+  return { tenant, ...clientsOf(service, tenant) };
+}
+
+const receivedAt = (path: string) => receiver.at(path).map(({ json: { type, data } }) => ({ type, ...data }));
+
+test('tells of sessions that begin and of live ones that are revoked, and of no other', async () => {
+  const { tenant, auth, sessions } = await subscribe('/sessions', ['session.created', 'session.revoked']);
+  const ada = await createTestUser(service, { name: 'Ada "ü"' });
+  const authToken = await logIn(service, tenant, ada);
+  const begun = await auth.exchangeToken({ authToken });
+  const sessionId = begun.session?.id ?? '';
+  await auth.exchangeToken({ authToken });
+  await sql`
+    update sessions set created_at = created_at - interval '10 min', expires_at = expires_at - interval '10 min'
+    where id = ${sessionId}`;
+  const renewed = await sessions.renewSession({ sessionId });
+  expect(renewed.session?.id).not.toBe(sessionId);
+  await sessions.revokeSession({ sessionId });
+  await sessions.revokeSession({ sessionId });
+  await sessions.revokeUserSessions({ userId: ada.id });
+  await beginSession(service, tenant, ada);
+  await sessions.revokeUserSessions({ userId: ada.id });
+
+  const { id: userId, ...profile } = ada;
+  const user = Object.fromEntries(Object.entries(profile).filter(([, value]) => value !== undefined));
+  const more = { createdAt: INSTANT, expiresAt: INSTANT, ipAddress: '127.0.0.1', userAgent: expect.any(String) };
+  const created = { type: 'session.created', userId, user, ...more, method: 'page' };
+  const revoked = { type: 'session.revoked', userId };
+  await expect.poll(() => receivedAt('/sessions').length).toBe(4);
+  expect(receivedAt('/sessions')).toEqual([created, revoked, created, revoked]);
+  const bodies = receiver.at('/sessions').map(({ body }) => body);
+  for (const secret of [sessionId, renewed.session?.id ?? '', authToken]) expect(bodies.join()).not.toContain(secret);
+});
+
+test('tells every application that the user has signed in to of changes of the user, and no other', async () => {
+  const one = await subscribe('/one', ['*']);
+  const two = await subscribe('/two', ['user.deactivated', 'user.deleted']);
+  const never = await subscribe('/never', ['*']);
+  const deleted = await subscribe('/deleted', ['user.updated', 'user.deleted']);
+  const ada = await createTestUser(service, { name: 'Ada' });
+  for (const { tenant } of [one, two, deleted]) await beginSession(service, tenant, ada);
+  await admin.deleteApplication({ applicationId: deleted.tenant.id });
+
+  await admin.updateUser({ userId: ada.id, name: 'Ada Lovelace' });
+  await admin.deactivateUser({ userId: ada.id });
+  await admin.deactivateUser({ userId: ada.id });
+  await admin.reactivateUser({ userId: ada.id });
+  await admin.deleteUser({ userId: ada.id });
+
+  const { id, email, walletAddress } = ada;
+  const user = { id, email, name: 'Ada Lovelace', walletAddress, firstSignedInAt: INSTANT };
+  await expect.poll(() => receivedAt('/one').length).toBe(6);
+  const told = receivedAt('/one');
+  expect([
+    told[0]?.type,
+    told
+      .slice(2, 4)
+      .map(({ type }) => type)
+      .sort(),
+  ]).toEqual(['session.created', ['session.revoked', 'user.deactivated']]);
+  expect(told.slice(1)).toEqual(
+    expect.arrayContaining([
+      { type: 'user.updated', ...user, isActive: true },
+      { type: 'session.revoked', userId: id },
+      { type: 'user.deactivated', ...user, isActive: false },
+      { type: 'user.updated', ...user, isActive: true },
+      { type: 'user.deleted', id },
+    ]),
+  );
+  await admin.eraseUser({ userId: ada.id });
+  await expect.poll(() => receivedAt('/two').length).toBe(2);
+  expect(receivedAt('/two')).toEqual([
+    { type: 'user.deactivated', ...user, isActive: false },
+    { type: 'user.deleted', id },
+  ]);
+  await never.events.createEvent({ eventId: 'last' });
+  await expect.poll(() => receivedAt('/never')).toEqual([expect.objectContaining({ type: 'event.created' })]);
+  expect(receivedAt('/deleted')).toEqual([]);
+});
+
+test('an erasure deletes the user, and removes the messages that tell of the person', async () => {
+  const { tenant } = await subscribe('/erased', ['*']);
+  const ada = await createTestUser(service, { name: 'Ada' });
+  receiver.answer(500);
+  await beginSession(service, tenant, ada);
+  await admin.updateUser({ userId: ada.id, name: 'Ada Lovelace' });
+  await expect.poll(() => receivedAt('/erased').length).toBe(1);
+  receiver.answer(204);
+  await admin.eraseUser({ userId: ada.id });
+  const messages = await sql`select type, payload from webhook_messages where application_id = ${tenant.id}`;
+  expect(messages.map(({ type }) => type).sort()).toEqual(['session.revoked', 'user.deleted']);
+  for (const { payload } of messages) expect(payload).not.toContain(ada.email);
+});
+
+test('an application without a webhook that subscribes has no messages', async () => {
+  const { tenant, sessions } = await subscribe('/others', ['event.created', 'check_in.created']);
+  const ada = await createTestUser(service);
+  await beginSession(service, tenant, ada);
+  await admin.updateUser({ userId: ada.id, name: 'Ada' });
+  await sessions.revokeUserSessions({ userId: ada.id });
+  await admin.deleteUser({ userId: ada.id });
+  expect(await sql`select from webhook_messages where application_id = ${tenant.id}`).toEqual([]);
+});
