@@ -4,7 +4,9 @@
  */
 import { parseArgs } from 'node:util';
 import { runBench } from '../run-bench.ts';
+import { measureBacklog } from './backlog.ts';
 import { measureLatency } from './latency.ts';
+import { measureRequestPath } from './request-path.ts';
 import { openScene } from './scene.ts';
 import { measureThroughput } from './throughput.ts';
 
@@ -18,10 +20,11 @@ await runBench(async (stack, progress) => {
     },
   });
   const [rounds, messages] = [Number(values.rounds), Number(values.messages)];
-  const scene = await openScene(stack, progress);
   const parts = {
-    throughput: () => measureThroughput(scene, { rounds, messages }),
-    latency: () => measureLatency(scene),
+    throughput: async () => measureThroughput(await openScene(stack, progress), { rounds, messages }),
+    latency: async () => measureLatency(await openScene(stack, progress)),
+    requests: () => measureRequestPath(progress, rounds * 3),
+    backlog: () => measureBacklog(progress, Number(values.rows)),
   };
   const results: boolean[] = [];
   for (const [name, measure] of Object.entries(parts).filter(([name]) => name.startsWith(values.only))) {
