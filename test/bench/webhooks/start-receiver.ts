@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 /** The body of a message, and when it came, in milliseconds since the epoch. */
-export type Arrival = readonly [body: string, at: number];
+type Arrival = readonly [body: string, at: number];
 
 export interface Receiver {
   readonly url: string;
