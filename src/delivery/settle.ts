@@ -5,7 +5,7 @@ import { instantPlaceholder } from '../database/schema.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
-export const MAX_BATCH_SIZE = 32;
+const MAX_BATCH_SIZE = 32;
 
 /** The new state of a delivery that was attempted, named as its columns. */
 export interface Result {
