@@ -6,7 +6,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openClient } from '../../src/database/open-client.ts';
 import { createUnprivilegedDirectory, findFreePort, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
 
 const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
@@ -101,33 +100,27 @@ export class PatroniCluster implements AsyncDisposable {
     this.#stack.defer(() => end(child));
   }
 
-  async #leader(): Promise<Server | undefined> {
+  #leader(): Promise<Server | undefined> {
+    return this.#find('/leader');
+  }
+
+  /** Returns the server that has the role. */
+  async #find(path: '/leader' | '/synchronous'): Promise<Server | undefined> {
     for (const server of this.#servers) {
-      const isLeader = await fetch(`${server.restUrl}/leader`).then(
+      const hasRole = await fetch(`${server.restUrl}${path}`).then(
         ({ ok }) => ok,
         () => false,
       );
-      if (isLeader) return server;
+      if (hasRole) return server;
     }
     return undefined;
   }
 
-  /** Resolves when commits wait for a standby. */
   async #waitForStandby(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
-    for (;;) {
-      if (await this.#isSynchronous().catch(() => false)) return;
+    while (!((await this.#find('/leader')) && (await this.#find('/synchronous')))) {
       if (performance.now() > deadline) throw new Error('Patroni has no synchronous standby');
       await sleep(200);
-    }
-  }
-
-  async #isSynchronous(): Promise<boolean> {
-    const sql = openClient(await this.leaderUrlOf('postgres'), { max: 1, onnotice: () => {}, connect_timeout: 2 });
-    try {
-      return (await sql`select from pg_stat_replication where sync_state = 'sync'`).length > 0;
-    } finally {
-      await sql.end({ timeout: 1 });
     }
   }
 }
