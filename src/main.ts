@@ -41,7 +41,7 @@ async function serve(): Promise<void> {
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
   const server = await start(config, { logger, onFatal: fatal.resolve });
-  await startMetrics(config, server, logger);
+  const metricsUrl = await startMetrics(config, server, logger);
   const close = createShutdown(server, logger, config);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -50,7 +50,7 @@ async function serve(): Promise<void> {
   if (server.demo) {
     // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
-    process.stdout.write(describeStart(server.url, config.dataDir, describeDemo(server.url, server.demo)));
+    process.stdout.write(describeStart(server.url, config.dataDir, metricsUrl, describeDemo(server.url, server.demo)));
   }
 }
 
@@ -65,10 +65,11 @@ async function startMetrics(
   { metricsHost: host, metricsPort: port }: Config,
   { collect }: UsherServer,
   logger: Logger,
-) {
-  if (port === undefined || !collect) return;
+): Promise<string | undefined> {
+  if (port === undefined || !collect) return undefined;
   const { serveMetrics } = await import('./metrics/metrics-server.ts');
-  await serveMetrics({ host, port, collect, logger });
+  const { url } = await serveMetrics({ host, port, collect, logger });
+  return url;
 }
 
 /** npm does not forward the signal that ends it, so this process watches for a new parent. */
@@ -79,9 +80,10 @@ function closeWithParent(close: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-function describeStart(url: string, dataDir: string, demo: string): string {
+function describeStart(url: string, dataDir: string, metricsUrl: string | undefined, demo: string): string {
+  const metrics = metricsUrl ? `Metrics are at ${metricsUrl}.` : 'For metrics, start with METRICS_PORT=9464.';
   return `
-Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}.
+Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}. ${metrics}
 
 ${demo}
 `;

@@ -73,3 +73,14 @@ test('all of them agree on the port and on the labels', () => {
   expect(deployment.spec.template.metadata.labels).toEqual(matchLabels);
   expect([service.spec.selector, budget.spec.selector.matchLabels]).toEqual([matchLabels, matchLabels]);
 });
+
+test('both let a Prometheus of the same network read the metrics', () => {
+  const { METRICS_HOST, METRICS_PORT } = services.usher.environment;
+  expect({ METRICS_HOST, METRICS_PORT }).toEqual({ METRICS_HOST: '0.0.0.0', METRICS_PORT: 9_464 });
+  const { annotations } = deployment.spec.template.metadata;
+  expect(container.env).toEqual(
+    expect.arrayContaining([{ name: 'METRICS_PORT', value: annotations['prometheus.io/port'] }]),
+  );
+  expect(container.ports).toEqual(expect.arrayContaining([{ name: 'metrics', containerPort: METRICS_PORT }]));
+  expect(service.spec.ports).toHaveLength(1);
+});
