@@ -1,4 +1,5 @@
 import { BlockList } from 'node:net';
+import { DEFAULT_SCHEMA } from './database-url.ts';
 import {
   integerBetween,
   oneOf,
@@ -8,6 +9,7 @@ import {
   parseLoginMethods,
   parseOrigins,
   parsePublicUrl,
+  parseSchema,
   parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
@@ -50,6 +52,7 @@ export const SETTINGS = {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),
+  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of the tables.', { default: DEFAULT_SCHEMA }),
   databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections to Postgres per process.', {
     default: 4,
     formerName: 'DATABASE_LANES',

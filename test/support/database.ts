@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import { inject } from 'vitest';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { TEMPLATE } from './postgres.ts';
 
@@ -21,7 +22,7 @@ export async function createDatabase(options: string): Promise<TestDatabase> {
   const url = new URL(inject('postgresUrl'));
   await withServer((server) => server.unsafe(`create database ${name} ${options}`));
   url.pathname = name;
-  const sql = openClient(url.href, { max: 2, onnotice: () => {} });
+  const sql = openClient(url.href, { max: 2, onnotice: () => {}, connection: { search_path: DEFAULT_SCHEMA } });
   return {
     url: url.href,
     sql,

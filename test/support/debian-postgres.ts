@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
 
 const BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
@@ -62,7 +63,10 @@ export class DebianPostgres implements AsyncDisposable {
 
   /** Runs statements on a connection of its own. */
   async sql<Result>(database: string, use: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
-    const sql = openClient(this.urlOf(database), { max: 1, onnotice: () => {}, fetch_types: false });
+    const sql = openClient(this.urlOf(database), {
+      ...{ max: 1, onnotice: () => {}, fetch_types: false },
+      connection: { search_path: DEFAULT_SCHEMA },
+    });
     try {
       return await use(sql);
     } finally {
