@@ -53,7 +53,7 @@ test('moves the tables of an earlier version from public, which serves on withou
   const { session } = await clientsOf(former, tenant).auth.exchangeToken({ authToken });
   const rows = await countRows(database, 'public');
 
-  const load = startLoad({ smokeTest: () => runSmokeTest(former).then(() => 'ok') }, { callers: 4 });
+  const load = startLoad({ smokeTest: () => runSmokeTest(former).then(() => 'ok') }, { callers: 2 });
   await expect.poll(() => load.answers.length).toBeGreaterThan(4);
   await using service = await startTestService({ database, like: { ...former.config, databaseSchema: 'usher' } });
   const { length } = load.answers;
