@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../config/database-url.ts';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
-import { createOwnSchema, hasTable, journalIn } from './own-schema.ts';
+import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
@@ -132,7 +132,7 @@ async function applyPending(migration: Migration): Promise<string | undefined> {
     for (const { sql, hash, folderMillis } of await selectPending(migration)) {
       // Foreign keys that drizzle-kit generates name `public`.
       for (const statement of sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
-      await client`insert into __drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
+      await client`insert into ${client(JOURNAL)} (hash, created_at) values (${hash}, ${folderMillis})`;
     }
     await client.unsafe('commit');
     return undefined;
@@ -157,7 +157,7 @@ async function selectPending(migration: Migration): Promise<MigrationMeta[]> {
 }
 
 function hasJournal({ client, schema }: Migration): Promise<boolean> {
-  return hasTable(client, schema, '__drizzle_migrations');
+  return hasTable(client, schema, JOURNAL);
 }
 
 /** Returns the process of Postgres that has the advisory lock. */

@@ -2,9 +2,12 @@
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 
-/** Returns the name of the journal, which is that of Drizzle's own migrator. */
+/** The table that tells which migrations have been applied. Drizzle's own migrator has one of that name. */
+export const JOURNAL = '__drizzle_migrations';
+
+/** Returns its name with that of its schema. */
 export function journalIn(schema: string): string {
-  return `"${schema}"."__drizzle_migrations"`;
+  return `"${schema}"."${JOURNAL}"`;
 }
 
 /** Where earlier versions had the journal, as any application has it that uses Drizzle. */
@@ -21,8 +24,8 @@ export async function createOwnSchema(
   if (await areOurTablesInPublic(client, migrations)) {
     const [row] = await client.unsafe(`select max(created_at)::float8 as last from ${journalIn(FORMER_SCHEMA)}`);
     const applied = migrations.filter(({ folderMillis }) => folderMillis <= row?.last);
-    if (schema !== 'public') for (const table of tablesOf(applied)) await move(client, `"${table}"`, 'public', schema);
-    await move(client, '"__drizzle_migrations"', FORMER_SCHEMA, schema);
+    if (schema !== 'public') for (const table of tablesOf(applied)) await move(client, table, 'public', schema);
+    await move(client, JOURNAL, FORMER_SCHEMA, schema);
   } else {
     await client.unsafe(
       `create table ${journalIn(schema)} (id serial primary key, hash text not null, created_at bigint)`,
@@ -39,8 +42,7 @@ export async function hasTable(client: postgres.Sql, schema: string, table: stri
 /** A foreign journal holds other hashes. It is not even read where there is no table of ours. */
 async function areOurTablesInPublic(client: postgres.Sql, [first]: readonly MigrationMeta[]): Promise<boolean> {
   const isPossible =
-    (await hasTable(client, FORMER_SCHEMA, '__drizzle_migrations')) &&
-    (await hasTable(client, 'public', 'login_intents'));
+    (await hasTable(client, FORMER_SCHEMA, JOURNAL)) && (await hasTable(client, 'public', 'login_intents'));
   if (!isPossible || !first) return false;
   const rows = await client.unsafe(`select from ${journalIn(FORMER_SCHEMA)} where hash = $1`, [first.hash]);
   return rows.length > 0;
@@ -54,6 +56,6 @@ function tablesOf(migrations: readonly MigrationMeta[]): string[] {
 /** Leaves a view, through which replicas of earlier versions read and write the table. */
 async function move(client: postgres.Sql, table: string, from: string, to: string): Promise<void> {
   await client.unsafe(`
-    alter table "${from}".${table} set schema "${to}";
-    create view "${from}".${table} as select * from "${to}".${table}`);
+    alter table "${from}"."${table}" set schema "${to}";
+    create view "${from}"."${table}" as select * from "${to}"."${table}"`);
 }

@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { DISTRIBUTED_BY, REFERENCE_TABLES } from '../../src/database/distribute.ts';
+import { JOURNAL } from '../../src/database/own-schema.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
@@ -22,7 +24,6 @@ const GLOBAL_KEYS = {
 };
 
 const TABLES_WITHOUT_APPLICATION = [
-  '__drizzle_migrations',
   'applications',
   'known_origins',
   'rate_limits',
@@ -60,10 +61,15 @@ describe('the tables', () => {
     const tables = await database.sql`
       select relname, attnotnull from pg_class
       left join pg_attribute on attrelid = pg_class.oid and attname = 'application_id'
-      where relkind = 'r' and relnamespace = 'usher'::regnamespace order by relname`;
+      where relkind = 'r' and relnamespace = 'usher'::regnamespace and relname <> ${JOURNAL} order by relname`;
     expect(tables.filter(({ attnotnull }) => !attnotnull).map(({ relname }) => relname)).toEqual(
       TABLES_WITHOUT_APPLICATION,
     );
+  });
+
+  test('without an application have a copy on every server of Citus, or are distributed by another column', () => {
+    const known = [...REFERENCE_TABLES, ...Object.keys(DISTRIBUTED_BY)];
+    expect(TABLES_WITHOUT_APPLICATION.filter((table) => !known.includes(table))).toEqual([]);
   });
 
   test('have an index for every foreign key, with its columns first', async () => {
@@ -108,7 +114,7 @@ describe('the tables', () => {
     const types = await database.sql`
       select distinct format_type(atttypid, atttypmod) as type from pg_attribute
       join pg_class on pg_class.oid = attrelid and relkind = 'r' and relnamespace = 'usher'::regnamespace
-      where attname like '%\\_at' and relname <> '__drizzle_migrations'`;
+      where attname like '%\\_at' and relname <> ${JOURNAL}`;
     expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
   });
 });

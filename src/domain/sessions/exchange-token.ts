@@ -70,7 +70,7 @@ const findOrBeginSession: Statement<({ session: BegunSession | null } & HasMessa
         name: users.name,
         profileImage: users.profileImage,
         walletAddress: users.walletAddress,
-        latestCutoff: latestCutoff(applicationId, users.id).as('latest_cutoff'),
+        latestCutoff: latestCutoff(users.id).as('latest_cutoff'),
       })
       .from(users)
       .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),

@@ -41,14 +41,17 @@ export const isOfWebhook = and(
 export const asDueAgain = sql`
   status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true`;
 
-/** Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. */
+/**
+ * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key.
+ * Placeholder: applicationId.
+ */
 export function selectMessage(db: Db) {
   return db
     .select({ type: webhookMessages.type, payload: webhookMessages.payload })
     .from(webhookMessages)
     .where(
       and(
-        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
+        eq(webhookMessages.applicationId, sql.placeholder('applicationId')),
         eq(webhookMessages.id, webhookDeliveries.messageId),
       ),
     )
