@@ -40,8 +40,8 @@ const LOGIN: readonly (readonly [from: Party, to: Party, what: string])[] = [
 ];
 
 const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
-<code>npm start</code> prints them for its demo application.</p>
-${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator')}
+<code>npm start</code> prints them, and more, for its demo application.</p>
+${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
 <p>Other variables stand for values of your own. In a path or a query, percent-encode what is reserved there.</p>
 <details><summary>All variables</summary>
 ${renderTable(
@@ -87,16 +87,19 @@ A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads. Ev
 </table></div>
 </details>`;
 
-const LIST_GUIDE = html`<p>${renderText(
-  'Lists are newest first. `pageSize` is 1 to 100, and 50 if you leave it out. `nextPageToken` is empty on the last page; otherwise send it as `pageToken`, with the same filters, for the next.',
-)}</p>
-<p>Items that come while you read pages are neither skipped nor repeated.</p>
-${renderCode(`let pageToken = '';
+/** Reads every page. */
+export const LIST_EXAMPLE = `let pageToken = '';
 do {
   const page = await client.events.listEvents({ pageSize: 100, pageToken });
   for (const event of page.events) console.log(event.eventId);
   pageToken = page.nextPageToken;
-} while (pageToken);`)}`;
+} while (pageToken);`;
+
+const LIST_GUIDE = html`<p>${renderText(
+  'Lists are newest first. `pageSize` is 1 to 100, and 50 if you leave it out. `nextPageToken` is empty on the last page; otherwise send it as `pageToken`, with the same filters, for the next.',
+)}</p>
+<p>Items that come while you read pages are neither skipped nor repeated.</p>
+${renderCode(LIST_EXAMPLE)}`;
 
 const UPDATE_GUIDE = html`<p>${renderText(
   'An update changes the fields that are in the request, and no other. In REST, `null` clears an optional field. An RPC may name the fields to change in `updateMask`; a field that the mask names and the request lacks is cleared.',

@@ -37,20 +37,26 @@ export const WEBHOOK_DATA: Readonly<Record<EventType, JsonObject>> = {
   'webhook.test': { webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035' },
 };
 
-const VERIFY = [
+/** The receiver of `src/delivery/README.md`. */
+export const RECEIVER = [
+  "import { env } from 'node:process';",
+  "import express from 'express';",
   "import { verifyWebhook } from 'usher-client';",
   '',
-  "app.post('/hooks', express.raw({ type: '*/*' }), async (request, response) => {",
-  '  const body = request.body.toString();',
-  '  const { id, type, data } = await verifyWebhook(signingKey, request.headers, body);',
-  '  if (await isNew(id)) await handle(type, data);',
+  "const { SIGNING_KEY = '', PORT = '3000' } = env;",
+  'const app = express();',
+  "app.post('/hooks', express.raw({ type: '*/*', limit: '256kb' }), async (request, response) => {",
+  '  const { id, type, data } = await verifyWebhook(SIGNING_KEY, request.headers, request.body);',
+  '  // Messages may come twice: handle each `id` once.',
+  '  console.log(id, type, data);',
   '  response.status(204).end();',
   '});',
+  `app.listen(Number(PORT), '127.0.0.1', () => console.log(\`http://127.0.0.1:\${PORT}/hooks\`));`,
 ].join('\n');
 
 export const WEBHOOK_GUIDE = html`<p>A webhook gets a POST for each change it subscribes to, signed as <a href="https://www.standardwebhooks.com">Standard Webhooks</a> describes.
 Its libraries verify it, and so does the client package:</p>
-${renderCode(VERIFY)}
+${renderCode(RECEIVER)}
 ${renderTable(
   ['Header', 'Value'],
   [

@@ -1,6 +1,9 @@
-/** The examples of messages in the guide to webhooks. */
+/** The examples in the guide to webhooks. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { WEBHOOK_DATA } from '../../../src/api/docs/webhook-guide.ts';
+import { RECEIVER, WEBHOOK_DATA } from '../../../src/api/docs/webhook-guide.ts';
+import { REPOSITORY } from '../../support/process.ts';
 import {
   adminClient,
   beginSession,
@@ -10,7 +13,11 @@ import {
   startTestService,
 } from '../../support/service.ts';
 
-test('have the fields that Usher sends', async () => {
+test('has the receiver that test/delivery/receiver-example.test.ts runs', async () => {
+  expect(await readFile(join(REPOSITORY, 'src/delivery/README.md'), 'utf8')).toContain(`\`\`\`ts\n${RECEIVER}\n\`\`\``);
+});
+
+test('shows messages with the fields that Usher sends', async () => {
   await using service = await startTestService();
   const tenant = await createTenant(service);
   const { events, sessions, webhooks } = clientsOf(service, tenant);
