@@ -52,8 +52,8 @@ export const SETTINGS = {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),
-  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of the tables.', { default: DEFAULT_SCHEMA }),
-  databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections to Postgres per process.', {
+  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of its tables.', { default: DEFAULT_SCHEMA }),
+  databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections per process.', {
     default: 4,
     formerName: 'DATABASE_LANES',
   }),
