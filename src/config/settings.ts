@@ -52,7 +52,7 @@ export const SETTINGS = {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),
-  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of its tables.', { default: DEFAULT_SCHEMA }),
+  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of tables.', { default: DEFAULT_SCHEMA }),
   databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections per process.', {
     default: 4,
     formerName: 'DATABASE_LANES',
