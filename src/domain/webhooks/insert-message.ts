@@ -25,7 +25,7 @@ export interface Message {
 export function insertMessages(db: Db, ...messages: readonly Message[]) {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const changes = messages.map(({ type, data, from, applicationId = callersId, userId = sql`null` }) => {
-    const columns = sql`${applicationId} as application_id, ${type}::text as type, ${data} as data`;
+    const columns = sql`${applicationId} as application_id, ${literal(type)} as type, ${data} as data`;
     return sql`select ${columns}, ${userId}::uuid as user_id from ${from}`;
   });
   const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
@@ -33,12 +33,21 @@ export function insertMessages(db: Db, ...messages: readonly Message[]) {
     insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
     from (${sql.join(changes, sql` union all `)}) as change
-    where exists (
-      select 1 from ${webhooks}
-      where webhooks.application_id = change.application_id and webhooks.is_active and webhooks.event_types <> '{}'
-        and webhooks.event_types && array[change.type, ${EVERY_TYPE}::text]
-    )
+    where ${hasSubscriber(sql`change.type`, sql`change.application_id`)}
     returning application_id`);
+}
+
+/** Whether an active webhook of the application subscribes to the type. */
+export function hasSubscriber(type: EventType | SQL, applicationId: SQL): SQL {
+  return sql`exists (
+    select 1 from ${webhooks}
+    where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
+      and webhooks.event_types && array[${typeof type === 'string' ? literal(type) : type}, ${literal(EVERY_TYPE)}])`;
+}
+
+/** No parameter: these texts are the same in every call. */
+function literal(text: string): SQL {
+  return sql.raw(`'${text}'::text`);
 }
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;
@@ -66,7 +75,7 @@ export function announce({ onMessage }: Call, { notifiedIds }: HasMessages): voi
 
 /** Returns a JSON object of the fields. */
 export function jsonObject(fields: Readonly<Record<string, SQLWrapper>>): SQL {
-  const entries = Object.entries(fields).map(([name, value]) => sql`${name}::text, ${value}`);
+  const entries = Object.entries(fields).map(([name, value]) => sql`${literal(name)}, ${value}`);
   return sql`json_build_object(${sql.join(entries, sql`, `)})`;
 }
 
