@@ -1,4 +1,5 @@
-# Pin both by digest in your own builds: --build-arg RUNTIME_IMAGE=…@sha256:…
+# Pin both by digest in builds that must be repeatable: --build-arg RUNTIME_IMAGE=<name>@<digest>, with the digest of
+#   docker buildx imagetools inspect <name> --format '{{.Manifest.Digest}}'
 ARG BUILD_IMAGE=node:24-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 

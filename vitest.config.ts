@@ -6,24 +6,29 @@ const ROBUSTNESS = 'test/robustness/**/*.test.ts';
 /** Tests with standbys, poolers and distributed Postgres, which need more than npm installs: `--mode cluster`. */
 const SCALE = 'test/scale/**/*.test.ts';
 
+/** What must be the same on Citus. */
+const ON_CITUS = ['contract', 'delivery', 'domain', 'login-page'].map((folder) => `test/${folder}/**/*.test.ts`);
+
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
   const isCluster = mode === 'cluster';
+  const cluster = process.env.CITUS_URL ? [SCALE, ...ON_CITUS] : [SCALE];
   const isRobustness = isSoak || mode === 'robustness';
   return {
     test: {
-      include: [isCluster ? SCALE : isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
+      include: isCluster ? cluster : [isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
       exclude: isCluster || isRobustness ? [] : [ROBUSTNESS, SCALE],
       globalSetup: 'test/support/postgres.ts',
       provide: { isSoak },
       // The tests wait more than they work: for locks, deadlines and processes.
-      maxWorkers: isSoak ? 1 : 4,
+      maxWorkers: isSoak ? 1 : isCluster ? 2 : 4,
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
-      testTimeout: isSoak ? 900_000 : 30_000,
-      hookTimeout: 30_000,
-      expect: { poll: { timeout: 10_000 } },
-      reporters: isSoak ? ['verbose', './test/support/soak-reporter.ts'] : ['dot'],
+      // Servers that the tests start make the machine slow.
+      testTimeout: isSoak ? 900_000 : isCluster ? 120_000 : 30_000,
+      hookTimeout: isCluster ? 120_000 : 30_000,
+      expect: { poll: { timeout: isCluster ? 30_000 : 10_000 } },
+      reporters: isSoak || isCluster ? ['verbose', './test/support/soak-reporter.ts'] : ['dot'],
       coverage: {
         include: ['src/**/*.ts'],
         // Programs of their own, whose output is tested.

@@ -3,6 +3,7 @@ import { loadEnvFile } from 'node:process';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { type Config, readConfig } from './config/config.ts';
+import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
 import { describeDemo } from './demo/describe-demo.ts';
@@ -15,10 +16,17 @@ if (existsSync('.env')) loadEnvFile('.env');
 
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
+  else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
   else await serve();
 } catch (error) {
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
   process.exit(1);
+}
+
+async function distribute(databaseUrl: string | undefined): Promise<void> {
+  if (!databaseUrl) throw new Error('DATABASE_URL is required');
+  for (const { table, column } of await distributeTables(databaseUrl))
+    process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
 }
 
 async function migrate(databaseUrl: string | undefined): Promise<void> {

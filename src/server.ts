@@ -20,6 +20,7 @@ import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
+import type { Revocations } from './domain/sessions/revocations.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
@@ -31,7 +32,7 @@ import { readUsedKeyIds, requireKeys, runKeyRotation } from './jobs/key-rotation
 import { createLogger } from './log.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
-import { createMailer, createTerminalMailer, type DeliverCode } from './login-page/mailer.ts';
+import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
@@ -57,6 +58,7 @@ export interface Overrides {
   readonly demo?: Demo | undefined;
   readonly clock?: () => Date;
   readonly logger?: Logger;
+  readonly revocations?: Revocations;
   readonly deliver?: DeliverCode;
   /** Called when nothing can be served any more. */
   readonly onFatal?: () => void;
@@ -84,7 +86,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy });
   stack.defer(() => delivery.close());
   const codesAreSent = config.smtp !== undefined || !isEmbedded;
-  const deliver = overrides.deliver ?? createCodeMailer(config);
+  const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure });
@@ -113,7 +115,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const parts = { cipher, clock, database, logger, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const readiness = new Readiness(() => isAnswering(database), shutdown.signal);
   const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
-  const api = createApi({ ...parts, adminKeys, authPageUrl, closing: closing.signal, readiness, pageTokens, usage });
+  const { signal } = closing;
+  const { revocations } = overrides;
+  const calls = { adminKeys, authPageUrl, readiness, pageTokens, revocations, usage };
+  const api = createApi({ ...parts, ...calls, closing: signal });
 
   const handlers: PathHandler[] = [...api.handlers];
   if (hasLoginPage) {
@@ -130,7 +135,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
   }
 
-  const { signal } = closing;
   jobs.push(
     delivery.run(signal),
     runExpiryJob(database, {
@@ -186,10 +190,6 @@ function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): Htt
     for (const handle of handlers) if (await handle(context)) return;
     sendFailure(context, 'NOT_FOUND');
   };
-}
-
-function createCodeMailer({ smtp }: Config): DeliverCode {
-  return smtp ? createMailer(smtp.url, smtp.from) : createTerminalMailer((text) => process.stdout.write(text));
 }
 
 async function isAnswering(database: Database): Promise<boolean> {

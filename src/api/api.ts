@@ -7,6 +7,7 @@ import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { Revocations } from '../domain/sessions/revocations.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
@@ -42,6 +43,8 @@ export interface ApiParts {
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
   readonly requestTimeoutMs: number;
+  /** Undefined if this is the only process of the replica. */
+  readonly revocations: Revocations | undefined;
   /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
@@ -61,7 +64,7 @@ export function createApi(parts: ApiParts): Api {
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
-  const liveSessions = new LiveSessions(runShared);
+  const liveSessions = new LiveSessions(runShared, parts.revocations);
   const pipeline = new Pipeline({
     ...parts,
     admission: new Admission(APPLICATION_LIMITS, requestTimeoutMs),

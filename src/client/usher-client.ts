@@ -1,25 +1,18 @@
 /** The client of applications: calls over Connect with `fetch`, so that it runs wherever `fetch` does. */
-import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
-import { createConnectTransport } from '@connectrpc/connect-web';
+import { type Client, createClient } from '@connectrpc/connect';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { createTransport, type TransportOptions } from './transport.ts';
 
 export { type FinishLoginOptions, finishLogin, LoginError, type StartLoginOptions, startLogin } from './login.ts';
 export { verifyWebhook, type WebhookMessage, WebhookVerificationError } from './verify-webhook.ts';
 
-const DEFAULT_TIMEOUT_MS = 10_000;
-
-export interface UsherClientOptions {
-  /** Where the application reaches Usher, such as `https://login.example.com`. */
-  readonly baseUrl: string;
+export interface UsherClientOptions extends TransportOptions {
   /** The API key of the application. A secret: keep it on the server. */
   readonly apiKey: string;
-  /** How long a call may take. Default: 10 seconds. */
-  readonly timeoutMs?: number;
-  /** Default: the `fetch` of the runtime. */
-  readonly fetch?: typeof globalThis.fetch;
 }
 
 /** The services that take an API key, with the types of their requests and responses. */
@@ -28,35 +21,20 @@ export interface UsherClient {
   readonly auth: Client<typeof AuthService>;
   readonly events: Client<typeof EventService>;
   readonly sessions: Client<typeof SessionService>;
+  readonly users: Client<typeof UserService>;
   readonly webhooks: Client<typeof WebhookService>;
 }
 
 /** Creates the client of an application. Failed calls reject with a `ConnectError`. */
 export function createUsherClient(options: UsherClientOptions): UsherClient {
-  const { baseUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
-  if (!apiKey) throw new TypeError('apiKey is empty');
-  if (!URL.canParse(baseUrl)) throw new TypeError('baseUrl is not a URL');
-  const sendApiKey: Interceptor = (next) => (request) => {
-    request.header.set('X-API-Key', apiKey);
-    return next(request);
-  };
-  const transport = createConnectTransport({
-    baseUrl,
-    defaultTimeoutMs: timeoutMs,
-    interceptors: [sendApiKey],
-    fetch: (...request) => fetch(...request).catch(throwUnavailable),
-  });
+  if (!options.apiKey) throw new TypeError('apiKey is empty');
+  const transport = createTransport(options, { 'X-API-Key': options.apiKey });
   return {
-    baseUrl,
+    baseUrl: options.baseUrl,
     auth: createClient(AuthService, transport),
     events: createClient(EventService, transport),
     sessions: createClient(SessionService, transport),
+    users: createClient(UserService, transport),
     webhooks: createClient(WebhookService, transport),
   };
-}
-
-/** `fetch` rejects with a TypeError when the network fails, which is as temporary as a 503. */
-function throwUnavailable(error: unknown): never {
-  if (!(error instanceof TypeError)) throw error;
-  throw new ConnectError('Usher cannot be reached', Code.Unavailable, undefined, undefined, error);
 }

@@ -21,6 +21,12 @@ export interface WorkerStarted {
 /** A worker serves, or cannot. */
 export type WorkerStatus = WorkerStarted | { readonly failure: string };
 
+/** Asks to forget what is cached of the user; without the user, says that the request of that ID is done. */
+export interface RevocationMessage {
+  readonly revocation: number;
+  readonly userId?: string;
+}
+
 /** A block list is the only part of the settings that cannot be sent as it is. */
 type SentConfig = Omit<Config, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
 

@@ -16,8 +16,18 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const { logger } = options;
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using stack = new AsyncDisposableStack();
-  const first = new WorkerProcess();
-  const workers = [first, ...Array.from({ length: config.workers - 1 }, () => new WorkerProcess())];
+  const running = new Set<WorkerProcess>();
+  const startWorker = (): WorkerProcess => {
+    const worker = new WorkerProcess();
+    running.add(worker);
+    worker.onForget(async (userId) => {
+      const others = [...running].filter((other) => other !== worker);
+      await Promise.all(others.map((other) => other.forgetUser(userId)));
+    });
+    return worker;
+  };
+  const first = startWorker();
+  const workers = [first, ...Array.from({ length: config.workers - 1 }, startWorker)];
   const base = stack.use(await bootstrap(config, options));
   const closing = new AbortController();
   stack.defer(async () => {
@@ -31,14 +41,12 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const { url, demo } = await first.serve(init);
   init = { ...init, demo };
   await Promise.all(workers.slice(1).map((worker) => worker.serve(init)));
-  const running = new Set(workers);
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
-      const worker = new WorkerProcess();
       // With port 0 all workers share one port, but only as long as one of them runs.
       if (running.size === 0) init = { ...init, config: packConfig({ ...config, port: config.port || portOf(url) }) };
-      running.add(worker);
+      const worker = startWorker();
       worker.serve(init).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;
     } catch (error) {

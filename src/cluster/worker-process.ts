@@ -2,7 +2,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { SECRET_SETTINGS } from '../config/config.ts';
-import type { WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
+import type { RevocationMessage, WorkerInit, WorkerStarted, WorkerStatus } from './messages.ts';
+import { RevocationChannel } from './revocation-channel.ts';
 
 /** Secrets go over the channel: other users may read the environment of a process. */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
@@ -10,17 +11,27 @@ const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, 
 /** Starts the process at once. It loads its modules while the primary prepares. */
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
-  readonly #status: Promise<WorkerStatus>;
+  readonly #status = Promise.withResolvers<WorkerStatus>();
+  readonly #revocations = new RevocationChannel((message) => this.#worker.send(message, () => {}));
+  #isServing = false;
   /** Resolves to the exit code or signal when the process is gone. */
   readonly exited: Promise<string>;
 
   constructor() {
-    this.#status = new Promise((resolve) => this.#worker.once('message', resolve));
+    this.#worker.on('message', (message: WorkerStatus | RevocationMessage) => {
+      if ('revocation' in message) this.#revocations.receive(message);
+      else this.#status.resolve(message);
+      if ('url' in message) this.#isServing = true;
+    });
     this.exited = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
       // There is no process.
       (error) => String(error),
     );
+    this.exited.then(() => {
+      this.#isServing = false;
+      this.#revocations.close();
+    });
     this.#worker.on('error', () => {});
     closeUndeliveredConnection(this.#worker);
   }
@@ -31,10 +42,22 @@ export class WorkerProcess {
     const exited = this.exited.then(
       (exitReason): WorkerStatus => ({ failure: `A worker exited before it could serve: ${exitReason}` }),
     );
-    const status = await Promise.race([this.#status, exited]);
-    if (!('failure' in status)) return status;
-    this.stop();
-    throw new Error(status.failure);
+    const status = await Promise.race([this.#status.promise, exited]);
+    if ('failure' in status) {
+      this.stop();
+      throw new Error(status.failure);
+    }
+    return status;
+  }
+
+  /** Sets what is called with each user whose sessions this worker has ended. */
+  onForget(forget: (userId: string) => Promise<void>): void {
+    this.#revocations.onForget(forget);
+  }
+
+  /** Resolves when the worker has forgotten the user. One that does not serve yet has nothing to forget. */
+  async forgetUser(userId: string): Promise<void> {
+    if (this.#isServing) await this.#revocations.forgetUser(userId);
   }
 
   /** Asks the worker to exit after it has finished what is in flight. */

@@ -1,14 +1,19 @@
 /** A process that serves beside others. `node:cluster` ends it when the primary is gone. */
 import cluster from 'node:cluster';
-import { once } from 'node:events';
 import { importFast } from './import-fast.ts';
-import { unpackConfig, type WorkerInit, type WorkerStatus } from './messages.ts';
+import { type RevocationMessage, unpackConfig, type WorkerInit, type WorkerStatus } from './messages.ts';
+import { RevocationChannel } from './revocation-channel.ts';
 
 // Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
 process.on('SIGINT', () => {});
 
 // Listens before the imports: the message may arrive while they load.
-const initialised = once(process, 'message');
+const initialised = Promise.withResolvers<WorkerInit>();
+const revocations = new RevocationChannel(send);
+process.on('message', (message: WorkerInit | RevocationMessage) => {
+  if ('revocation' in message) revocations.receive(message);
+  else initialised.resolve(message);
+});
 const [{ createLogger }, { startServer }, { createShutdown }, { describeFailure }] = await importFast(() =>
   Promise.all([
     import('../log.ts'),
@@ -17,20 +22,21 @@ const [{ createLogger }, { startServer }, { createShutdown }, { describeFailure 
     import('../database/start-failure.ts'),
   ]),
 );
-const [{ config, bootstrap, demo }]: [WorkerInit] = (await initialised) as [WorkerInit];
+const { config, bootstrap, demo } = await initialised.promise;
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
-  const server = await startServer(unpackConfig(config), { bootstrap, demo, logger });
+  const server = await startServer(unpackConfig(config), { bootstrap, demo, logger, revocations });
   // It prints codes; nobody may read them.
   if (server.demo) process.stdout.on('error', () => {});
   const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
-  sendStatus({ url: server.url, demo: server.demo });
+  send({ url: server.url, demo: server.demo });
 } catch (error) {
   // The primary stops this worker after it has read the message.
-  sendStatus({ failure: describeFailure(error) });
+  send({ failure: describeFailure(error) });
 }
 
-function sendStatus(status: WorkerStatus): void {
-  process.send?.(status);
+function send(message: WorkerStatus | RevocationMessage): void {
+  // A primary that is gone ends this worker.
+  process.send?.(message, undefined, undefined, () => {});
 }

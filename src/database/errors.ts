@@ -32,14 +32,22 @@ export class DeadlinePassedError extends Error {
 /** Returns whether the connection is lost or cannot be trusted any more. */
 export function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
-  if (error instanceof postgres.PostgresError) return /^(08|28|3D|57P|25006|53300)/.test(error.code);
+  if (error instanceof postgres.PostgresError) {
+    // A connection that is lost ends with FATAL. Citus relays what becomes of its own connections as an ERROR.
+    return error.code === '25006' || (error.severity !== 'ERROR' && /^(08|28|3D|57P|53300)/.test(error.code));
+  }
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 
-/** Returns whether the connection is sound but the statement failed for now: a lock, a deadlock, a timeout, no memory. */
+/**
+ * Returns whether the connection is sound but the statement failed for now: a lock, a deadlock, a timeout, no memory, or
+ * a worker of Citus that is away, which may come without a code of its own.
+ */
 export function isTemporaryFailure(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
-  return error instanceof postgres.PostgresError && /^(40|53|55P03|57014)/.test(error.code);
+  if (!(error instanceof postgres.PostgresError)) return false;
+  const isOfWorker = error.code === 'XX000' && /^while executing command on /.test(error.where ?? '');
+  return isOfWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
 
 /** Returns whether a unique index refused the statement. */

@@ -1,8 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, foreignKey, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant, loginIntents } from './schema.ts';
+import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from './schema.ts';
 
-/** Login codes. Unknown e-mail addresses get rows too, so that the response time is the same. */
+/**
+ * Login codes. They expire before their login intents, so a foreign key would only make each removal of an intent cost
+ * eight times as much. Unknown e-mail addresses get rows too, so that the response time is the same.
+ */
 export const loginCodes = pgTable(
   'login_codes',
   {
@@ -30,17 +33,12 @@ export const loginCodes = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.loginIntentId, table.id] }),
-    foreignKey({
-      name: 'login_codes_login_intent_fk',
-      columns: [table.applicationId, table.loginIntentId],
-      foreignColumns: [loginIntents.applicationId, loginIntents.id],
-    }).onDelete('cascade'),
     index('login_codes_expires_at_idx').on(table.expiresAt),
     index('login_codes_email_idx').on(sql`lower(${table.email})`),
   ],
 );
 
-/** Messages that wallets were asked to sign. */
+/** Messages that wallets were asked to sign. Like login codes, they need no foreign key. */
 export const walletChallenges = pgTable(
   'wallet_challenges',
   {
@@ -58,11 +56,6 @@ export const walletChallenges = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.loginIntentId, table.id] }),
-    foreignKey({
-      name: 'wallet_challenges_login_intent_fk',
-      columns: [table.applicationId, table.loginIntentId],
-      foreignColumns: [loginIntents.applicationId, loginIntents.id],
-    }).onDelete('cascade'),
     index('wallet_challenges_expires_at_idx').on(table.expiresAt),
     index('wallet_challenges_address_idx').on(table.address),
   ],

@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { StandbyError } from './errors.ts';
+import { shareParameters } from './share-parameters.ts';
 import type { Db } from './statement.ts';
 
 export interface Timeouts {
@@ -32,6 +33,10 @@ export class Session {
       return this.#isPooled ? this.#inTransaction(query) : query;
     };
     this.db = drizzle(Object.assign(Object.create(client), { unsafe }));
+    const { session } = this.db._;
+    const { prepareQuery } = session;
+    session.prepareQuery = (query, ...options) =>
+      Reflect.apply(prepareQuery, session, [shareParameters(query), ...options]);
   }
 
   get isOpen(): boolean {

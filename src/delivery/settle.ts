@@ -5,7 +5,7 @@ import { instantPlaceholder } from '../database/schema.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
-export const MAX_BATCH_SIZE = 32;
+const MAX_BATCH_SIZE = 32;
 
 /** The new state of a delivery that was attempted, named as its columns. */
 export interface Result {
@@ -91,13 +91,16 @@ export const settleBatch: Statement<Released[]> = (db) => {
         when queue.wake_count <> ${wakeCount}::bigint or queue.redeliver_since is not null then greatest(${now}, ${notBefore})
         when ${isActive} then (select greatest(due, ${notBefore}) from (select ${nextDue} as due) next where due is not null)
       end,
-      batch_size = case ${isFailure}::boolean
-        when true then 1 when false then least(queue.batch_size * 2, ${sql.raw(String(MAX_BATCH_SIZE))})
+      batch_size = case
+        when ${isFailure}::boolean then 1
+        when not ${isFailure}::boolean then least(queue.batch_size * 2, ${sql.raw(String(MAX_BATCH_SIZE))})
         else queue.batch_size end,
-      failed_batches = case ${isFailure}::boolean
-        when true then queue.failed_batches + 1 when false then 0 else queue.failed_batches end,
+      failed_batches = case
+        when ${isFailure}::boolean then queue.failed_batches + 1
+        when not ${isFailure}::boolean then 0
+        else queue.failed_batches end,
       failing_since = case
-        when ${isFailure}::boolean = false then null
+        when not ${isFailure}::boolean then null
         when ${isFailure}::boolean and ${isCounted}::boolean then coalesce(queue.failing_since, ${now})
         else queue.failing_since end
     from held

@@ -3,7 +3,7 @@ import { createState } from './state.ts';
 
 /** Returns commands to paste into a shell, one per line. */
 export function describeDemo(url: string, demo: Demo): string {
-  const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, sessionId, canSignIn, email } = demo;
+  const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, sessionId, userId, canSignIn, email } = demo;
   const key = `-H 'X-API-Key: ${apiKey}'`;
   const asJson = `${key} -H 'Content-Type: application/json'`;
   const post = (path: string, body: unknown) =>
@@ -12,6 +12,11 @@ export function describeDemo(url: string, demo: Demo): string {
     `npx buf curl --protocol ${protocol} --http2-prior-knowledge ${key} -d '${JSON.stringify(body)}' ${url}/usher.v1.${procedure}`;
   const login = { redirectUri, state: createState(apiKey) };
   const [deletedByRest, deletedByRpc, event] = eventIds;
+  const variables = {
+    ...{ USHER_URL: url, API_KEY: apiKey, CLIENT_ID: clientId, REDIRECT_URI: redirectUri, STATE: login.state },
+    ...{ AUTH_TOKEN: authToken, SESSION_ID: sessionId, USER_ID: userId, WEBHOOK_ID: webhookId, EVENT_ID: event },
+  };
+  const assignments = Object.entries(variables).map(([name, value]) => `${name}='${value}'`);
   const inBrowser = `The demo application. Sign up, or sign in as ${email} (the code appears here):\n\n${url}/demo\n\n`;
   return `${canSignIn ? inBrowser : ''}The four calls over REST:
 
@@ -34,5 +39,9 @@ curl -s ${url}/api/events ${key}
 ${post('/api/sessions/check', { sessionId })}
 ${post('/api/sessions/renew', { sessionId })}
 ${post('/api/sessions/revoke', { sessionId })}
+
+Every call is at ${url}/docs. Its examples work after:
+
+export ${assignments.join(' ')}
 `;
 }

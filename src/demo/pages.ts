@@ -1,5 +1,5 @@
 /** The pages of the demo application. */
-import { Html, html } from '../login-page/html.ts';
+import { Html, html } from '../http/html.ts';
 import { renderDocument } from '../login-page/pages.ts';
 
 /** What a session check tells of an active session. */

@@ -1,7 +1,7 @@
 import { type Rule, rule, Unacceptable } from './rule.ts';
 
 /** Accepts a Date of the years 1 to 9999. */
-export const instant: Rule<Date> = rule({ type: 'string', format: 'date-time' }, (value) => {
+const instant: Rule<Date> = rule({ type: 'string', format: 'date-time' }, (value) => {
   if (value === undefined) throw new Unacceptable('is required');
   const isInstant = value instanceof Date && value >= FIRST_INSTANT && value <= LAST_INSTANT;
   if (!isInstant) throw new Unacceptable('must be a time');

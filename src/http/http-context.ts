@@ -26,7 +26,7 @@ export interface RequestContext {
 }
 
 /** What became of a response. */
-export interface ResponseResult {
+interface ResponseResult {
   readonly status: number;
   /** False when the client left before it had the whole response. */
   readonly isSent: boolean;

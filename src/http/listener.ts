@@ -43,7 +43,7 @@ export interface Listener {
   close(timeoutMs: number): Promise<void>;
 }
 
-export interface Handlers {
+interface Handlers {
   readonly handle: HttpHandler;
   /** Sees HTTP/2 streams before Node wraps them in request objects. */
   readonly handleStream: StreamHandler;

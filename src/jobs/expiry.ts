@@ -1,5 +1,5 @@
 /** The expiry job removes expired rows, so that tables stay the size of what is live. */
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, gt, inArray, lte, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Database, Statement } from '../database/database.ts';
@@ -10,8 +10,11 @@ import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys
 import { pause } from '../domain/pause.ts';
 
 const INTERVAL_MS = 60_000;
-const BATCH_SIZE = 100;
+const BATCH_SIZE = 500;
 const BATCH_TIMEOUT_MS = 5_000;
+
+/** A pause is so many times as long as the batch before it, so that Postgres has most of its time for calls. */
+const PAUSE_FACTOR = 3;
 
 /** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
@@ -21,124 +24,129 @@ const DAY_MS = 24 * 60 * 60_000;
 /** How long the audit log is kept: a year, and what a yearly review takes. */
 const AUDIT_RETENTION_MS = 400 * DAY_MS;
 
-const WEBHOOK_LOG_DAYS = 14;
-
 /** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
-interface RemovedBatch {
-  readonly count: number;
-  /** The latest expiry among the removed rows. */
-  readonly latest: Date | null;
-}
-
 /** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
-const deleteUnrecorded: Statement<RemovedBatch[]> = (db) =>
+const deleteUnrecordedSessions: Statement<unknown> = (db) =>
   db
     .delete(sessions)
-    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('before')}`)
-    .returning({ count: sql<number>`1`, latest: sql<null>`null` })
+    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('now')}`)
     .prepare('delete_unrecorded_sessions');
 
-interface ExpiringTable {
-  readonly deleteBatch: Statement<RemovedBatch[]>;
+/** Deletes the sessions of a batch of IDs, but not their successors. They have no index on their expiry. */
+const deleteSessions: Statement<unknown> = (db) => {
+  const expired = db
+    .select({ applicationId: sessionIds.applicationId, userId: sessionIds.userId, id: sessionIds.id })
+    .from(sessionIds)
+    .where(isInBatch(sessionIds.expiresAt));
+  const session = sql`(${sessions.applicationId}, ${sessions.userId}, ${sessions.id})`;
+  return db.delete(sessions).where(inArray(session, expired)).prepare('delete_sessions');
+};
+
+interface ExpiringRows {
+  /** Has an index. */
+  readonly expiresAt: PgColumn;
   readonly graceMs: number;
   /** Whether the rows are kept as long as the log of deliveries, too. */
   readonly isLogged?: true;
+  /** Deletes what depends on a batch of the rows. */
+  readonly deleteDependents?: Statement<unknown>;
 }
 
-const TABLES: readonly ExpiringTable[] = [
-  { deleteBatch: deleteExpired(loginCodes.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(walletChallenges.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(loginIntents.expiresAt), graceMs: INTENT_GRACE_MS },
-  { deleteBatch: deleteExpired(sessionIds.expiresAt, deleteSessions), graceMs: 0 },
-  { deleteBatch: deleteUnrecorded, graceMs: 0 },
-  { deleteBatch: deleteExpired(sessionCutoffs.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(userCutoffs.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(rateLimits.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(auditEvents.occurredAt), graceMs: AUDIT_RETENTION_MS },
-  { deleteBatch: deleteExpired(knownOrigins.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(webhookSigningKeys.expiresAt), graceMs: 0 },
-  { deleteBatch: deleteExpired(webhookAttempts.attemptedAt), graceMs: 0, isLogged: true },
-  { deleteBatch: deleteExpired(webhookDeliveries.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
-  { deleteBatch: deleteExpired(webhookMessages.createdAt), graceMs: MESSAGE_GRACE_MS, isLogged: true },
+const EXPIRING: readonly ExpiringRows[] = [
+  { expiresAt: loginCodes.expiresAt, graceMs: 0 },
+  { expiresAt: walletChallenges.expiresAt, graceMs: 0 },
+  { expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS },
+  { expiresAt: sessionIds.expiresAt, graceMs: 0, deleteDependents: deleteSessions },
+  { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },
+  { expiresAt: userCutoffs.expiresAt, graceMs: 0 },
+  { expiresAt: rateLimits.expiresAt, graceMs: 0 },
+  { expiresAt: auditEvents.occurredAt, graceMs: AUDIT_RETENTION_MS },
+  { expiresAt: knownOrigins.expiresAt, graceMs: 0 },
+  { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
+  { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
+  { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
 ];
+
+const TABLES = EXPIRING.map((rows) => ({
+  ...rows,
+  selectBatchEnd: createSelectBatchEnd(rows.expiresAt),
+  deleteBatch: createDeleteBatch(rows.expiresAt),
+}));
 
 export interface ExpiryOptions {
   readonly clock: () => Date;
   readonly signal: AbortSignal;
   /** How long deliveries are kept. */
-  readonly webhookLogDays?: number;
+  readonly webhookLogDays: number;
   onError(error: unknown): void;
 }
 
 /**
  * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
- * each skips the rows that another is removing.
+ * of two that remove the same batch, one waits and finds it gone.
  */
 export async function runExpiryJob(
   database: Database,
   { clock, signal, webhookLogDays, onError }: ExpiryOptions,
 ): Promise<void> {
   while (!signal.aborted) {
-    await removeExpired(database, clock(), signal, webhookLogDays).catch(onError);
+    await removeExpired(database, { now: clock(), signal, webhookLogDays }).catch(onError);
     // Jitter, so that replicas started together do not run together.
     await pause(INTERVAL_MS * (0.5 + Math.random()), signal);
   }
 }
 
-/**
- * Removes every expired row, in short batches with pauses as long, so that Postgres has at least half of its
- * time for calls.
- */
+export interface RemovalOptions {
+  readonly now: Date;
+  readonly webhookLogDays: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Removes every expired row, in short batches with pauses. */
 export async function removeExpired(
   database: Pick<Database, 'run'>,
-  now: Date,
-  signal?: AbortSignal,
-  webhookLogDays = WEBHOOK_LOG_DAYS,
+  { now, webhookLogDays, signal }: RemovalOptions,
 ): Promise<void> {
-  for (const { deleteBatch, graceMs, isLogged } of TABLES) {
-    const before = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0));
-    let since = new Date(0);
+  await database.run(deleteUnrecordedSessions, { now }, performance.now() + BATCH_TIMEOUT_MS);
+  for (const { selectBatchEnd, deleteDependents, deleteBatch, graceMs, isLogged } of TABLES) {
+    // Columns have whole milliseconds.
+    const last = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0) - 1);
+    let after = new Date(-1);
     for (let isMore = true; isMore; ) {
       const startedAt = performance.now();
-      const [removed] = await database.run(deleteBatch, { since, before }, startedAt + BATCH_TIMEOUT_MS);
+      const deadline = startedAt + BATCH_TIMEOUT_MS;
+      const [{ end } = { end: last }] = await database.run(selectBatchEnd, { after }, deadline);
+      isMore = end < last;
+      const batch = { after, until: isMore ? end : last };
+      if (deleteDependents) await database.run(deleteDependents, batch, deadline);
+      await database.run(deleteBatch, batch, deadline);
       // The next batch starts behind the dead rows, which have not been vacuumed.
-      since = removed?.latest ?? since;
-      isMore = removed?.count === BATCH_SIZE;
-      if (isMore) await pause(performance.now() - startedAt, signal);
+      after = batch.until;
+      if (isMore) await pause(PAUSE_FACTOR * (performance.now() - startedAt), signal);
       if (signal?.aborted) return;
     }
   }
 }
 
-/** Deletes a batch of the rows that expired from `since` until before `before`, the oldest first. */
-function deleteExpired(expiresAt: PgColumn, deleteMore?: (removed: SQLWrapper) => SQL): Statement<RemovedBatch[]> {
-  const { table, name } = expiresAt;
-  // Every plan reads one batch only: the limit is part of the text, `ctid` finds the rows, and the lower bound is a
-  // row comparison, because Postgres estimates a range between two parameters as almost empty.
-  const expired = sql`
-    select ctid from ${table}
-    where (${expiresAt}, 0) >= (${instantPlaceholder('since')}, 0) and ${expiresAt} < ${instantPlaceholder('before')}
-    order by ${expiresAt} limit ${sql.raw(String(BATCH_SIZE))} for update skip locked`;
-  return (db) => {
-    const removed = db.$with('removed').as(db.delete(table).where(sql`ctid = any(array(${expired}))`).returning());
-    const more = deleteMore ? [db.$with('more', {}).as(deleteMore(removed))] : [];
-    return db
-      .with(removed, ...more)
-      .select({
-        count: sql<number>`count(*)::int`,
-        latest: sql<Date | null>`max(${sql.identifier(name)})`.mapWith((instant: string) => new Date(instant)),
-      })
-      .from(removed)
-      .prepare('delete_expired');
-  };
+/** Returns no row if less than a batch is left. The limit is part of the text, so that every plan reads one batch only. */
+function createSelectBatchEnd(expiresAt: PgColumn): Statement<{ end: Date }[]> {
+  return (db) =>
+    db
+      .select({ end: sql<Date>`${expiresAt}`.mapWith(sessions.expiresAt).as('end') })
+      .from(expiresAt.table)
+      .where(gt(expiresAt, instantPlaceholder('after')))
+      .orderBy(sql`${expiresAt} offset ${sql.raw(String(BATCH_SIZE - 1))} limit 1`)
+      .prepare('select_batch_end');
 }
 
-/** Deletes the sessions that have not been renewed. They have no index on their expiry. */
-function deleteSessions(removed: SQLWrapper): SQL {
-  return sql`
-    delete from ${sessions} using ${removed} as removed_id
-    where ${sessions.applicationId} = removed_id.application_id and ${sessions.userId} = removed_id.user_id
-      and ${sessions.id} = removed_id.id`;
+/** Returns a deletion by range, which needs no locks of its own and which Citus sends to every shard. */
+function createDeleteBatch(expiresAt: PgColumn): Statement<unknown> {
+  return (db) => db.delete(expiresAt.table).where(isInBatch(expiresAt)).prepare('delete_batch');
+}
+
+function isInBatch(expiresAt: PgColumn): SQL | undefined {
+  return and(gt(expiresAt, instantPlaceholder('after')), lte(expiresAt, instantPlaceholder('until')));
 }

@@ -9,6 +9,11 @@ export type DeliverCode = (code: LoginCode) => Promise<void>;
 /** How long the mail server may take per step. */
 const TIMEOUT_MS = 10_000;
 
+/** Sends codes by SMTP, or prints them to the terminal where there is no mail server. */
+export function createCodeMailer(smtp: { readonly url: string; readonly from: string } | undefined): DeliverCode {
+  return smtp ? createMailer(smtp.url, smtp.from) : printCode;
+}
+
 /** Sends codes by SMTP. `smtpUrl` is a URL of nodemailer, such as smtps://user:password@host. */
 export function createMailer(smtpUrl: string, from: string): DeliverCode {
   const timeouts = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
@@ -42,9 +47,6 @@ If you did not ask for it, somebody typed your e-mail address by mistake; you ne
   };
 }
 
-/** Prints codes to the terminal, where there is no mail server. */
-export function createTerminalMailer(write: (text: string) => void): DeliverCode {
-  return async ({ email, isDecoy, code, applicationName }) => {
-    if (!isDecoy) write(`\n  E-MAIL to ${email}: ${code} is your code for ${applicationName}\n\n`);
-  };
+async function printCode({ email, isDecoy, code, applicationName }: LoginCode): Promise<void> {
+  if (!isDecoy) process.stdout.write(`\n  E-MAIL to ${email}: ${code} is your code for ${applicationName}\n\n`);
 }

@@ -1,7 +1,7 @@
 /** The login page in each of its states: one document with inline style and script. */
 import { readFileSync } from 'node:fs';
 import type { LoginMethod } from '../config/login-methods.ts';
-import { Html, html } from './html.ts';
+import { Html, html } from '../http/html.ts';
 
 /** What every form on a page carries. */
 export interface FormContext {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { UUID } from '../../src/domain/validation.ts';
 import {
@@ -46,6 +47,12 @@ export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {
       exampleAt: getWebhook(fixtures),
     },
     {
+      name: 'CheckSession',
+      method: SessionService.method.checkSession,
+      distinct: SIGNED_IN_USERS,
+      exampleAt: checkSession,
+    },
+    {
       name: 'ExchangeToken first',
       method: AuthService.method.exchangeToken,
       exampleAt: (number) => exchangeFirst(fixtures, SIGNED_IN_USERS + number),
@@ -76,6 +83,15 @@ function getWebhook({ application: { redirectUris: _, ...application }, createdA
       updatedAt: createdAt.toISOString(),
     };
     return { fields: { webhookId: id }, accepts: (response) => isDeepStrictEqual(response, { webhook }) };
+  };
+}
+
+function checkSession(number: number): Example {
+  const { id: userId, ...user } = userAt(number);
+  return {
+    fields: { sessionId: sessionIdAt(number) },
+    accepts: ({ active, session }) =>
+      active === true && isObject(session) && session.userId === userId && isDeepStrictEqual(session.user, user),
   };
 }
 

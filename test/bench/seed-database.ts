@@ -76,11 +76,15 @@ async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fix
       wallet_address: walletAddress,
       ip_address: '127.0.0.1',
       user_agent: 'bench',
+      method: 'page',
       created_at: createdAt,
       expires_at: new Date(createdAt.getTime() + SESSION_LIFETIME_MS),
     };
   });
   await sql`insert into sessions ${sql(rows)}`;
+  await sql`
+    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
+    select application_id, id, user_id, created_at, created_at, expires_at from sessions`;
 }
 
 async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtures, deletable: number): Promise<void> {

@@ -2,10 +2,15 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { toTypeScript } from '../../src/api/docs/example-commands.ts';
+import { CLIENT_SETUP, LIST_EXAMPLE } from '../../src/api/docs/guides.ts';
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
 import { ClientProject } from '../support/client-project.ts';
 import { expectLogin } from '../support/example-application.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
+import { variablesOf } from '../support/reference-examples.ts';
+import { ADMIN_KEY, createTenant, startTestService } from '../support/service.ts';
 
 let project: ClientProject;
 
@@ -33,6 +38,28 @@ test('has the version of Usher, and depends on what the tests run with', () => {
   for (const [name, range] of Object.entries(clientManifest.dependencies)) {
     expect(range.replace('^', ''), name).toBe(tested[name]);
   }
+});
+
+test('makes every call of the API reference in TypeScript', async () => {
+  await using service = await startTestService();
+  const fixture = { service, tenant: await createTenant(service) };
+  const examples = await Promise.all(
+    OPERATIONS.map(async (operation) => {
+      const example = toTypeScript(operation);
+      const [imports = '', body = example] = example.startsWith('import') ? example.split('\n\n', 2) : ['', example];
+      return { imports, body, env: await variablesOf(operation, example, fixture) };
+    }),
+  );
+  const app = [
+    ...new Set(examples.map(({ imports }) => imports)),
+    CLIENT_SETUP,
+    LIST_EXAMPLE,
+    // Each has variables of its own.
+    ...examples.map(({ body, env }) => `{\nObject.assign(env, ${JSON.stringify(env)});\n${body}\nvoid response;\n}`),
+  ].join('\n');
+  const script = await project.compileText(app);
+  const env = { USHER_URL: service.url, API_KEY: fixture.tenant.apiKey, ADMIN_KEY };
+  expect(await runShell(`node ${script}`, env)).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
 test('signs users of an Express application in and out', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test, vi } from 'vitest';
-import { request } from '../support/http.ts';
+import { type HttpClient, openHttpClient, request } from '../support/http.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { survivorsOf } from '../support/process.ts';
 import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
@@ -52,6 +52,32 @@ test('both know the public URL, the demo and its secrets', async () => {
     const webhook = await request(main.url, { path: `/api/webhooks/${webhookId}`, headers });
     expect(webhook.body).toContain('"signingKey":"whsec_');
   }
+});
+
+test('a session that one revokes is refused by the other at once', async () => {
+  const { apiKey, ...demo } = await readDemo(dataDir);
+  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+  const clients = Array.from({ length: 6 }, () => openHttpClient(main.url, { httpVersion: '1.1' }));
+  const callAt = async (client: HttpClient | undefined, path: string, fields: object) => {
+    const reply = await client?.send({ path: `/api/${path}`, headers, body: JSON.stringify(fields) });
+    return JSON.parse(reply?.body ?? '').data;
+  };
+  for (const revoker of clients) {
+    const { loginIntentId } = await callAt(revoker, `oauth/generate-auth-url?clientId=${demo.clientId}`, {
+      ...{ redirectUri: demo.redirectUris[0], state: 'state' },
+    });
+    const login = { loginIntentId, userId: demo.userId };
+    const { authToken } = await administer<{ authToken: string }>(main, dataDir, 'CompleteLogin', login);
+    const { session } = await callAt(revoker, 'oauth/exchange', { authToken });
+    const check = () =>
+      Promise.all(
+        clients.map(async (client) => (await callAt(client, 'sessions/check', { sessionId: session.id })).active),
+      );
+    expect(await check()).toEqual(clients.map(() => true));
+    await callAt(revoker, 'sessions/revoke', { sessionId: session.id });
+    expect(await check()).toEqual(clients.map(() => false));
+  }
+  for (const client of clients) client[Symbol.dispose]();
 });
 
 test('SIGTERM finishes the calls in flight and leaves no process behind', async () => {

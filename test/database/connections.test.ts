@@ -32,6 +32,17 @@ afterEach(async () => {
 afterAll(() => testDatabase[Symbol.asyncDispose]());
 
 describe('a statement', () => {
+  // Citus relays what becomes of its own connections.
+  test.each(['08006', '57P01'])('that fails with ERROR %s is unavailable, and its connection stays', async (code) => {
+    await using database = openDatabase();
+    const [before] = await database.run(selectPid, {}, soon());
+    await testDatabase.sql.unsafe(`
+      create or replace function fail() returns int language plpgsql as $$
+      begin raise exception 'a worker is away' using errcode = '${code}'; end $$`);
+    await expectUnavailable(database.run(selectFailure, {}, soon()), code);
+    expect(await database.run(selectPid, {}, soon())).toEqual([before]);
+  });
+
   test('is parsed once per connection, however often it runs', async () => {
     await using database = openDatabase();
     for (let id = 0; id < 20; id++) await database.run(selectName, { id }, soon());
@@ -190,6 +201,9 @@ const renameThing: Statement<unknown[]> = (db) =>
 
 const selectNowhere: Statement<unknown[]> = (db) =>
   db.select({ one: sql`1` }).from(sql`no_such_table`).prepare('select_nowhere');
+
+const selectFailure: Statement<unknown[]> = (db) =>
+  db.select({ one: sql`fail()` }).from(sql`(select) as nothing`).prepare('select_failure');
 
 const selectPid: Statement<unknown[]> = (db) =>
   db.select({ pid: sql`pg_backend_pid()` }).from(sql`(select) as nothing`).prepare('select_pid');

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { DISTRIBUTED_BY, REFERENCE_TABLES } from '../../src/database/distribute.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
@@ -61,6 +62,11 @@ describe('the tables', () => {
     expect(tables.filter(({ attnotnull }) => !attnotnull).map(({ relname }) => relname)).toEqual(
       TABLES_WITHOUT_APPLICATION,
     );
+  });
+
+  test('without an application have a copy on every server of Citus, or are distributed by another column', () => {
+    const known = [...REFERENCE_TABLES, ...Object.keys(DISTRIBUTED_BY)];
+    expect(TABLES_WITHOUT_APPLICATION.filter((table) => !known.includes(table))).toEqual([]);
   });
 
   test('have an index for every foreign key, with its columns first', async () => {

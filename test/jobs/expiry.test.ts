@@ -8,6 +8,7 @@ import { RecordingDatabase } from '../support/recording-database.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const MINUTE_MS = 60_000;
+const OPTIONS = { now: NOW, webhookLogDays: 14 };
 
 const testDatabase = await cloneDatabase();
 
@@ -28,7 +29,7 @@ describe('removeExpired', () => {
     await fixture.sql`
       update login_intents set completed_at = ${NOW}, user_id = ${fixture.userId}
       where id = (select id from login_intents limit 1)`;
-    await removeExpired(fixture.database, NOW);
+    await removeExpired(fixture.database, OPTIONS);
     expect(await fixture.count('login_intents')).toBe(isKept ? 2 : 0);
   });
 
@@ -40,7 +41,7 @@ describe('removeExpired', () => {
   ])('keeps or removes a session that %s', async (_, livesForMs, isKept) => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(1, new Date(NOW.getTime() + livesForMs));
-    await removeExpired(fixture.database, NOW);
+    await removeExpired(fixture.database, OPTIONS);
     expect(await fixture.count('sessions')).toBe(isKept ? 1 : 0);
     expect(await fixture.count('session_ids')).toBe(isKept ? 1 : 0);
   });
@@ -49,7 +50,7 @@ describe('removeExpired', () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(1, new Date(NOW.getTime() - 1));
     await fixture.sql`update sessions set id = gen_random_uuid(), expires_at = ${NOW}`;
-    await removeExpired(fixture.database, NOW);
+    await removeExpired(fixture.database, OPTIONS);
     expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([1, 0]);
   });
 
@@ -59,46 +60,51 @@ describe('removeExpired', () => {
     await fixture.sql`
       update sessions set method = '', expires_at = ${new Date(NOW.getTime() - 1)}
       where user_id = (select max(user_id::text)::uuid from sessions)`;
-    await removeExpired(fixture.database, NOW);
+    await removeExpired(fixture.database, OPTIONS);
     expect(await fixture.count('sessions')).toBe(1);
   });
 
-  test('removes batches of 100, the oldest first, and stops between them on the signal', async () => {
+  test('removes batches of 500, the oldest first, and stops between them on the signal', async () => {
     await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(700, new Date(NOW.getTime() - 700), 1);
     const stop = new AbortController();
-    await fixture.addSessions(140, new Date(NOW.getTime() - 1));
-    await fixture.addSessions(80, new Date(NOW.getTime() - 2));
-    const stopAfterFullBatch: Pick<Database, 'run'> = {
+    const stopInFullBatch: Pick<Database, 'run'> = {
       async run(statement, parameters, deadline) {
         const rows = await fixture.database.run(statement, parameters, deadline);
-        if (Array.isArray(rows) && rows[0]?.count === 100) stop.abort();
+        if (Array.isArray(rows) && rows[0]?.end) stop.abort();
         return rows;
       },
     };
-    await removeExpired(stopAfterFullBatch, NOW, stop.signal);
-    const left = await fixture.sql`select expires_at, count(*)::int as count from sessions group by 1`;
-    expect(left).toEqual([{ expires_at: new Date(NOW.getTime() - 1), count: 120 }]);
+    await removeExpired(stopInFullBatch, { ...OPTIONS, signal: stop.signal });
+    const left = await fixture.sql`
+      select count(*)::int, min(expires_at) as oldest from sessions join session_ids using (id, expires_at)`;
+    expect(left).toEqual([{ count: 200, oldest: new Date(NOW.getTime() - 200) }]);
   });
 
   test('starts each batch where the last one ended, behind rows that are not vacuumed', async () => {
     await using fixture = await openFixture(testDatabase);
     await using recording = new RecordingDatabase(fixture.url);
-    const expiries = [3, 2, 1].map((age) => new Date(NOW.getTime() - age));
-    for (const expiry of expiries) await fixture.addSessions(100, expiry);
-    await removeExpired(recording, NOW);
-    const batches = recording.sent.filter(({ sql }) => sql.includes('delete from "session_ids"'));
-    const beginnings = batches.map(({ parameters: [since] }) => new Date(String(since)));
-    expect(beginnings).toEqual([new Date(0), ...expiries]);
+    await fixture.addSessions(1_000, new Date(NOW.getTime() - 1_000), 1);
+    await removeExpired(recording, OPTIONS);
+    const sent = recording.sent.filter(({ sql }) =>
+      /delete from "session_ids"|from "session_ids".* offset 499/.test(sql),
+    );
+    const instants = sent.map(({ parameters }) => parameters.map((value) => Date.parse(String(value)) - NOW.getTime()));
+    const start = -1 - NOW.getTime();
+    expect(instants).toEqual([[start], [start, -501], [-501], [-501, -1]]);
   });
 
-  test('skips rows that another replica is removing', async () => {
+  test('waits for rows that another replica is removing', async () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(20, new Date(0));
+    let removing: Promise<void> | undefined;
     await fixture.sql.begin(async (replica) => {
-      await replica`select from session_ids order by id limit 5 for update`;
-      await removeExpired(fixture.database, NOW);
-      expect(await replica`select count(*)::int as count from sessions`).toEqual([{ count: 5 }]);
+      await replica`delete from session_ids where id in (select id from session_ids order by id limit 5)`;
+      removing = removeExpired(fixture.database, OPTIONS);
+      await expect.poll(() => countWaiting(fixture.sql)).toBe(1);
     });
+    await removing;
+    expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([0, 0]);
   });
 
   test('removes exactly the expired rows on two replicas at once, and no users or applications', async () => {
@@ -108,7 +114,7 @@ describe('removeExpired', () => {
     await Promise.all([fixture.addIntents(600, longAgo), fixture.addSessions(600, longAgo)]);
     await Promise.all([fixture.addIntents(100, NOW), fixture.addSessions(100, NOW)]);
     const kept = [await fixture.count('users'), await fixture.count('applications')];
-    await Promise.all([removeExpired(fixture.database, NOW), removeExpired(other.database, NOW)]);
+    await Promise.all([removeExpired(fixture.database, OPTIONS), removeExpired(other.database, OPTIONS)]);
     expect([await fixture.count('login_intents'), await fixture.count('sessions')]).toEqual([100, 100]);
     expect([await fixture.count('users'), await fixture.count('applications')]).toEqual(kept);
   });
@@ -120,8 +126,7 @@ describe('the expiry job', () => {
     await fixture.addSessions(3, new Date(NOW.getTime() - 1));
     const job = new AbortController();
     const ended = runExpiryJob(fixture.database, {
-      clock: () => NOW,
-      signal: job.signal,
+      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
       onError: (error) => expect.unreachable(String(error)),
     });
     while ((await fixture.count('sessions')) > 0) await sleep(5);
@@ -137,7 +142,10 @@ describe('the expiry job', () => {
     });
     const job = new AbortController();
     const { promise: reported, resolve: report } = Promise.withResolvers<unknown>();
-    const ended = runExpiryJob(fixture.database, { clock: () => NOW, signal: job.signal, onError: report });
+    const ended = runExpiryJob(fixture.database, {
+      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
+      onError: report,
+    });
     expect(await reported).toMatchObject({ code: '42P01' });
     job.abort();
     await ended;
@@ -172,7 +180,8 @@ async function openFixture({ url, sql }: TestDatabase) {
         select ${applicationId}, gen_random_uuid(), 'https://app.test', 'state', now(), ${expiresAt}
         from generate_series(1, ${count})`;
     },
-    async addSessions(count: number, expiresAt: Date) {
+    /** Each expires so many milliseconds later than the one before. */
+    async addSessions(count: number, expiresAt: Date, stepMs = 0) {
       const userIds = Array.from({ length: count }, () => randomUUID());
       await addUsers(sql, userIds);
       await sql`
@@ -180,14 +189,22 @@ async function openFixture({ url, sql }: TestDatabase) {
           insert into sessions (
             application_id, user_id, id, email, wallet_address, ip_address, user_agent, method, created_at, expires_at
           )
-          select ${applicationId}, user_id, gen_random_uuid(), 'a@b', 'wallet', '::1', 'test', 'page', now(), ${expiresAt}
-          from unnest(${userIds}::uuid[]) as user_id
+          select ${applicationId}, user_id, gen_random_uuid(), 'a@b', 'wallet', '::1', 'test', 'page', now(),
+            ${expiresAt}::timestamptz + (n - 1) * ${stepMs}::int * interval '1 millisecond'
+          from unnest(${userIds}::uuid[]) with ordinality as series (user_id, n)
           returning *
         )
         insert into session_ids select application_id, id, user_id, authenticated_at, created_at, expires_at from begun`;
     },
     [Symbol.asyncDispose]: () => database.close(),
   };
+}
+
+/** Counts the statements that wait for a lock. */
+async function countWaiting(sql: TestDatabase['sql']): Promise<number> {
+  const rows = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return rows.length;
 }
 
 async function addUsers(sql: TestDatabase['sql'], ids: readonly string[]): Promise<void> {

@@ -44,6 +44,14 @@ test('none of them lets Usher write or become root', () => {
   });
 });
 
+test('the optional pgbouncer is one that Usher can run behind', () => {
+  const { profiles, environment } = services.pgbouncer;
+  expect(profiles).toEqual(['pgbouncer']);
+  expect(environment).toMatchObject({ POOL_MODE: 'transaction', DB_HOST: 'postgres' });
+  expect(environment.MAX_PREPARED_STATEMENTS).toBeGreaterThan(0);
+  expect(services.usher.environment.DATABASE_URL).toMatch(/@\$\{DATABASE_HOST:-postgres\}\//);
+});
+
 test('all of them give a shutdown its time', () => {
   const graceMs =
     Math.min(Number.parseInt(services.usher.stop_grace_period, 10), spec.terminationGracePeriodSeconds) * 1000;

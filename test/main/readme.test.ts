@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { OPERATIONS, SERVICES } from '../../src/api/catalogue.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
@@ -44,13 +44,19 @@ test('the commands of the README install a production service that only their us
   }
 });
 
-test('the README names every RPC, and its REST route if it has one', () => {
-  const missing = OPERATIONS.map(({ method, credential, route }) => {
-    if (credential === 'adminKey') return `\`${method.name}\``;
-    const restRoute = route ? `\`${route.method} ${route.path}` : '|';
-    return `| \`${method.parent.name}/${method.name}\` | ${restRoute}`;
-  }).filter((text) => !readme.includes(text));
-  expect(missing).toEqual([]);
+test('the README names every service, and where its REST routes are', () => {
+  const [, table = ''] = readme.split('| Service of `usher.v1` | REST | What for |\n|---|---|---|\n');
+  const rows = [...(/^(\|.*\n)*/.exec(table)?.[0] ?? '').matchAll(/^\| \[`(\w+)`\]\(.*?\) \|(?: `(.*?)`)? \|/gm)];
+  const expected = SERVICES.map(({ service }) => {
+    const routes = OPERATIONS.filter(({ method, route }) => method.parent === service && route);
+    const [, parent] = /^(\/api\/\w+)/.exec(routes[0]?.route?.path ?? '') ?? [];
+    return [service.name, parent];
+  });
+  expect(rows.map(([, name, parent]) => [name, parent])).toEqual(expected);
+});
+
+test('the README is short enough to be read', () => {
+  expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1_500);
 });
 
 test('every link of a page leads to a file, and to a heading in it', () => {

@@ -4,6 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import { toCurl } from '../../src/api/docs/example-commands.ts';
 import { request } from '../support/http.ts';
 import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
@@ -48,6 +52,19 @@ describe('the first start', () => {
     const message = /^ {2}WEBHOOK check_in\.created \{"eventId":"demo-event-\w+","attendeeId":"ada","checkedInAt":"/m;
     await expect.poll(() => main.stdout).toMatch(message);
     expect(main.stdout).toMatch(/"type":"check_in\.created","attempt":1,"statusCode":200,.*"msg":"webhook attempt"/);
+  });
+
+  test('prints the variables that examples of the API reference need', async () => {
+    const [variables = ''] = /^export USHER_URL=.*$/m.exec(main.stdout) ?? [];
+    const examples = [WebhookService.method.getWebhook, EventService.method.listCheckIns].map((method) =>
+      toCurl(OPERATIONS.find((operation) => operation.method === method) as Operation),
+    );
+    const { stdout } = await runShell([variables, ...examples.map((example) => `${example}; echo`)].join('\n'));
+    const replies = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(replies).toMatchObject([{ status: true, data: { application: { name: 'Demo' } } }, { status: true }]);
   });
 
   test('exits with 0 on SIGTERM and leaves no Postgres behind', async () => {

@@ -41,7 +41,9 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
       HOST: '127.0.0.1',
       PORT: '0',
     };
-    const container = image.start({ env, secrets });
+    const migrated = await image.run({ command: ['src/start.js', 'migrate'], env, secrets });
+    expect(migrated.exitCode, migrated.output).toBe(0);
+    const container = image.start({ env: { ...env, MIGRATE_ON_START: 'false' }, secrets });
     try {
       const port = await container.port;
       await runSmokeTest({ url: `http://127.0.0.1:${port}` });

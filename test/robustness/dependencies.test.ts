@@ -1,4 +1,4 @@
-/** Packages have exact versions and checksums, come from the npm registry, and are listed in the README. */
+/** Packages have exact versions and checksums, come from the npm registry, and are listed in CONTRIBUTING.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -15,8 +15,8 @@ const manifest: Readonly<Record<string, Readonly<Record<string, string>>>> = JSO
 const kinds = Object.keys(manifest).filter((key) => /dependencies$/i.test(key));
 const versions = kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}));
 
-it('the README lists every package and no other', () => {
-  const [, listed = ''] = read('README.md').split('| In production | What for |');
+it('CONTRIBUTING.md lists every package and no other', () => {
+  const [, listed = ''] = read('CONTRIBUTING.md').split('| In production | What for |');
   const names = [...listed.matchAll(/^\| `([^`]+)` \| .*\|$/gm)].map(([, name = '']) => name);
   expect(names.sort()).toEqual(versions.map(([name]) => name).sort());
 });

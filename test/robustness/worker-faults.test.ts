@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
 import { survivorsOf, type UsherProcess } from '../support/process.ts';
-import { ADMIN_KEY } from '../support/service.ts';
+import { ADMIN_KEY, adminClient } from '../support/service.ts';
 import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
 
 // Several processes start, which takes long on a busy machine.
@@ -33,6 +33,22 @@ describe('of two workers', () => {
       const visible = environment + (await readFile(`/proc/${pid}/cmdline`, 'utf8'));
       expect(environment).toContain('DATA_DIR=');
       for (const secret of [ADMIN_KEY, encryptionKey]) expect(visible).not.toContain(secret);
+    }
+  });
+
+  test('one that is stalled holds no revocation up', async () => {
+    const { userId } = await readDemo(dataDir);
+    const [stalled = 0] = await workerPids(main);
+    process.kill(stalled, 'SIGSTOP');
+    try {
+      // Half of the connections go to the worker that is stalled.
+      const calls = Array.from({ length: 4 }, () => adminClient(main).deactivateUser({ userId }));
+      await Promise.any(calls);
+      process.kill(stalled, 'SIGCONT');
+      await Promise.all(calls);
+    } finally {
+      process.kill(stalled, 'SIGCONT');
+      await adminClient(main).reactivateUser({ userId });
     }
   });
 

@@ -36,6 +36,16 @@ export class ClientProject implements AsyncDisposable {
   /** Compiles a TypeScript application with strict settings. Returns the path of its JavaScript. */
   async compile(application: string): Promise<string> {
     await cp(application, join(this.directory, 'app.ts'));
+    return this.#compile();
+  }
+
+  /** Compiles the text of an application likewise. */
+  async compileText(text: string): Promise<string> {
+    await writeFile(join(this.directory, 'app.ts'), text);
+    return this.#compile();
+  }
+
+  async #compile(): Promise<string> {
     await runOrThrow(
       `cd ${this.directory} && node_modules/typescript/bin/tsc --strict --module nodenext --target es2022 --types node app.ts`,
     );

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import { inject } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
+import { onServer, withDatabase } from './citus.ts';
 import { TEMPLATE } from './postgres.ts';
 
 export interface TestDatabase extends AsyncDisposable {
@@ -12,22 +13,25 @@ export interface TestDatabase extends AsyncDisposable {
 
 /** Creates a migrated, empty database. Disposal drops it. */
 export function cloneDatabase(): Promise<TestDatabase> {
-  return createDatabase(`template ${TEMPLATE}`);
+  return createDatabase(`template ${TEMPLATE}`, [inject('postgresUrl'), ...inject('workerUrls')]);
 }
 
-/** Creates a database with options of `create database`. Disposal drops it. */
-export async function createDatabase(options: string): Promise<TestDatabase> {
+/** Creates a database with options of `create database`, on every server. Disposal drops it. */
+export async function createDatabase(options: string, servers = [inject('postgresUrl')]): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  const url = new URL(inject('postgresUrl'));
-  await withServer((server) => server.unsafe(`create database ${name} ${options}`));
-  url.pathname = name;
-  const sql = openClient(url.href, { max: 2, onnotice: () => {} });
+  // The workers of Citus come first: their coordinator looks for its database on them.
+  const runOnAll = async (statement: string) => {
+    for (const server of servers.toReversed()) await onServer(server, (sql) => sql.unsafe(statement));
+  };
+  await runOnAll(`create database ${name} ${options}`);
+  const url = withDatabase(inject('postgresUrl'), name);
+  const sql = openClient(url, { max: 2, onnotice: () => {} });
   return {
-    url: url.href,
+    url,
     sql,
     async [Symbol.asyncDispose]() {
       await sql.end();
-      await withServer((server) => server.unsafe(`drop database ${name} with (force)`));
+      await runOnAll(`drop database ${name} with (force)`);
     },
   };
 }
@@ -41,10 +45,5 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
 
 /** Runs statements on the server's default database. */
 export async function withServer<Result>(run: (server: postgres.Sql) => Promise<Result>): Promise<Result> {
-  const server = openClient(inject('postgresUrl'), { max: 1, onnotice: () => {} });
-  try {
-    return await run(server);
-  } finally {
-    await server.end();
-  }
+  return onServer(inject('postgresUrl'), run);
 }

@@ -130,7 +130,8 @@ export async function findFreePort(): Promise<number> {
   return port;
 }
 
-async function runAsPostgres(command: string, parameters: string[]): Promise<void> {
+/** Runs one of the programs of Postgres as a user who is not root. */
+export async function runAsPostgres(command: string, parameters: string[]): Promise<void> {
   const [file = '', ...others] = asUnprivileged([join(BIN, command), ...parameters]);
   // A server that pg_ctl starts would keep pipes open.
   const child = spawn(file, others, { stdio: 'ignore' });

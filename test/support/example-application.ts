@@ -59,7 +59,8 @@ export class ExampleBrowser {
   }
 }
 
-async function findFreePort(): Promise<number> {
+/** Returns a port that nobody listens on. */
+export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

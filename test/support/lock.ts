@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inject } from 'vitest';
 import type { TestDatabase } from './database.ts';
 
 export interface Lock extends AsyncDisposable {
@@ -25,9 +26,11 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
 /** Resolves when at least `count` statements in the database wait for a lock. */
 export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Promise<void> {
   const deadline = performance.now() + 10_000;
+  // On Citus they wait on its workers.
+  const activity = inject('workerUrls').length > 0 ? 'citus_stat_activity' : 'pg_stat_activity';
   for (;;) {
     const waiting = await sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      select from ${sql(activity)} where datname = current_database() and wait_event_type = 'Lock'`;
     if (waiting.length >= count) return;
     if (performance.now() > deadline) throw new Error(`${waiting.length} statements wait for a lock, not ${count}`);
     await sleep(5);

@@ -5,18 +5,31 @@ import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { prepareCitus } from './citus.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The URL of the server's default database. Tests use `cloneDatabase`. */
     postgresUrl: string;
+    /** With CITUS_URL, that of each worker. */
+    workerUrls: readonly string[];
   }
 }
 
 export const TEMPLATE = 'usher_template';
 
-/** Starts one Postgres for the whole run, with a migrated template that every test file clones. */
+/**
+ * Starts one Postgres for the whole run, with a migrated template that every test file clones. With CITUS_URL it is
+ * that cluster, and the tables of the template are distributed.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { CITUS_URL } = process.env;
+  if (CITUS_URL) {
+    const { workerUrls, close } = await prepareCitus(CITUS_URL, TEMPLATE);
+    project.provide('postgresUrl', CITUS_URL);
+    project.provide('workerUrls', workerUrls);
+    return close;
+  }
   const directory = await mkdtemp(join(tmpdir(), 'usher-test-'));
   const server = await startEmbeddedPostgres(directory, { durable: false });
   const client = openClient(server.url, { max: 1 });
@@ -26,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   template.pathname = TEMPLATE;
   await migrateDatabase(template.href);
   project.provide('postgresUrl', server.url);
+  project.provide('workerUrls', []);
 
   return async () => {
     await server.close();

@@ -214,8 +214,8 @@ export async function runMain(
 }
 
 /** Runs a line in a shell as a developer would: in the repository, with its tools on the path. */
-export function runShell(line: string): Promise<Run> {
-  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME }, timeout: TIMEOUT_MS };
+export function runShell(line: string, env: Readonly<Record<string, string>> = {}): Promise<Run> {
+  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME, ...env }, timeout: TIMEOUT_MS };
   return new Promise((resolve) => {
     execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
       // A signal, such as that of the timeout, leaves no code.

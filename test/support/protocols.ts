@@ -17,7 +17,7 @@ import type { Route } from '../../src/api/rest/route.ts';
 import { checkReason, readErrorDetails } from './error-details.ts';
 import { type HttpReply, type HttpRequest, type HttpVersion, request } from './http.ts';
 
-export type ProtocolKind = 'rest' | 'connect' | 'grpc-web' | 'grpc';
+type ProtocolKind = 'rest' | 'connect' | 'grpc-web' | 'grpc';
 
 export interface Protocol {
   readonly name: string;
@@ -38,7 +38,7 @@ export interface Protocol {
 export type RawReply = Pick<HttpReply, 'status' | 'headers' | 'trailers' | 'bytes'>;
 
 /** What a reply says, whatever the protocol. */
-export interface Outcome {
+interface Outcome {
   /** `ok`, or the error's code as gRPC names it. */
   readonly code: string;
   /** Of an error; of a success REST alone has one. */

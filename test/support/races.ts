@@ -163,8 +163,12 @@ export async function raceExchanges(rounds: number): Promise<void> {
 }
 
 async function slowCheckIns({ database: { sql } }: TestService, seconds: string): Promise<void> {
-  await sql.unsafe(`
-    create function sleep_a_little() returns trigger language plpgsql as $$
-    begin perform pg_sleep(${seconds}); return new; end $$;
-    create trigger sleep_a_little before insert on check_ins for each row execute function sleep_a_little()`);
+  await sql.begin(async (transaction) => {
+    await transaction`set local citus.enable_unsafe_triggers = on`;
+    await transaction.unsafe(`
+      create function sleep_a_little() returns trigger language plpgsql as $$
+      begin perform pg_sleep(${seconds}); return new; end $$`);
+    await transaction`
+      create trigger sleep_a_little before insert on check_ins for each row execute function sleep_a_little()`;
+  });
 }

@@ -119,13 +119,11 @@ async function openReplicas() {
     },
     /** Makes the user's session ten minutes older. */
     async setDue(userId: string) {
-      await sql`
-        with changed as (
-          update sessions set created_at = created_at - interval '10 min', expires_at = expires_at - interval '10 min'
-          where user_id = ${userId} returning *
-        )
-        update session_ids set created_at = changed.created_at, expires_at = changed.expires_at
-        from changed where session_ids.id = changed.id`;
+      const [session] = await sql`
+        select id, created_at - interval '10 min' as created_at, expires_at - interval '10 min' as expires_at
+        from sessions where user_id = ${userId}`;
+      for (const table of ['sessions', 'session_ids'])
+        await sql`update ${sql(table)} set ${sql(session ?? {}, 'created_at', 'expires_at')} where id = ${session?.id}`;
     },
     async [Symbol.asyncDispose]() {
       for (const pool of pools) pool[Symbol.dispose]();

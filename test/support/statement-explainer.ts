@@ -12,7 +12,13 @@ export interface ExplainedStatement {
   /** As `.prepare('name')` has it. */
   readonly name: string;
   readonly sql: string;
-  readonly plans: Readonly<Record<PlanMode, PlanNode>>;
+  readonly plans: Readonly<Partial<Record<PlanMode, PlanNode>>>;
+}
+
+interface ExplainSettings {
+  /** Of `explain`. */
+  readonly options: string;
+  readonly modes: readonly PlanMode[];
 }
 
 /** A node of a plan as `explain (analyze, format json)` shows it. */
@@ -33,12 +39,18 @@ export class StatementExplainer implements Disposable {
   database: Database | undefined;
   readonly #seen = new Map<Statement<unknown>, Promise<void>>();
   readonly #sql: TestDatabase['sql'];
+  readonly #settings: ExplainSettings;
   /** Builds statements and sends none. */
   readonly #db = drizzle.mock();
   readonly #run: MockInstance<Database['run']>;
 
-  constructor({ sql }: Pick<TestDatabase, 'sql'>) {
+  constructor({ sql }: Pick<TestDatabase, 'sql'>, settings: Partial<ExplainSettings> = {}) {
     this.#sql = sql;
+    this.#settings = {
+      options: 'analyze, format json',
+      modes: ['force_custom_plan', 'force_generic_plan'],
+      ...settings,
+    };
     const { run } = Database.prototype;
     const explainOnce = (statement: Statement<unknown>, parameters: PlaceholderValues) => {
       const explained = this.#seen.get(statement) ?? this.#explain(statement, parameters);
@@ -66,7 +78,7 @@ export class StatementExplainer implements Disposable {
     return this.#sql
       .begin(async (transaction) => {
         await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
-        const [row] = await transaction.unsafe(`explain (analyze, format json) execute explained${values}`);
+        const [row] = await transaction.unsafe(`explain (${this.#settings.options}) execute explained${values}`);
         await transaction.unsafe('deallocate explained');
         throw new RolledBack(row?.['QUERY PLAN'][0].Plan);
       })
@@ -82,14 +94,9 @@ export class StatementExplainer implements Disposable {
     const [query, , name = ''] = prepare.mock.lastCall ?? [];
     if (!query) throw new Error('The statement is not prepared');
     const values = fillPlaceholders(query.params, parameters);
-    this.explained.push({
-      name,
-      sql: query.sql,
-      plans: {
-        force_custom_plan: await this.explain(query.sql, values, 'force_custom_plan'),
-        force_generic_plan: await this.explain(query.sql, values, 'force_generic_plan'),
-      },
-    });
+    const plans: Partial<Record<PlanMode, PlanNode>> = {};
+    for (const mode of this.#settings.modes) plans[mode] = await this.explain(query.sql, values, mode);
+    this.explained.push({ name, sql: query.sql, plans });
   }
 
   [Symbol.dispose](): void {
@@ -107,13 +114,21 @@ class RolledBack extends Error {
 }
 
 /** Returns each read of a table with the number of rows it looked at, wanted or not. */
-export function readsOf(node: PlanNode): { type: string; table: string; rows: number }[] {
+export function readsOf(node: PlanNode | undefined): { type: string; table: string; rows: number }[] {
+  if (!node) return [];
   const below = (node.Plans ?? []).flatMap(readsOf);
   const { 'Node Type': type, 'Relation Name': table } = node;
   if (table === undefined || type === 'ModifyTable') return below;
   const perLoop =
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   return [{ type, table, rows: Math.round(perLoop * node['Actual Loops']) }, ...below];
+}
+
+/** Returns how many shards the widest part of a statement reads or writes on Citus. */
+export function countShards(plan: unknown): number {
+  if (typeof plan !== 'object' || plan === null) return 0;
+  const below = Object.values(plan).map(countShards);
+  return Math.max('Task Count' in plan ? Number(plan['Task Count']) : 0, ...below, 0);
 }
 
 function toLiteral(value: unknown): string {

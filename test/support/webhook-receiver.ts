@@ -58,7 +58,7 @@ export class WebhookReceiver implements AsyncDisposable {
   }
 }
 
-export interface MessageJson {
+interface MessageJson {
   readonly type: string;
   readonly timestamp: string;
   readonly data: Readonly<Record<string, unknown>>;

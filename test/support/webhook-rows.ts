@@ -8,7 +8,7 @@ import { createUser } from '../../src/domain/users/create-user.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 
-export interface PlantedWebhook {
+interface PlantedWebhook {
   readonly id: string;
   /** Not encrypted. */
   readonly signingKey: string;

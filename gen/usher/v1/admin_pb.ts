@@ -1058,7 +1058,7 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
   applicationId?: string | undefined;
 
   /**
-   * Where the call came from. Empty for login_page and usher.
+   * Where the call came from. Empty for "login_page" and "usher".
    *
    * @generated from field: string ip_address = 8;
    */

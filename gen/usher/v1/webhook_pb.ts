@@ -998,8 +998,8 @@ export const WebhookService: GenService<{
    * its pending deliveries.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or, for an
-   * unknown owner, "User not found".
+   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found", or "User not
+   * found" for an unknown owner.
    *
    * @generated from rpc usher.v1.WebhookService.UpdateWebhook
    */

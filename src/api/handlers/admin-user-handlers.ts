@@ -35,7 +35,7 @@ export function createAdminUserHandlers(pageTokens: PageTokens, liveSessions: Li
 
     async deactivateUser(fields, call) {
       const user = await deactivateUser(call, fields);
-      liveSessions.forgetUser(user.id);
+      await liveSessions.forgetUser(user.id);
       return { user: toUser(user) };
     },
 
@@ -44,12 +44,12 @@ export function createAdminUserHandlers(pageTokens: PageTokens, liveSessions: Li
     },
 
     async eraseUser(fields, call) {
-      liveSessions.forgetUser(await eraseUser(call, fields));
+      await liveSessions.forgetUser(await eraseUser(call, fields));
       return {};
     },
 
     async deleteUser(fields, call) {
-      liveSessions.forgetUser(await deleteUser(call, fields));
+      await liveSessions.forgetUser(await deleteUser(call, fields));
       return {};
     },
   } satisfies Partial<AdminHandlers>;

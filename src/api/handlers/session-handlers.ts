@@ -38,12 +38,12 @@ export function createSessionHandlers({
 
     async revokeSession(fields, call) {
       const userId = await revokeSession(call, fields);
-      if (userId) liveSessions.forgetUser(userId);
+      if (userId) await liveSessions.forgetUser(userId);
       return {};
     },
 
     async revokeUserSessions(fields, call) {
-      liveSessions.forgetUser(await revokeUserSessions(call, fields));
+      await liveSessions.forgetUser(await revokeUserSessions(call, fields));
       return {};
     },
   };

@@ -29,11 +29,14 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string {
   return names.join('.');
 }
 
-/** Lines of a paragraph are broken for the editor only. */
+/** Lines of a paragraph are broken for the editor only, and JSON has other names of fields: `page_size` is `pageSize`. */
 function joinLines(comment: string): string {
   const lines = comment.split('\n').map((line) => line.trim());
   return lines
     .join('\n')
     .trim()
-    .replace(/(?<!\n)\n(?!\n)/g, ' ');
+    .replace(/(?<!\n)\n(?!\n)/g, ' ')
+    .replace(/(?<!["=])\b[a-z]+(?:_[a-z]+)+\b(?!")/g, (name) =>
+      name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+    );
 }

@@ -1,8 +1,9 @@
 /** What both documents say of an operation. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { ERRORS } from '../../domain/errors.ts';
 import type { Rule } from '../../domain/rule.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
+import { type DocumentedError, readErrors } from './documented-errors.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
@@ -54,9 +55,9 @@ export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) 
   };
 }
 
-/** Returns the codes of gRPC that the comment of the method names. */
-export function codesOf(method: DescMethodUnary, commentOf: ReadComment): ErrorCode[] {
-  const comment = commentOf(`${method.parent.typeName}.${method.name}`);
-  const codes = new Set(Object.values(ERRORS).map(([code]) => code));
-  return [...codes].filter((code) => new RegExp(`\\b${code.toUpperCase()}\\b`).test(comment));
+/** Returns the errors that the comments of the method and of its service name. */
+export function errorsOf(method: DescMethodUnary, commentOf: ReadComment): DocumentedError[] {
+  return readErrors(`${commentOf(method.parent.typeName)}
+
+${commentOf(`${method.parent.typeName}.${method.name}`)}`);
 }

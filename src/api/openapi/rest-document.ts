@@ -5,7 +5,7 @@ import { STATUSES } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { codesOf, commentOfField, describeField, describeFields, describeMethod, REASONS } from './operations.ts';
+import { commentOfField, describeField, describeFields, describeMethod, errorsOf, REASONS } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -89,13 +89,15 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   const data = describeData(route, schemas);
   const properties = { status: { const: true }, message: { const: message }, ...(data && { data }) };
   const success = respond(message, { type: 'object', properties, required: Object.keys(properties) });
-  const failures = codesOf(rpc, commentOf).map((code) => STATUSES[code]);
-  const statuses = [...new Set([400, 401, ...failures, 500, 503])].sort((a, b) => a - b);
+  const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
+  for (const { code, reason } of errorsOf(rpc, commentOf)) {
+    reasons.set(STATUSES[code], (reasons.get(STATUSES[code]) ?? new Set()).add(reason));
+  }
   return {
     ...(existedBefore !== undefined && { 200: success }),
     [status]: success,
-    ...Object.fromEntries(statuses.map((each) => [each, FAILED])),
-    default: FAILED,
+    ...Object.fromEntries([...reasons].map(([each, named]) => [each, fail([...named].join(', ') || 'Failure')])),
+    default: fail('Failure'),
   };
 }
 
@@ -125,4 +127,6 @@ function respond(description: string, schema: JsonSchema): JsonSchema {
   return { description, content: { 'application/json': { schema } } };
 }
 
-const FAILED = respond('Failure', { $ref: '#/components/schemas/Failure' });
+function fail(description: string): JsonSchema {
+  return respond(description, { $ref: '#/components/schemas/Failure' });
+}

@@ -1,13 +1,15 @@
 /** Operations endpoints, open to everyone: a page about them, liveness, readiness, and the keys that verify auth tokens. */
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
+import { createTextEndpoint, type Loaded } from './generated-text.ts';
 import { sendHomePage } from './home-page.ts';
+import { pageHeaders } from './page-headers.ts';
 import type { Readiness } from './readiness.ts';
 
-const REST_DOCUMENT = readFileSync(new URL('../../../gen/openapi/rest.json', import.meta.url), 'utf8');
+const REST_DOCUMENT = new URL('../../../gen/openapi/rest.json', import.meta.url);
 
 /** What load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
@@ -24,7 +26,11 @@ export function createOperationsEndpoints(
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
-    '/openapi.json': (context) => sendJson(context, 200, REST_DOCUMENT, { 'cache-control': 'public, max-age=300' }),
+    '/docs': createTextEndpoint(loadReference),
+    '/openapi.json': createTextEndpoint(async () => ({
+      text: await readFile(REST_DOCUMENT, 'utf8'),
+      headers: { 'content-type': 'application/json' },
+    })),
     '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
   };
 
@@ -36,4 +42,11 @@ export function createOperationsEndpoints(
     else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
     return true;
   };
+}
+
+/** Loaded at the first request: most processes are never asked for it. */
+async function loadReference(): Promise<Loaded> {
+  const { renderReference } = await import('../docs/page.ts');
+  const { page, style } = renderReference();
+  return { text: page, headers: pageHeaders(style) };
 }

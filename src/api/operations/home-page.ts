@@ -1,12 +1,15 @@
 /** The page at `/`: says what this is and which endpoints it has. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { VERSION } from '../../config/version.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 import { OPERATIONS, type Operation, SERVICES } from '../catalogue.ts';
+import { anchorOf } from '../docs/anchor.ts';
+import { pageHeaders } from './page-headers.ts';
 
 const LINKS = [
+  { path: 'docs', what: 'API reference, with examples to copy' },
+  { path: 'openapi.json', what: 'the REST API as an OpenAPI document' },
   { path: 'healthz', what: 'whether the process lives' },
   { path: 'readyz', what: 'whether it takes calls' },
   { path: '.well-known/jwks.json', what: 'public keys that verify auth tokens' },
@@ -15,14 +18,7 @@ const LINKS = [
 const style = read('../palette.css') + read('home-page.css');
 const page = renderPage();
 
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; ` +
-    `img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
+const headers = pageHeaders(style);
 
 /** Sends the page. */
 export function sendHomePage(context: HttpContext): void {
@@ -61,7 +57,7 @@ ${SERVICES.map(({ service, credential }) => {
 function renderService(name: string, header: string, operations: readonly Operation[]): string {
   const rows = operations.map(({ method, route }) => {
     const rest = route ? `<b>${route.method}</b> ${route.path}` : '';
-    return `<tr><th scope="row">${method.name}</th><td>${rest}</td></tr>`;
+    return `<tr><th scope="row"><a href="docs#${anchorOf(method)}">${method.name}</a></th><td>${rest}</td></tr>`;
   });
   return `<h2>${name} <small>${header}</small></h2>
 <table>

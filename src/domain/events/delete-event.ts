@@ -30,19 +30,13 @@ const markDeleted: Statement<HasMessage[]> = (db) => {
   // Distributed databases take no lock in the condition of an update.
   const locked = db
     .$with('locked')
-    .as(
-      db
-        .select({ applicationId: events.applicationId, id: events.id })
-        .from(events)
-        .where(isOpenEvent(eventLock.exclusive))
-        .for('update'),
-    );
+    .as(db.select({ id: events.id }).from(events).where(isOpenEvent(eventLock.exclusive)).for('update'));
   const deleted = db.$with('deleted').as(
     db
       .update(events)
       .set({ deletedAt: instantPlaceholder('now') })
       .from(locked)
-      .where(and(eq(events.applicationId, locked.applicationId), eq(events.id, locked.id)))
+      .where(and(eq(events.applicationId, sql.placeholder('applicationId')), eq(events.id, locked.id)))
       .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });

@@ -68,7 +68,7 @@ function parseSignature(signature: string): { rs: string; recovery: number } | u
 }
 
 /** Returns the address, in lower case, of an uncompressed public key of 65 bytes. */
-export function addressOf(publicKey: Uint8Array): string {
+function addressOf(publicKey: Uint8Array): string {
   return `0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(-20)).toString('hex')}`;
 }
 

@@ -20,11 +20,12 @@ export function cutoffAt(now: Date): { now: Date; cutoffExpiresAt: Date } {
   return { now, cutoffExpiresAt: new Date(now.getTime() + CUTOFF_LIFETIME_MS) };
 }
 
-/** Returns the latest cut-off of the user in the application, or null. */
-export function latestCutoff(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+/** Returns the latest cut-off of the user in the application, or null. Placeholder: applicationId. */
+export function latestCutoff(userId: SQLWrapper): SQL {
   return sql`greatest(
     (select max(${sessionCutoffs.cutoffAt}) from ${sessionCutoffs}
-      where ${sessionCutoffs.applicationId} = ${applicationId} and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})),
+      where ${sessionCutoffs.applicationId} = ${sql.placeholder('applicationId')}
+        and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})),
     (select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId}))`;
 }
 

@@ -93,7 +93,7 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
         name: users.name,
         profileImage: users.profileImage,
         walletAddress: users.walletAddress,
-        latestCutoff: latestCutoff(applicationId, users.id).as('latest_cutoff'),
+        latestCutoff: latestCutoff(users.id).as('latest_cutoff'),
       })
       .from(users)
       .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),

@@ -37,7 +37,7 @@ type Row = Session & { readonly beganAt: Date };
 const isLive = and(
   eq(sessions.applicationId, sql.placeholder('applicationId')),
   gt(sessions.expiresAt, instantPlaceholder('now')),
-  isLater(sessions.authenticatedAt, latestCutoff(sessions.applicationId, sessions.userId)),
+  isLater(sessions.authenticatedAt, latestCutoff(sessions.userId)),
   isActiveUser,
   // Renewals do not move a session in the list: they keep this instant.
   startsAfter(sessions.beganAt, sessions.userId),

@@ -4,11 +4,8 @@ import { sessionIds } from '../../database/session-schema.ts';
 import { isActiveUser } from '../users/active-user.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 
-/** Selects sessions that no cut-off has ended, of users who can sign in. */
-export const isUnended = and(
-  isActiveUser,
-  isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.applicationId, sessionIds.userId)),
-);
+/** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
+export const isUnended = and(isActiveUser, isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));
 
 /** Selects the live session of that ID with its user. Placeholders: applicationId, sessionId, now. */
 export const liveSession = sql`

@@ -6,6 +6,7 @@ import { sessionIds, sessions } from '../../database/session-schema.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { isUnended } from './live-session.ts';
+import type { Revocations } from './revocations.ts';
 import { type Session, sessionColumns } from './session.ts';
 
 /** The longest time for which an answer may be reused. */
@@ -20,12 +21,20 @@ export class LiveSessions {
   readonly #cache = new RevalidatingCache((key: string) => this.#load(key));
   /** A statement reads the sessions of one application. */
   readonly #loaders = new LRUCache<string, BatchLoader<Session>>({ max: MAX_APPLICATIONS });
-  /** When this process ended the sessions of a user. Older answers are of no use after `MAX_STALENESS_MS` anyway. */
+  /** When this replica ended the sessions of a user. Older answers are of no use after `MAX_STALENESS_MS` anyway. */
   readonly #revokedAt = new LRUCache<string, number>({ max: MAX_REVOKED, ttl: MAX_STALENESS_MS });
 
-  /** `run` reads sessions without the deadline of a caller: callers share the answer, not their deadlines. */
-  constructor(run: Run) {
+  readonly #revocations: Revocations | undefined;
+
+  /**
+   * `run` reads sessions without the deadline of a caller: callers share the answer, not their deadlines.
+   *
+   * @param revocations undefined if this is the only process of the replica
+   */
+  constructor(run: Run, revocations?: Revocations) {
     this.#run = run;
+    this.#revocations = revocations;
+    revocations?.onForget((userId) => this.#distrust(userId));
   }
 
   /**
@@ -43,8 +52,13 @@ export class LiveSessions {
     return (await this.#cache.read(key))?.value;
   }
 
-  /** Distrusts what has been read of the user, so that what this process revokes ends here at once. */
-  forgetUser(userId: string): void {
+  /** Distrusts what this replica has read of the user, so that what it revokes ends here at once. */
+  async forgetUser(userId: string): Promise<void> {
+    this.#distrust(userId);
+    await this.#revocations?.forgetUser(userId);
+  }
+
+  #distrust(userId: string): void {
     this.#revokedAt.set(userId, performance.now());
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
@@ -51,13 +51,14 @@ const findOrBeginSuccessor: Statement<RenewedSession[]> = (db) => {
     and ${sessions.expiresAt} > ${now}`;
   const latestEnd = sql`
     ${sessions.authenticatedAt} + ${sql.placeholder('maxAgeSeconds')}::int * interval '1 second'`;
-  const isDue = sql`
-    (${sessions.id} = ${sql.placeholder('sessionId')} and ${sessions.expiresAt} < ${latestEnd}
+  const isDue = (end: SQL) => sql`
+    (${sessions.id} = ${sql.placeholder('sessionId')} and ${sessions.expiresAt} < ${end}
       and ${now} - ${sessions.createdAt} >= ${sessions.expiresAt} - ${now})`;
 
   const target = db.$with('target', {}).as(liveSession);
   const newest = db.$with('newest', { isDue: sql<boolean>`is_due` }).as(sql`
-    select ${sessions.id}, ${sessions.createdAt}, ${sessions.expiresAt}, ${isDue} as is_due
+    select ${sessions.id}, ${sessions.createdAt}, ${sessions.expiresAt}, ${isDue(latestEnd)} as is_due,
+      ${latestEnd} as latest_end
     from ${sessions}, target where ${isLive}`);
   const changes = {
     [sessions.id.name]: sql`${sql.placeholder('successorId')}::uuid`,
@@ -66,11 +67,13 @@ const findOrBeginSuccessor: Statement<RenewedSession[]> = (db) => {
     [sessions.profileImage.name]: sql`target.profile_image`,
     [sessions.walletAddress.name]: sql`target.wallet_address`,
     [sessions.createdAt.name]: now,
-    [sessions.expiresAt.name]: sql`least(${instantPlaceholder('expiresAt')}::timestamptz, ${latestEnd})`,
+    [sessions.expiresAt.name]: sql`least(${instantPlaceholder('expiresAt')}::timestamptz, newest.latest_end)`,
   };
+  // Not computed anew: Citus adds no interval in a CASE.
+  const isStillDue = isDue(sql`newest.latest_end`);
   const assignments = Object.entries(changes).map(([name, value]) => {
     const column = sql.identifier(name);
-    return sql`${column} = case when ${isDue} then ${value} else ${sessions}.${column} end`;
+    return sql`${column} = case when ${isStillDue} then ${value} else ${sessions}.${column} end`;
   });
   const renewed = db.$with('renewed', {}).as(sql`
     update ${sessions} set ${sql.join(assignments, sql`, `)}

@@ -1,5 +1,6 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
+import { sessionIds } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
@@ -12,7 +13,7 @@ const rules = { sessionId: identifier };
 
 /**
  * Ends a session with its whole chain, and returns its user. One that has ended is left alone, so that a repeated call
- * does not end what the user has begun since.
+ * does not end what the user has begun since; its user is returned, as the first call may not have been answered.
  */
 export async function revokeSession(
   { application, run, now, onMessage }: ApplicationCall,
@@ -32,7 +33,13 @@ const endLiveSession: Statement<({ userId: string } & HasMessage)[]> = (db) => {
   const message = insertMessages(db, sessionRevoked);
   return db
     .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
-    .select({ userId: sql<string>`user_id`, hasMessage })
-    .from(target)
+    .select({ userId: sessionIds.userId, hasMessage })
+    .from(sessionIds)
+    .where(
+      and(
+        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
+        eq(sessionIds.id, sql.placeholder('sessionId')),
+      ),
+    )
     .prepare('end_live_session');
 };

@@ -47,14 +47,17 @@ export function asDueAgain(dueAt: SQL): SQL {
   return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
 }
 
-/** Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. */
+/**
+ * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key.
+ * Placeholder: applicationId.
+ */
 export function selectMessage(db: Db) {
   return db
     .select({ type: webhookMessages.type, payload: webhookMessages.payload })
     .from(webhookMessages)
     .where(
       and(
-        eq(webhookMessages.applicationId, webhookDeliveries.applicationId),
+        eq(webhookMessages.applicationId, sql.placeholder('applicationId')),
         eq(webhookMessages.id, webhookDeliveries.messageId),
       ),
     )

@@ -77,7 +77,8 @@ export async function serveFastify(createStatements: (databaseUrl: string) => St
     { config: { procedure: PROCEDURES.checkIn } },
     async (request) => {
       const fields = { ...request.body, eventId: request.params.eventId };
-      return succeed('Attendee checked in successfully', await operations.checkIn(callerOf(request), fields)).envelope;
+      const { checkIn } = await operations.checkIn(callerOf(request), fields);
+      return succeed('Attendee checked in successfully', checkIn).envelope;
     },
   );
   await app.listen({ port: config.port, host: config.host });

@@ -79,7 +79,7 @@ const checkIn: Route = {
   async run(caller, request) {
     const eventId = decodeURIComponent(request.url?.split('/')[3] ?? '');
     const fields = { ...(await readJson(request)), eventId };
-    return succeed('Attendee checked in successfully', await operations.checkIn(caller, fields));
+    return succeed('Attendee checked in successfully', (await operations.checkIn(caller, fields)).checkIn);
   },
 };
 

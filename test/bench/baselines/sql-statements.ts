@@ -7,12 +7,12 @@ export type Query = <Row extends object>(
   values: readonly SqlValue[],
 ) => Promise<readonly Row[]>;
 
-export interface SqlStatement {
+interface SqlStatement {
   readonly name: string;
   readonly text: string;
 }
 
-export type SqlValue = string | Date | Buffer;
+type SqlValue = string | Date | Buffer;
 
 /** Returns the statements as SQL by hand. */
 export function createSqlStatements(query: Query): Statements {

@@ -26,7 +26,7 @@ export interface WebhookRow {
   readonly updatedAt: Date;
 }
 
-export interface NewSession {
+interface NewSession {
   readonly applicationId: string;
   readonly userId: string;
   readonly id: string;
@@ -45,7 +45,7 @@ export interface SessionRow {
   readonly createdAt: Date;
 }
 
-export interface NewIntent {
+interface NewIntent {
   readonly applicationId: string;
   readonly id: string;
   readonly redirectUri: string;
@@ -54,7 +54,7 @@ export interface NewIntent {
   readonly expiresAt: Date;
 }
 
-export interface NewCheckIn {
+interface NewCheckIn {
   readonly applicationId: string;
   readonly eventId: string;
   readonly attendeeId: string;

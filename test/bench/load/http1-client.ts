@@ -72,7 +72,7 @@ class Connection {
 }
 
 /** Returns the first response in the bytes and its length, or undefined if it is incomplete. */
-export function takeReply(received: Buffer): { reply: WireReply; length: number } | Error | undefined {
+function takeReply(received: Buffer): { reply: WireReply; length: number } | Error | undefined {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;
   const head = received.toString('latin1', 0, headEnd);

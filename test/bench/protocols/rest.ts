@@ -1,6 +1,7 @@
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Protocol, requireReply } from './protocol.ts';
 
@@ -18,6 +19,14 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
       message: 'Webhook retrieved successfully',
       encode: ({ webhookId }) => ({ method: 'GET', path: `/api/webhooks/${webhookId}` }),
       toResponse: (webhook) => ({ webhook: webhook ?? null }),
+    },
+  ],
+  [
+    SessionService.method.checkSession,
+    {
+      message: 'Session checked successfully',
+      encode: (body) => ({ method: 'POST', path: '/api/sessions/check', body }),
+      toResponse: (data) => data ?? {},
     },
   ],
   [
@@ -49,12 +58,11 @@ const SHAPES = new Map<DescMethodUnary, RestShape>([
     },
   ],
   [
-    // Only the baselines have this route. Usher's RPC is compared with it.
     EventService.method.checkIn,
     {
       message: 'Attendee checked in successfully',
       encode: ({ eventId, ...body }) => ({ method: 'POST', path: `/api/events/${eventId}/check-ins`, body }),
-      toResponse: (data) => data ?? {},
+      toResponse: (checkIn) => ({ checkIn: checkIn ?? null }),
     },
   ],
 ]);
@@ -74,7 +82,8 @@ export const rest: Protocol = {
 
   decode(method, reply) {
     const { message, toResponse } = shapeOf(method);
-    requireReply(reply.status === 200, reply);
+    // The baselines answer 200 to a creation, too.
+    requireReply(reply.status === 200 || reply.status === 201, reply);
     const envelope = JSON.parse(reply.body.toString('utf8'));
     requireReply(envelope.status === true && envelope.message === message, reply);
     return toResponse(envelope.data);

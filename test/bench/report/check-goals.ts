@@ -17,6 +17,8 @@ interface Goal {
   readonly call: string;
   readonly usher: ProtocolName;
   readonly other: readonly [ServerName, ProtocolName];
+  /** The call of the other server, if it is not the same. */
+  readonly otherCall?: string;
 }
 
 /** Returns the goals between the selected rows and calls, with what was measured. */
@@ -25,15 +27,19 @@ export function checkGoals(
   calls: readonly string[],
   { isSelectedRow }: Pick<Options, 'isSelectedRow'>,
 ): GoalResult[] {
-  return [...webhookGoals(), ...calls.flatMap(connectGoals), ...calls.flatMap(writeGoals)]
+  return [...webhookGoals(), ...sessionGoals(), ...calls.flatMap(connectGoals), ...calls.flatMap(writeGoals)]
     .filter(
-      ({ call, usher, other }) => calls.includes(call) && isSelectedRow('usher', usher) && isSelectedRow(...other),
+      ({ call, usher, other, otherCall = call }) =>
+        [call, otherCall].every((each) => calls.includes(each)) &&
+        isSelectedRow('usher', usher) &&
+        isSelectedRow(...other),
     )
-    .map(({ limit, call, usher, other }) => {
+    .map(({ limit, call, usher, other, otherCall = call }) => {
       const cost = findFigure(figures, 'usher', usher, call)?.cpuMicros;
-      const otherCost = findFigure(figures, ...other, call)?.cpuMicros;
+      const otherCost = findFigure(figures, ...other, otherCall)?.cpuMicros;
       const measured = cost === undefined || otherCost === undefined ? undefined : cost / otherCost;
-      return { goal: `${call}, ${usher} to ${other.join(' ')}`, limit, measured };
+      const reference = otherCall === call ? '' : ` ${otherCall}`;
+      return { goal: `${call}, ${usher} to ${other.join(' ')}${reference}`, limit, measured };
     });
 }
 
@@ -47,7 +53,19 @@ function webhookGoals(): Goal[] {
   ];
 }
 
+/** A check of a session in use costs no statement. */
+function sessionGoals(): Goal[] {
+  return (['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const).map((protocol) => ({
+    limit: 0.7,
+    call: 'CheckSession',
+    usher: protocol,
+    other: ['usher', protocol],
+    otherCall: 'GetWebhook',
+  }));
+}
+
 function connectGoals(call: string): Goal[] {
+  if (call === 'CheckSession') return [];
   return (['Connect JSON', 'Connect binary'] as const).map((protocol) => ({
     limit: 1,
     call,
@@ -56,9 +74,7 @@ function connectGoals(call: string): Goal[] {
   }));
 }
 
-/** CheckIn has no REST route in Usher. Connect JSON is the nearest to JSON over HTTP/1.1. */
 function writeGoals(call: string): Goal[] {
-  if (call === 'GetWebhook') return [];
-  const usher = call === 'CheckIn' ? 'Connect JSON' : 'REST';
-  return [{ limit: 1.25, call, usher, other: ['node-http', 'REST'] }];
+  if (call === 'GetWebhook' || call === 'CheckSession') return [];
+  return [{ limit: 1.25, call, usher: 'REST', other: ['node-http', 'REST'] }];
 }

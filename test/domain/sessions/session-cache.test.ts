@@ -136,6 +136,15 @@ test('a revocation is seen at once by the process that made it', async () => {
   }
 });
 
+test('a revocation that is repeated at another replica, as after a lost reply, is seen there at once', async () => {
+  const session = await begin();
+  expect((await sessions.checkSession(session)).active).toBe(true);
+  await using replica = await startTestService({ database: service.database, like: service.config });
+  await clientsOf(replica, tenant).sessions.revokeSession(session);
+  await sessions.revokeSession(session);
+  expect((await sessions.checkSession(session)).active).toBe(false);
+});
+
 test('without Postgres there is an answer within the bound, then an error, and never "not active"', async () => {
   const { run } = countStatements(database);
   let isGone = false;

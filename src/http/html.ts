@@ -7,12 +7,15 @@ export class Html {
   }
 }
 
+type Value = string | Html | readonly Html[] | undefined | false;
+
 /** Template tag that escapes its values, except for HTML. */
-export function html(strings: TemplateStringsArray, ...values: (string | Html | undefined | false)[]): Html {
+export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(String.raw({ raw: strings }, ...values.map(toHtmlText)));
 }
 
-function toHtmlText(value: string | Html | undefined | false): string {
+function toHtmlText(value: Value): string {
   if (value instanceof Html) return value.text;
+  if (typeof value === 'object') return value.map(({ text }) => text).join('');
   return value ? value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`) : '';
 }

@@ -1,0 +1,99 @@
+/** The example of an operation as commands for a shell and as TypeScript. Variables stay variables. */
+import type { JsonValue } from '@bufbuild/protobuf';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import type { Operation } from '../catalogue.ts';
+import { pathOf } from '../procedures.ts';
+import { exampleOf } from './examples.ts';
+
+type Fields = readonly (readonly [name: string, value: JsonValue])[];
+
+/** Returns the call with curl: over REST if the operation has a route, else over Connect. */
+export function toCurl(operation: Operation): string {
+  const { method, route } = operation;
+  const fields = fieldsOf(operation);
+  const placed = (place: string) => fields.filter(([name]) => route?.fields[name] === place);
+  const body = route ? placed('body') : fields;
+  const query = placed('query').map(([name, value]) => `${name}=${encode(value)}`);
+  const path = route ? fillPath(route.path, placed('path')) : pathOf(method);
+  const verb = route?.method ?? 'POST';
+  const needsVerb = verb !== (body.length > 0 || !route ? 'POST' : 'GET');
+  const lines = [
+    `curl ${needsVerb ? `-X ${verb} ` : ''}"$USHER_URL${path}${query.length > 0 ? `?${query.join('&')}` : ''}"`,
+    `  -H "${credentialHeader(operation)}"`,
+  ];
+  return body.length > 0 || !route ? withJson(lines, '  --json', body) : lines.join(' \\\n');
+}
+
+/** Returns the call with `buf curl`, which learns the schema by reflection. */
+export function toBufCurl(operation: Operation): string {
+  const lines = [`buf curl "$USHER_URL${pathOf(operation.method)}"`, `  -H "${credentialHeader(operation)}"`];
+  const fields = fieldsOf(operation);
+  return fields.length > 0 ? withJson(lines, '  -d', fields) : lines.join(' \\\n');
+}
+
+/** Returns the call with the client package. */
+export function toTypeScript(operation: Operation): string {
+  const { method, credential } = operation;
+  const fields = fieldsOf(operation);
+  const variables = fields.flatMap(([, value]) => (isVariable(value) ? [value.slice(1)] : []));
+  const times = fields.filter(([name]) => isTime(operation, name));
+  const entries = fields.map(([name, value]) => {
+    if (isVariable(value)) return `${name}: ${value.slice(1)}`;
+    return `${name}: ${isTime(operation, name) ? `timestampFromDate(new Date(${quote(value)}))` : quote(value)}`;
+  });
+  const short = entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
+  const argument = short.length > 48 ? `{\n${entries.map((entry) => `  ${entry},\n`).join('')}}` : short;
+  const client = credential === 'adminKey' ? 'admin' : `client.${clientName(operation)}`;
+  return [
+    ...(times.length > 0 ? ["import { timestampFromDate } from '@bufbuild/protobuf/wkt';\n"] : []),
+    ...(variables.length > 0 ? [`const { ${variables.join(', ')} } = env;`] : []),
+    `const response = await ${client}.${method.localName}(${argument});`,
+  ].join('\n');
+}
+
+/** AuthService is `auth`; a service of a resource is its plural. */
+function clientName({ method }: Operation): string {
+  const name = method.parent.name.replace('Service', '').toLowerCase();
+  return name === 'auth' ? name : `${name}s`;
+}
+
+function fieldsOf({ method }: Operation): Fields {
+  const { required, optional } = exampleOf(method);
+  return Object.entries({ ...required, ...optional });
+}
+
+function credentialHeader({ credential }: Operation): string {
+  return credential === 'adminKey' ? 'X-Admin-Key: $ADMIN_KEY' : 'X-API-Key: $API_KEY';
+}
+
+/** A here-document where the shell must fill in variables, else one quoted word. */
+function withJson(lines: readonly string[], option: string, fields: Fields): string {
+  const entries = fields.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const short = `{${entries.join(', ')}}`;
+  const json = short.length > 56 ? `{\n${entries.map((entry) => `  ${entry}`).join(',\n')}\n}` : short;
+  if (!fields.some(([, value]) => isVariable(value))) return [...lines, `${option} '${json}'`].join(' \\\n');
+  return `${[...lines, `${option} @- <<EOF`].join(' \\\n')}\n${json}\nEOF`;
+}
+
+function fillPath(path: string, fields: Fields): string {
+  const values = Object.fromEntries(fields);
+  return path.replace(/:(\w+)/g, (_, name: string) => encode(values[name] ?? ''));
+}
+
+function encode(value: JsonValue): string {
+  return isVariable(value) ? value : encodeURIComponent(String(value));
+}
+
+function isVariable(value: JsonValue): value is `$${string}` {
+  return typeof value === 'string' && value.startsWith('$');
+}
+
+function isTime({ method }: Operation, name: string): boolean {
+  return method.input.fields.some((field) => field.localName === name && field.message === TimestampSchema);
+}
+
+/** Returns a literal of TypeScript. */
+function quote(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(quote).join(', ')}]`;
+  return typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : String(value);
+}

@@ -1,0 +1,77 @@
+/** The fields of a request and of a response. */
+import { type Html, html } from '../../http/html.ts';
+import type { Operation } from '../catalogue.ts';
+import type { Described, Field, Schema } from './openapi.ts';
+import { renderText } from './text.ts';
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': 'time (ISO 8601)',
+  email: 'e-mail address',
+  'message-id': 'message ID',
+  'page-token': 'page token',
+  'redirect-uri': 'URI',
+  uri: 'URL',
+  uuid: 'UUID',
+  'webhook-url': 'https URL',
+};
+
+export function renderRequest({ route }: Operation, { request }: Described): Html {
+  if (request.length === 0) return html`<p>No fields.</p>`;
+  const rows = request.map((field) => {
+    const place = route?.fields[field.name];
+    const where = place && place !== 'body' ? place : undefined;
+    return renderField(field, [where, field.isRequired ? 'required' : undefined]);
+  });
+  return html`<dl class="fields">${rows}</dl>`;
+}
+
+/** Shows the fields as `data` of REST has them, where there is REST. */
+export function renderResponse({ route }: Operation, { response, reply }: Described): Html {
+  const { data } = reply.properties ?? {};
+  if (response.length === 0) return html`<p>No fields.</p>`;
+  const { resource } = route ?? {};
+  const rows = response
+    .filter(({ name }) => name !== resource)
+    .map((field) => {
+      const name =
+        resource && field.name.startsWith(`${resource}.`) ? field.name.slice(resource.length + 1) : field.name;
+      const isInRest = !route || (data && hasField(data, name));
+      return renderField({ ...field, name }, [isInRest ? undefined : 'RPC only']);
+    });
+  const note = resource && html`<p class="note">In an RPC, these are fields of <code>${resource}</code>.</p>`;
+  return html`${note}<dl class="fields">${rows}</dl>`;
+}
+
+function hasField(schema: Schema, name: string): boolean {
+  const [first = '', ...rest] = name.replaceAll('[]', '').split('.');
+  const field = (schema.items ?? schema).properties?.[first];
+  return field !== undefined && (rest.length === 0 || hasField(field, rest.join('.')));
+}
+
+function renderField({ name, schema }: Field, marks: readonly (string | undefined)[]): Html {
+  const shown = marks.flatMap((mark) =>
+    mark ? [html` <b class="${mark === 'required' ? 'required' : 'mark'}">${mark}</b>`] : [],
+  );
+  const { description } = schema;
+  // Long names may break after a dot.
+  const parts = name.split(/(?<=\.)/).map((part) => html`<wbr>${part}`);
+  return html`<dt><code>${parts}</code> <span class="type">${describeType(schema)}</span>${shown}</dt>
+<dd>${description && renderText(description)}</dd>
+`;
+}
+
+/** Returns type and limits, such as `string, 1–500 characters`. */
+function describeType({ $ref, type, format = '', enum: values, items, ...limits }: Schema): string {
+  if ($ref) return 'object';
+  if (items)
+    return `list of ${items.$ref ? 'objects' : describeType(items)}${range(limits.minItems, limits.maxItems, ' items')}`;
+  if (values) return values.map((value) => JSON.stringify(value)).join(', ');
+  const name = FORMATS[format] ?? [type].flat()[0] ?? 'object';
+  if (name === 'integer') return `${name}${range(limits.minimum, limits.maximum, '')}`;
+  return format === 'page-token' ? name : `${name}${range(limits.minLength, limits.maxLength, ' characters')}`;
+}
+
+function range(min: number | undefined, max: number | undefined, unit: string): string {
+  if (max === undefined) return '';
+  return min === undefined ? `, up to ${max}${unit}` : `, ${min}–${max}${unit}`;
+}

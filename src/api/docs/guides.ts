@@ -1,0 +1,135 @@
+/** What precedes the operations: what a reader has to know once. */
+import { ERRORS } from '../../domain/errors.ts';
+import { type Html, html } from '../../http/html.ts';
+import { STATUSES } from '../rest/rest.ts';
+import { VARIABLES } from './examples.ts';
+import { renderCode, renderTable, renderText } from './text.ts';
+import { WEBHOOK_GUIDE } from './webhook-guide.ts';
+
+export interface Guide {
+  readonly id: string;
+  readonly title: string;
+  readonly body: Html;
+}
+
+/** What the examples in TypeScript begin with. */
+export const CLIENT_SETUP = [
+  "import { env } from 'node:process';",
+  "import { createUsherClient } from 'usher-client';",
+  "import { createUsherAdminClient } from 'usher-client/admin';",
+  '',
+  "const { USHER_URL = '', API_KEY = '', ADMIN_KEY = '' } = env;",
+  'const client = createUsherClient({ baseUrl: USHER_URL, apiKey: API_KEY });',
+  'const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });',
+].join('\n');
+
+type Party = 'browser' | 'application' | 'usher';
+
+/** From left to right. */
+const PARTIES: readonly Party[] = ['browser', 'application', 'usher'];
+const LOGIN: readonly (readonly [from: Party, to: Party, what: string])[] = [
+  ['browser', 'application', 'wants to sign in'],
+  ['application', 'usher', 'GenerateAuthUrl: redirectUri, state'],
+  ['usher', 'application', 'authUrl, for 30 minutes'],
+  ['application', 'browser', 'redirect to authUrl'],
+  ['browser', 'usher', 'signs in'],
+  ['usher', 'browser', 'redirect to redirectUri with authToken (15 minutes), state, iss'],
+  ['browser', 'application', 'opens redirectUri'],
+  ['application', 'usher', 'ExchangeToken: authToken'],
+  ['usher', 'application', 'user, session (15 minutes)'],
+];
+
+const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
+<code>npm start</code> prints them, and more, for its demo application.</p>
+${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
+<p>Other variables stand for values of your own. In a path or a query, percent-encode what is reserved there.</p>
+<details><summary>All variables</summary>
+${renderTable(
+  ['Variable', 'Value'],
+  Object.entries(VARIABLES).map(([name, value]) => [`\`${name}\``, value]),
+)}
+</details>
+<p>An operation is called by its REST route, or by its RPC: a POST of JSON to <code>/usher.v1.Service/Method</code>, or any client of Connect, gRPC or gRPC-Web.
+gRPC reflection is on, so <code>buf curl</code> needs no schema.
+The examples in TypeScript begin with:</p>
+${renderCode(CLIENT_SETUP)}`;
+
+const LOGIN_GUIDE = html`<div class="parties" aria-hidden="true">${PARTIES.map((party) => html`<span>${capitalize(party)}</span>`)}</div>
+<ol class="sequence">
+${LOGIN.map(([from, to, what]) => {
+  const [left, right] = PARTIES.filter((party) => party === from || party === to);
+  return html`<li class="${left}-${right} ${from === left ? 'right' : 'left'}"><b class="unseen">${capitalize(from)} to ${to}:</b> <span>${what}</span></li>
+`;
+})}</ol>
+<ul>
+<li>Make a random <code>state</code> for every login, keep it in a cookie, and compare it at the redirect URI. Compare <code>iss</code> with the URL of Usher.</li>
+<li>A user who cancels comes back with <code>error=access_denied</code> instead of <code>authToken</code>.</li>
+<li>Ask <a href="#SessionService.CheckSession">CheckSession</a> with each request of the user, and <a href="#SessionService.RenewSession">RenewSession</a> in the second half of a session's life.</li>
+<li>The client package does all of this for Express and Hono.</li>
+</ul>`;
+
+const ERROR_GUIDE = html`<p>Match errors by their <code>reason</code>. Reasons never change; messages may become clearer. In REST an error is:</p>
+${renderCode(`{
+  "status": false,
+  "message": "Validation failed",
+  "reason": "VALIDATION_FAILED",
+  "errors": [{ "field": "state", "message": "is required" }]
+}`)}
+<p>RPCs have the reason in a <code>google.rpc.ErrorInfo</code> detail, and the fields in a <code>google.rpc.BadRequest</code> detail.
+A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads. Every reply has an <code>x-request-id</code>, which the log of Usher has too.</p>
+<details><summary>All reasons</summary>
+<div class="table" tabindex="0"><table>
+<thead><tr><th scope="col">Reason</th><th scope="col">REST</th><th scope="col">RPC</th><th scope="col">Message</th></tr></thead>
+<tbody>${Object.entries(ERRORS).map(
+  ([reason, [code, message]]) =>
+    html`<tr id="error-${reason}"><td><code>${reason}</code></td><td>${String(STATUSES[code])}</td><td>${code}</td><td>${message}</td></tr>\n`,
+)}</tbody>
+</table></div>
+</details>`;
+
+/** Reads every page. */
+export const LIST_EXAMPLE = `let pageToken = '';
+do {
+  const page = await client.events.listEvents({ pageSize: 100, pageToken });
+  for (const event of page.events) console.log(event.eventId);
+  pageToken = page.nextPageToken;
+} while (pageToken);`;
+
+const LIST_GUIDE = html`<p>${renderText(
+  'Lists are newest first. `pageSize` is 1 to 100, and 50 if you leave it out. `nextPageToken` is empty on the last page; otherwise send it as `pageToken`, with the same filters, for the next.',
+)}</p>
+<p>Items that come while you read pages are neither skipped nor repeated.</p>
+${renderCode(LIST_EXAMPLE)}`;
+
+const UPDATE_GUIDE = html`<p>${renderText(
+  'An update changes the fields that are in the request, and no other. In REST, `null` clears an optional field. An RPC may name the fields to change in `updateMask`; a field that the mask names and the request lacks is cleared.',
+)}</p>`;
+
+const LIMIT_GUIDE = renderTable(
+  ['What', 'Limit'],
+  [
+    ['Login intent', '30 minutes'],
+    ['Auth token', '15 minutes, one exchange or more'],
+    ['Session', '15 minutes, renewable for 12 hours unless the operator says otherwise'],
+    ['Check of a session', 'at most 5 s old, or as fresh as `maxStalenessMs` asks'],
+    ['Revoked API key', 'works for 5 s at most'],
+    ['Request', '64 KiB; a longer one is 413'],
+    ['Time', '5 s unless the operator says otherwise, or less: `Connect-Timeout-Ms`, `grpc-timeout`'],
+    ['Load', 'beyond what a process can take, calls are 503 with `Retry-After`'],
+    ['Webhook messages', 'can be delivered again for 14 days'],
+  ],
+);
+
+export const GUIDES: readonly Guide[] = [
+  { id: 'start', title: 'Getting started', body: START },
+  { id: 'login', title: 'The login', body: LOGIN_GUIDE },
+  { id: 'errors', title: 'Errors', body: ERROR_GUIDE },
+  { id: 'lists', title: 'Lists', body: LIST_GUIDE },
+  { id: 'updates', title: 'Updates', body: UPDATE_GUIDE },
+  { id: 'webhooks', title: 'Webhooks', body: WEBHOOK_GUIDE },
+  { id: 'limits', title: 'Limits', body: LIMIT_GUIDE },
+];
+
+function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

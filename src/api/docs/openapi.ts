@@ -1,0 +1,115 @@
+/** What the OpenAPI documents say of an operation, as the lists that the reference shows. */
+import { readFileSync } from 'node:fs';
+import type { Operation } from '../catalogue.ts';
+import { pathOf } from '../procedures.ts';
+
+export interface Schema {
+  readonly $ref?: string;
+  /** The name of the message, in the place of a reference to it. */
+  readonly title?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly description?: string;
+  readonly enum?: readonly (string | null)[];
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly allOf?: readonly Schema[];
+}
+
+type Content = { readonly content: { readonly 'application/json': { readonly schema: Schema } } };
+
+interface OperationObject {
+  readonly description: string;
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content>>;
+}
+
+interface Document {
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+export interface Field {
+  /** Of a nested field with those around it, as `session.user.email` and `webhooks[].url`. */
+  readonly name: string;
+  readonly schema: Schema;
+  readonly isRequired: boolean;
+}
+
+export interface Described {
+  readonly description: string;
+  /** Of the service. */
+  readonly serviceDescription: string;
+  readonly request: readonly Field[];
+  /** Of the RPC. */
+  readonly response: readonly Field[];
+  /** The schema of a reply's body: of REST, if the operation has a route. */
+  readonly reply: Schema;
+}
+
+export class OpenApi {
+  readonly #rest = readDocument('rest');
+  readonly #connect = readDocument('connect');
+
+  describe({ method, route }: Operation): Described {
+    const rpc = this.#connect.paths[pathOf(method)]?.post;
+    const path = route?.path.replace(/:(\w+)/g, '{$1}') ?? '';
+    const rest = this.#rest.paths[path]?.[route?.method.toLowerCase() ?? ''];
+    if (!rpc || (route && !rest)) throw new Error(`No document describes ${method.name}`);
+    const body = rpc.requestBody?.content['application/json'].schema ?? {};
+    const { properties = {}, required = [] } = body;
+    return {
+      description: rpc.description,
+      serviceDescription: this.#connect.tags.find(({ name }) => name === method.parent.name)?.description ?? '',
+      request: Object.entries(properties).map(([name, schema]) => ({
+        ...{ name, schema },
+        isRequired: required.includes(name),
+      })),
+      response: this.#flatten(schemaOf(rpc, 200), ''),
+      reply: resolve(rest ? this.#rest : this.#connect, schemaOf(rest ?? rpc, route?.status ?? 200)),
+    };
+  }
+
+  #flatten(schema: Schema, prefix: string): Field[] {
+    const { properties = {} } = resolve(this.#connect, schema, { isDeep: false });
+    return Object.entries(properties).flatMap(([key, property]) => {
+      const name = `${prefix}${key}`;
+      const inner = property.items ?? property;
+      const field = { name, schema: property, isRequired: false };
+      return inner.$ref ? [field, ...this.#flatten(inner, `${name}${property.items ? '[]' : ''}.`)] : [field];
+    });
+  }
+}
+
+function schemaOf({ responses }: OperationObject, status: number): Schema {
+  return responses[status]?.content['application/json'].schema ?? {};
+}
+
+/** Returns the schema with what its references name in their place. */
+function resolve(document: Document, { $ref, ...schema }: Schema, { isDeep = true } = {}): Schema {
+  const title = $ref?.split('/').at(-1);
+  const { allOf = [], ...target } = { ...(title && { ...document.components.schemas[title], title }), ...schema };
+  const parts = [target, ...allOf.map((part) => resolve(document, part, { isDeep }))];
+  const properties = Object.entries<Schema>(Object.assign({}, ...parts.map((part) => part.properties)));
+  const inner = (each: Schema) => (isDeep ? resolve(document, each) : each);
+  return {
+    ...target,
+    ...(properties.length > 0 && {
+      properties: Object.fromEntries(properties.map(([key, each]) => [key, inner(each)])),
+    }),
+    ...(target.items && { items: inner(target.items) }),
+  };
+}
+
+function readDocument(name: string): Document {
+  return JSON.parse(readFileSync(new URL(`../../../gen/openapi/${name}.json`, import.meta.url), 'utf8'));
+}

@@ -1,0 +1,63 @@
+/** The section of one operation. */
+import { type Html, html } from '../../http/html.ts';
+import type { Operation } from '../catalogue.ts';
+import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';
+import { STATUSES } from '../rest/rest.ts';
+import { anchorOf } from './anchor.ts';
+import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
+import { exampleReply } from './example-reply.ts';
+import { renderRequest, renderResponse } from './field-list.ts';
+import type { OpenApi } from './openapi.ts';
+import { renderCode, renderText } from './text.ts';
+
+export function renderOperation(operation: Operation, openApi: OpenApi): Html {
+  const { method, route } = operation;
+  const described = openApi.describe(operation);
+  const anchor = anchorOf(method);
+  const errors = [
+    ...readErrors(described.serviceDescription).map(withoutCondition),
+    ...readErrors(described.description),
+  ];
+  const paragraphs = withoutErrors(described.description).split('\n\n');
+  const path = route?.path.split(/(?=\/)/).map((segment) => html`<wbr>${segment}`);
+  return html`<section class="operation" id="${anchor}">
+<h3><a href="#${anchor}">${method.name}</a></h3>
+<div class="about">
+${path && route && html`<p class="route"><b class="verb ${route.method}">${route.method}</b> <code>${path}</code></p>`}
+<p class="route"><b class="verb">RPC</b> <code>${method.parent.typeName}<wbr>/${method.name}</code></p>
+${paragraphs.map((paragraph) => html`<p>${renderText(paragraph)}</p>`)}
+<h4>Request</h4>
+${renderRequest(operation, described)}
+<details><summary><h4>Response</h4></summary>
+${renderResponse(operation, described)}
+</details>
+<h4>Errors</h4>
+<ul class="errors">${distinct(errors).map(renderError)}</ul>
+</div>
+<div class="examples">
+<details open><summary>curl</summary>${renderCode(toCurl(operation))}</details>
+<details><summary>buf curl</summary>${renderCode(toBufCurl(operation))}</details>
+<details><summary>TypeScript</summary>${renderCode(toTypeScript(operation))}</details>
+<details open><summary>Reply ${route && html`<b>${String(route.status)}</b>`}</summary>${renderCode(
+    JSON.stringify(exampleReply(described.reply), null, 2),
+  )}</details>
+</div>
+</section>
+`;
+}
+
+function renderError({ reason, code, message, when }: DocumentedError): Html {
+  return html`<li><a href="#error-${reason}"><code>${reason}</code></a> <span>${String(STATUSES[code])}</span> ${message}${
+    when && html`, ${when}`
+  }</li>
+`;
+}
+
+function withoutCondition(error: DocumentedError): DocumentedError {
+  return { ...error, when: '' };
+}
+
+/** A service may name an error that its method names again. */
+function distinct(errors: readonly DocumentedError[]): DocumentedError[] {
+  return [...new Map(errors.map((error) => [error.reason, error])).values()];
+}

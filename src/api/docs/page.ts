@@ -1,0 +1,72 @@
+/** The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors. */
+import { readFileSync } from 'node:fs';
+import { VERSION } from '../../config/version.ts';
+import { Html, html } from '../../http/html.ts';
+import { OPERATIONS, SERVICES } from '../catalogue.ts';
+import { withoutErrors } from '../openapi/documented-errors.ts';
+import { anchorOf } from './anchor.ts';
+import { GUIDES } from './guides.ts';
+import { OpenApi } from './openapi.ts';
+import { renderOperation } from './operation.ts';
+import { renderText } from './text.ts';
+
+/** Returns the page and its style, which the policy of the page must allow. */
+export function renderReference(): { readonly page: string; readonly style: string } {
+  const style = read('../palette.css') + read('page.css');
+  const openApi = new OpenApi();
+  const services = SERVICES.map(({ service, credential }) => {
+    const operations = OPERATIONS.filter(({ method }) => method.parent === service);
+    const [first] = operations;
+    const description = first ? withoutErrors(openApi.describe(first).serviceDescription) : '';
+    return { name: service.name, credential, description, operations };
+  });
+  const { text } = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Usher API reference</title>
+<meta name="description" content="Every operation of Usher, with its fields, errors and examples to copy.">
+<link rel="icon" href="data:,">
+<style>${new Html(style)}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+<header>
+<p><a class="brand" href=".">Usher</a> <small>${VERSION}</small></p>
+<p><a href="openapi.json">OpenAPI</a></p>
+</header>
+<div class="frame">
+<nav aria-label="Contents">
+<p>Guides</p>
+<ul>${GUIDES.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+<p>Reference</p>
+${services.map(
+  ({ name, operations }) =>
+    html`<details><summary>${name}</summary><ul>${operations.map(
+      (operation) => html`<li><a href="#${anchorOf(operation.method)}">${operation.method.name}</a></li>`,
+    )}</ul></details>`,
+)}
+</nav>
+<main id="content">
+<h1>API reference</h1>
+<p class="lead">One port speaks REST, Connect, gRPC and gRPC-Web. Each operation is described once, with a call for each to copy.</p>
+${GUIDES.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
+${services.map(
+  ({ name, credential, description, operations }) => html`<section class="service" id="${name}">
+<h2><a href="#${name}">${name}</a> <small>${credential === 'adminKey' ? 'X-Admin-Key' : 'X-API-Key'}</small></h2>
+<p>${renderText(description)}</p>
+${operations.map((operation) => renderOperation(operation, openApi))}
+</section>`,
+)}
+</main>
+</div>
+</body>
+</html>
+`;
+  return { page: text, style };
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}

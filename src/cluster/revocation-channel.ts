@@ -1,0 +1,47 @@
+import type { Revocations } from '../domain/sessions/revocations.ts';
+import type { RevocationMessage } from './messages.ts';
+
+/** A stalled process must not hold revocations up. It sees them within the bound that holds between replicas. */
+const TIMEOUT_MS = 500;
+
+/** An end of the channel between the primary and a worker: each may ask the other to forget a user. */
+export class RevocationChannel implements Revocations {
+  readonly #send: (message: RevocationMessage) => void;
+  /** What resolves the requests that the other end has not answered, by their IDs. */
+  readonly #pending = new Map<number, () => void>();
+  #forget: (userId: string) => void | Promise<void> = () => {};
+  #lastId = 0;
+
+  constructor(send: (message: RevocationMessage) => void) {
+    this.#send = send;
+  }
+
+  async forgetUser(userId: string): Promise<void> {
+    const id = ++this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, TIMEOUT_MS);
+    this.#pending.set(id, resolve);
+    this.#send({ revocation: id, userId });
+    await promise;
+    clearTimeout(timer);
+    this.#pending.delete(id);
+  }
+
+  onForget(forget: (userId: string) => void | Promise<void>): void {
+    this.#forget = forget;
+  }
+
+  async receive({ revocation, userId }: RevocationMessage): Promise<void> {
+    if (userId === undefined) {
+      this.#pending.get(revocation)?.();
+    } else {
+      await this.#forget(userId);
+      this.#send({ revocation });
+    }
+  }
+
+  /** Waits no longer for an end that is gone. */
+  close(): void {
+    for (const resolve of this.#pending.values()) resolve();
+  }
+}

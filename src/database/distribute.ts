@@ -1,0 +1,101 @@
+/** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
+import type postgres from 'postgres';
+import { openClientOf, readTarget } from './open-client.ts';
+import { PrimaryFinder } from './primary-finder.ts';
+import { describeFailure } from './start-failure.ts';
+
+/** Every server has a copy: they are small for what a database of this size holds, or joined with all applications. */
+export const REFERENCE_TABLES: readonly string[] = [
+  'applications',
+  'api_keys',
+  'users',
+  // Ends the sessions of a user in every application.
+  'user_cutoffs',
+  'shared_wallet_addresses',
+];
+
+/**
+ * All others are distributed by their application: what a call of one reads and writes is on one worker. These are not,
+ * with the reason.
+ */
+export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
+  // The login page and CompleteLogin know the intent alone.
+  login_intents: 'id',
+  login_codes: 'login_intent_id',
+  wallet_challenges: 'login_intent_id',
+  // Of no application.
+  rate_limits: 'key',
+  known_origins: 'key',
+};
+
+export interface Distribution {
+  readonly table: string;
+  /** Null for a reference table. */
+  readonly column: string | null;
+}
+
+/**
+ * Distributes every table that is not distributed yet, all or none, and returns what it has done. While it copies rows,
+ * nobody else reads or writes the tables.
+ *
+ * @throws Error of one line
+ */
+export async function distributeTables(url: string): Promise<readonly Distribution[]> {
+  const target = readTarget(url);
+  const options = { max: 1, prepare: false, fetch_types: false, onnotice: () => {} };
+  try {
+    const primary = await new PrimaryFinder(target).search();
+    const connection = { application_name: 'usher distribute' };
+    await using stack = new AsyncDisposableStack();
+    const client = openClientOf(target, { ...options, connection }, primary);
+    stack.defer(() => client.end({ timeout: 5 }));
+    return await distribute(client);
+  } catch (error) {
+    throw new Error(`The tables cannot be distributed: ${describeFailure(error)}`);
+  }
+}
+
+async function distribute(client: postgres.Sql): Promise<readonly Distribution[]> {
+  const [citus] = await client`select from pg_extension where extname = 'citus'`;
+  if (!citus) throw new Error('the database is not on Citus: it has no extension citus');
+  // Sequential, because one transaction handles tables that refer to each other.
+  await client.unsafe("begin; set local citus.multi_shard_modify_mode = 'sequential'");
+  const distributions = await planDistributions(client);
+  const foreignKeys = await dropForeignKeys(client, distributions);
+  for (const { table, column } of distributions) {
+    if (column === null) await client`select create_reference_table(${table})`;
+    // Columns of the same type are colocated: equal values are on the same worker.
+    else await client`select create_distributed_table(${table}, ${column})`;
+  }
+  for (const statement of foreignKeys) await client.unsafe(statement);
+  await client.unsafe('commit');
+  return distributions;
+}
+
+/** Returns what is to be done, reference tables first: distributed ones refer to them. */
+async function planDistributions(client: postgres.Sql): Promise<readonly Distribution[]> {
+  // Citus lists local tables that refer to reference tables, too: they are neither hashed nor replicated.
+  const tables = await client`
+    select relname as name from pg_class c
+    where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and not exists (
+      select from pg_dist_partition where logicalrelid = c.oid and (partmethod = 'h' or repmodel = 't')
+    ) order by relname`;
+  const names: readonly string[] = tables.map(({ name }) => name);
+  const references = names.filter((name) => REFERENCE_TABLES.includes(name));
+  const others = names.filter((name) => !REFERENCE_TABLES.includes(name));
+  return [
+    ...references.map((table) => ({ table, column: null })),
+    ...others.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
+  ];
+}
+
+/** Citus distributes no table that others refer to. Returns the statements that restore the foreign keys. */
+async function dropForeignKeys(client: postgres.Sql, tables: readonly Distribution[]): Promise<readonly string[]> {
+  const names = tables.map(({ table }) => table).join();
+  const keys = await client`
+    select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
+    from pg_constraint
+    where contype = 'f' and conparentid = 0 and conrelid::regclass::text = any(string_to_array(${names}, ','))`;
+  for (const { table, name } of keys) await client.unsafe(`alter table ${table} drop constraint "${name}"`);
+  return keys.map(({ table, name, definition }) => `alter table ${table} add constraint "${name}" ${definition}`);
+}

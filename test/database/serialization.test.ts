@@ -1,0 +1,48 @@
+/** Postgres undoes statements because of others at the same time (SQLSTATE class 40), and Usher runs them again. */
+import { expect, test, vi } from 'vitest';
+import { ConnectionPool } from '../../src/database/connection-pool.ts';
+import { isSerializationFailure } from '../../src/database/errors.ts';
+import { cloneDatabase } from '../support/database.ts';
+import {
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  logIn,
+  startTestService,
+} from '../support/service.ts';
+
+const ROUNDS = 5;
+const CALLERS = 8;
+
+test('racing calls succeed where every transaction is serializable', async () => {
+  await using database = await cloneDatabase();
+  const { pathname } = new URL(database.url);
+  await database.sql.unsafe(`alter database ${pathname.slice(1)} set default_transaction_isolation = serializable`);
+  const { run } = ConnectionPool.prototype;
+  let undone = 0;
+  using _spy = vi.spyOn(ConnectionPool.prototype, 'run').mockImplementation(function (this: ConnectionPool, call) {
+    return run.call(this, call).catch((error) => {
+      if (isSerializationFailure(error)) undone++;
+      throw error;
+    });
+  });
+  await using first = await startTestService({ database, config: { databaseConnections: 4 } });
+  await using second = await startTestService({ database, like: first.config });
+  const tenant = await createTenant(first);
+  const clients = [clientsOf(first, tenant), clientsOf(second, tenant)];
+  for (let round = 0; round < ROUNDS; round++) {
+    const eventId = await createTestEvent(first, tenant);
+    const authToken = await logIn(first, tenant, await createTestUser(first));
+    const calls = Array.from({ length: CALLERS }, async (_, caller) => {
+      const { auth, events } = clients[caller % 2] ?? clientsOf(first, tenant);
+      await events.checkIn({ eventId, attendeeId: 'ada' });
+      return (await auth.exchangeToken({ authToken })).session?.id;
+    });
+    const sessionIds = await Promise.all(calls);
+    expect(new Set(sessionIds).size).toBe(1);
+    expect(await database.sql`select from check_ins where event_id = ${eventId}`).toHaveLength(1);
+  }
+  // Otherwise there was nothing to run again.
+  expect(undone).toBeGreaterThan(0);
+});

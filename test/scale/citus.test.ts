@@ -1,0 +1,151 @@
+/** Usher on Citus. Needs CITUS_URL, the database of a coordinator with workers on this machine, which tests restart. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { distributeTables } from '../../src/database/distribute.ts';
+import { onServer, withDatabase } from '../support/citus.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { runAsPostgres } from '../support/debian-postgres.ts';
+import { startLoad } from '../support/load.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
+import { call, mainProtocolOf } from '../support/protocols.ts';
+import { raceCheckInsWithDeletes, raceExchanges } from '../support/races.ts';
+import { credentialFor, sampleFields } from '../support/samples.ts';
+import { clientsOf, createTestEvent, createTestUser, type Tenant, type TestService } from '../support/service.ts';
+import { report } from '../support/soak.ts';
+import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
+
+const RACES = 300;
+/** Enough that both workers have some. */
+const TENANTS = 6;
+/** It analyzes no statement that inserts, and has no generic plan for some that are planned anew each time. */
+const FOR_CITUS = { options: 'format json', modes: ['force_custom_plan'] } as const;
+
+describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+  const stack = new AsyncDisposableStack();
+  let fixture: LoginFixture;
+  let service: TestService;
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    const database = stack.use(await cloneDatabase());
+    fixture = stack.use(await LoginFixture.open({ database }));
+    ({ service, tenant } = fixture);
+  }, 120_000);
+  afterAll(() => stack.disposeAsync());
+
+  test('every table is a reference table or distributed, and doing it again does nothing', async () => {
+    expect(await distributeTables(service.database.url)).toEqual([]);
+    const others = await service.database.sql`
+      select oid::regclass::text as name from pg_class
+      where relkind in ('r', 'p') and not relispartition
+        and relnamespace = (select relnamespace from pg_class where oid = 'applications'::regclass)
+        and not exists (select from pg_dist_partition
+          where logicalrelid = pg_class.oid and (partmethod = 'h' or repmodel = 't'))`;
+    expect(others).toEqual([]);
+  });
+
+  test('no call of an application and no step of a login touches more than one shard', async (context) => {
+    const explained: ExplainedStatement[] = [];
+    for (const operation of OPERATIONS.filter(({ credential }) => credential === 'apiKey')) {
+      const { method } = operation;
+      const fields = await sampleFields(method, { service, tenant });
+      const headers = credentialFor(operation, tenant);
+      using explainer = new StatementExplainer(service.database, FOR_CITUS);
+      const { code } = await call(mainProtocolOf(method), service.url, method, fields, headers);
+      explained.push(...explainer.explained);
+      expect(code, method.name).toBe('ok');
+    }
+    const user = await createTestUser(service);
+    using explainer = new StatementExplainer(service.database, FOR_CITUS);
+    const { code, enter } = await fixture.askForCode({ user });
+    expect((await enter(code)).status).toBe(303);
+    explained.push(...explainer.explained);
+    const statements = explained.map(({ name, plans }) => ({ name, shards: countShards(plans) }));
+    const wide = statements.filter(({ shards }) => shards > 1);
+    report(context, {
+      tried: `${statements.length} statements explained`,
+      figures: `${wide.length} of several shards`,
+    });
+    expect(wide).toEqual(SEVERAL_SHARDS);
+    expect(statements.length).toBeGreaterThan(OPERATIONS.length / 2);
+  });
+
+  test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {
+    await raceExchanges(RACES);
+    report(context, { tried: `${RACES} x 16 exchanges at once`, lost: '0 rounds with two sessions' });
+  });
+
+  test('nobody is admitted after a delete that races check-ins', { timeout: 900_000 }, async (context) => {
+    await raceCheckInsWithDeletes(RACES);
+    report(context, { tried: `${RACES} deletes against 16 check-ins`, lost: '0 admitted after the delete' });
+  });
+
+  test('the restart of a worker costs 503s and nothing else', { timeout: 120_000 }, async (context) => {
+    const subjects = await Promise.all(Array.from({ length: TENANTS }, () => createSubjects(service)));
+    const mixed = subjects.map((subject) => new MixedCalls(service, subject, { connections: 4 }));
+    const acknowledged: string[] = [];
+    const create = async (tenant: Tenant) => {
+      acknowledged.push(await createTestEvent(service, tenant));
+      return 'ok';
+    };
+    const calls = subjects.flatMap(({ tenant }, at) => [
+      ...Object.entries(mixed[at]?.over('REST', 'Connect') ?? {}).map(([name, run]) => [`${at} ${name}`, run] as const),
+      [`${at} create`, () => create(tenant).catch(describe503)] as const,
+    ]);
+    const load = startLoad(Object.fromEntries(calls), { callers: 12, pauseMs: 5 });
+    await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(10);
+    const restartedAt = performance.now();
+    await restart(inject('workerUrls')[0] ?? '');
+    await sleep(5_000);
+    const answers = await load.stop();
+    for (const calls of mixed) calls[Symbol.dispose]();
+
+    const failed = answers.filter(({ outcome }) => outcome !== 'ok');
+    const last = Math.max(restartedAt, ...failed.map(({ startedAt, tookMs }) => startedAt + tookMs));
+    const [row] = await service.database.sql`
+      select count(*)::int as count from events where id = any(string_to_array(${acknowledged.join()}, ','))`;
+    const lost = acknowledged.length - row?.count;
+    await expect.poll(countPrepared, { timeout: 20_000 }).toBe(0);
+    report(context, {
+      tried: `restart of a worker, ${answers.length} calls`,
+      lost: `${lost} of ${acknowledged.length} acknowledged writes, 0 locks of prepared transactions`,
+      figures: `${failed.length} answers 503, the last after ${((last - restartedAt) / 1_000).toFixed(1)} s`,
+    });
+    expect(undocumented(answers)).toEqual([]);
+    expect(failed.length).toBeGreaterThan(0);
+    expect(lost).toBe(0);
+    const { events } = clientsOf(service, tenant);
+    await expect(events.createEvent({ eventId: 'after' })).resolves.toMatchObject({ event: { eventId: 'after' } });
+  });
+
+  /** Returns how many transactions the workers still have prepared when Citus has recovered. */
+  async function countPrepared(): Promise<number> {
+    // Its own connections may be lost, too.
+    await service.database.sql`select recover_prepared_transactions()`.catch(() => {});
+    const { pathname } = new URL(service.database.url);
+    const counts = inject('workerUrls').map((url) =>
+      onServer(
+        withDatabase(url, pathname),
+        (sql) => sql`select from pg_prepared_xacts where database = current_database()`,
+      ),
+    );
+    return (await Promise.all(counts)).reduce((sum, rows) => sum + rows.length, 0);
+  }
+});
+
+/** A browser and its network have a row each, of no application. */
+const SEVERAL_SHARDS = [
+  { name: 'select_known_origins', shards: 2 },
+  { name: 'upsert_known_origins', shards: 2 },
+];
+
+async function restart(url: string): Promise<void> {
+  const directory = await onServer(url, async (sql) => (await sql`show data_directory`)[0]?.data_directory);
+  await runAsPostgres('pg_ctl', ['restart', '-D', directory, '-m', 'fast', '-w', '-l', `${directory}.log`]);
+}
+
+function describe503(error: unknown): string {
+  return /Service unavailable/.test(String(error)) ? 'unavailable' : String(error);
+}

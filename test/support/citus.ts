@@ -1,0 +1,64 @@
+/** A Citus cluster that is there already: the tests make databases of their own on each of its servers. */
+import type postgres from 'postgres';
+import { distributeTables } from '../../src/database/distribute.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { openClient } from '../../src/database/open-client.ts';
+
+interface Node {
+  readonly nodename: string;
+  readonly nodeport: number;
+  readonly groupid: number;
+}
+
+/** Makes a template with distributed tables on every server of the cluster. `close` drops it. */
+export async function prepareCitus(
+  url: string,
+  template: string,
+): Promise<{ workerUrls: readonly string[]; close(): Promise<void> }> {
+  const nodes = await onServer(url, (sql) => sql<Node[]>`select nodename, nodeport, groupid from pg_dist_node`);
+  const coordinator = nodes.find(({ groupid }) => groupid === 0);
+  const workers = nodes.filter(({ groupid }) => groupid !== 0);
+  if (!coordinator || workers.length === 0) throw new Error('CITUS_URL names no coordinator with workers');
+  const urlOf = ({ nodename, nodeport }: Node) => Object.assign(new URL(url), { host: `${nodename}:${nodeport}` }).href;
+  const workerUrls = workers.map(urlOf);
+  const servers = [url, ...workerUrls];
+  const dropAll = async () => {
+    for (const server of servers)
+      await onServer(server, (sql) => sql.unsafe(`drop database if exists ${template} with (force)`));
+  };
+  await dropAll();
+  for (const server of servers) {
+    await onServer(server, (sql) => sql.unsafe(`create database ${template}`));
+    await onServer(withDatabase(server, template), (sql) => sql`create extension citus`);
+  }
+  const templateUrl = withDatabase(url, template);
+  await onServer(templateUrl, async (sql) => {
+    await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
+    for (const { nodename, nodeport } of workers) await sql`select citus_add_node(${nodename}, ${nodeport})`;
+  });
+  await migrateDatabase(templateUrl);
+  await distributeTables(templateUrl);
+  // A database that somebody uses, such as a daemon of Citus, cannot be cloned.
+  for (const server of servers) {
+    await onServer(server, async (sql) => {
+      await sql.unsafe(`alter database ${template} allow_connections false`);
+      await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${template}`;
+    });
+  }
+  return { workerUrls, close: dropAll };
+}
+
+/** Returns the URL of another database of the server. */
+export function withDatabase(url: string, database: string): string {
+  return Object.assign(new URL(url), { pathname: database }).href;
+}
+
+/** Runs statements on a connection of its own. */
+export async function onServer<Result>(url: string, run: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
+  const sql = openClient(url, { max: 1, onnotice: () => {} });
+  try {
+    return await run(sql);
+  } finally {
+    await sql.end();
+  }
+}
