@@ -1,5 +1,5 @@
 /** One batch: claims a queue, sends what is due, and settles it. No transaction is open while it sends. */
-import { randomUUID } from 'node:crypto';
+import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailableError, type Run } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
@@ -16,6 +16,7 @@ import { createRequest } from './request.ts';
 import { backoffMs } from './retry-schedule.ts';
 import { selectBatch } from './select-batch.ts';
 import { insertAttempts, type Released, type Result, settleBatch } from './settle.ts';
+import { readSigningKey } from './signature.ts';
 
 export interface DeliveryParts {
   readonly cipher: SigningKeyCipher;
@@ -71,21 +72,23 @@ export class Batch {
     }
     // Statements that were late have used up the time of the attempts. The queue is due again when the lease ends.
     if (performance.now() + attemptTimeoutMs > this.#leaseEnd) return;
-    const attempted = await Promise.all(due.map((delivery) => this.#attempt(endpoint, delivery).finally(onAttempt)));
+    const target = this.#toTarget(endpoint);
+    const attempted = await Promise.all(due.map((delivery) => this.#attempt(target, delivery).finally(onAttempt)));
     await this.#conclude(claimed, attempted, inOrder);
   }
 
-  async #attempt(endpoint: Endpoint, delivery: DueDelivery): Promise<Attempted> {
-    const { clock, sender, logger } = this.#parts;
+  async #attempt({ url, keys }: Target, delivery: DueDelivery): Promise<Attempted> {
+    const { clock, sender, logger, userAgent } = this.#parts;
     const { messageId, payload, type } = delivery;
     const at = clock();
     const startedAt = performance.now();
-    const attributes = { 'usher.webhook_id': this.#queue.webhookId, 'usher.message_id': toMessageId(messageId) };
     const outcome =
       payload === null
         ? EXPIRED
-        : await sendInSpan(this.#toRequest(endpoint, messageId, payload, at), attributes, (request) =>
-            sender.send(request, this.#signal),
+        : await sendInSpan(
+            createRequest(url, { messageId, body: payload, at }, keys, userAgent),
+            { 'usher.webhook_id': this.#queue.webhookId, 'usher.message_id': toMessageId(messageId) },
+            (request) => sender.send(request, this.#signal),
           );
     const durationMs = Math.round(performance.now() - startedAt);
     const { statusCode, error } = outcome;
@@ -97,11 +100,10 @@ export class Batch {
     return { delivery, at, durationMs, outcome };
   }
 
-  #toRequest({ url, signingKey, earlierSigningKeys }: Endpoint, messageId: string, body: string, at: Date) {
-    const { cipher, userAgent } = this.#parts;
+  #toTarget({ url, signingKey, earlierSigningKeys }: Endpoint): Target {
     const earlier = earlierSigningKeys.map((key) => Buffer.from(key, 'base64'));
-    const keys = [signingKey, ...earlier].map((key) => cipher.decrypt(key, this.#ids));
-    return createRequest(url, { messageId, body, at }, keys, userAgent);
+    const keys = [signingKey, ...earlier].map((key) => readSigningKey(this.#parts.cipher.decrypt(key, this.#ids)));
+    return { url, keys };
   }
 
   async #conclude(claimed: ClaimedQueue, attempted: readonly Attempted[], inOrder: boolean): Promise<void> {
@@ -174,6 +176,12 @@ export class Batch {
   get #run(): Run {
     return this.#parts.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
   }
+}
+
+/** Where the messages of a batch go, and what signs them. */
+interface Target {
+  readonly url: string;
+  readonly keys: readonly KeyObject[];
 }
 
 interface Settlement {
