@@ -79,8 +79,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { recordCall, recordStatement } = recorder ?? {};
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
-    statementTimeoutMs: requestTimeoutMs,
     recordStatement,
+    ...{ statementTimeoutMs: requestTimeoutMs, schema: config.databaseSchema },
   });
   stack.defer(() => database.close());
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);

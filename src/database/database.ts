@@ -30,6 +30,8 @@ export interface DatabaseOptions {
   readonly connections: number;
   readonly statementTimeoutMs: number;
   readonly recordStatement?: RecordStatement | undefined;
+  /** Where the tables are. */
+  readonly schema?: string;
 }
 
 /** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
@@ -45,9 +47,9 @@ export class Database {
   readonly #reconnects = new ReconnectLimiter();
   readonly #recordStatement: RecordStatement | undefined;
 
-  constructor(url: string, { connections, statementTimeoutMs, recordStatement }: DatabaseOptions) {
+  constructor(url: string, { connections, statementTimeoutMs, recordStatement, schema }: DatabaseOptions) {
     this.#recordStatement = recordStatement;
-    const target = readTarget(url);
+    const target = readTarget(url, schema);
     const options = {
       statementTimeoutMs,
       lockTimeoutMs: LOCK_TIMEOUT_MS,

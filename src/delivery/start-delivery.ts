@@ -17,6 +17,7 @@ const SHUTDOWN_SHARE = 0.8;
 
 export interface DeliverySettings {
   readonly databaseUrl: string;
+  readonly databaseSchema: string;
   readonly shutdownTimeoutMs: number;
   readonly webhookConcurrency: number;
   /** Whether this process delivers. */
@@ -55,9 +56,9 @@ export function openDelivery(
   if (!settings.webhookDelivery) return { outcomes, database: undefined, wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
   const database = new Database(databaseUrl, {
-    connections: CONNECTIONS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    ...{ connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
     recordStatement,
+    schema: settings.databaseSchema,
   });
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
   const worker = new DeliveryWorker({
