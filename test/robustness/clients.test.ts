@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { type DescMethodUnary, fromBinary, fromJson, fromJsonString, type Message, toJson } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import { shapeOf } from '../support/answers.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { CONNECT, call, REST, toRequest } from '../support/protocols.ts';
@@ -45,7 +44,7 @@ async function expectResponse(operation: NamedOperation, response: Message | und
   const { code, data } = await call(CONNECT, service.url, method, fields, headers);
   expect(code, operation.name).toBe('ok');
   const json = response && toJson(method.output, response, { alwaysEmitImplicit: true });
-  expect(shapeOf(json), operation.name).toEqual(shapeOf(data));
+  expect(Object.keys(json ?? {}), operation.name).toEqual(Object.keys(data ?? {}));
 }
 
 describe.skipIf(!has('curl', '--version') && !process.env.CI)('curl', () => {
