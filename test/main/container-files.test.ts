@@ -44,6 +44,12 @@ test('none of them lets Usher write or become root', () => {
   });
 });
 
+test('the image has all of src, any file of which may import any other', () => {
+  const lines = read('.dockerignore').trim().split('\n');
+  expect(lines).toContain('!src');
+  expect(lines.filter((line) => !line.startsWith('!'))).toEqual(['*', '**/README.md']);
+});
+
 test('the optional pgbouncer is one that Usher can run behind', () => {
   const { profiles, environment } = services.pgbouncer;
   expect(profiles).toEqual(['pgbouncer']);

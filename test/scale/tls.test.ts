@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { createCertificate } from '../support/certificate.ts';
-import { createUnprivilegedDirectory, DebianPostgres, hasDebianPostgres } from '../support/debian-postgres.ts';
+import { createUnprivilegedDirectory, DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
 
 const NOBODY = 65_534;
 
-describe.runIf(hasDebianPostgres)('with the certificate of localhost and 127.0.0.1', () => {
+describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 127.0.0.1', () => {
   const stack = new AsyncDisposableStack();
   let server: DebianPostgres;
   let ca: string;

@@ -8,11 +8,13 @@ import { join } from 'node:path';
 import type postgres from 'postgres';
 import { openClient } from '../../src/database/open-client.ts';
 
-const BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
+/** The directory of the programs. */
+export const POSTGRES_BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
 
-export const hasDebianPostgres = existsSync(join(BIN, 'pg_basebackup'));
+/** CI fails without it; on a developer's machine these tests are skipped. */
+export const SKIPS_DEBIAN_POSTGRES = !existsSync(join(POSTGRES_BIN, 'pg_basebackup')) && !process.env.CI;
 
 /** A server on a TCP port of 127.0.0.1. */
 export class DebianPostgres implements AsyncDisposable {
@@ -108,9 +110,9 @@ export class DebianPostgres implements AsyncDisposable {
 }
 
 /** Starts a command as a user who is not root. */
-export function spawnUnprivileged(command: string, parameters: string[]): ChildProcess {
+export function spawnUnprivileged(command: string, parameters: string[], env = process.env): ChildProcess {
   const [file = '', ...others] = asUnprivileged([command, ...parameters]);
-  return spawn(file, others, { stdio: 'ignore' });
+  return spawn(file, others, { stdio: 'ignore', env });
 }
 
 /** Creates a directory for that user. */
@@ -132,7 +134,7 @@ export async function findFreePort(): Promise<number> {
 
 /** Runs one of the programs of Postgres as a user who is not root. */
 export async function runAsPostgres(command: string, parameters: string[]): Promise<void> {
-  const [file = '', ...others] = asUnprivileged([join(BIN, command), ...parameters]);
+  const [file = '', ...others] = asUnprivileged([join(POSTGRES_BIN, command), ...parameters]);
   // A server that pg_ctl starts would keep pipes open.
   const child = spawn(file, others, { stdio: 'ignore' });
   const exitCode = await new Promise((resolve) => child.on('exit', resolve).on('error', resolve));

@@ -4,10 +4,14 @@ import { existsSync } from 'node:fs';
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { openClient } from '../../src/database/open-client.ts';
 import { createUnprivilegedDirectory, findFreePort, spawnUnprivileged } from './debian-postgres.ts';
 
 const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
+
+/** Whose settings are used where a test gives no others. */
+const EXAMPLE = fileURLToPath(new URL('../examples/pgbouncer/pgbouncer.ini', import.meta.url));
 
 export const hasPgbouncer = existsSync(BINARY);
 
@@ -29,11 +33,13 @@ export class Pgbouncer implements AsyncDisposable {
     const pooler = new Pgbouncer(await createUnprivilegedDirectory(), await findFreePort());
     const own = {
       ...{ listen_addr: '127.0.0.1', listen_port: pooler.port, unix_socket_dir: '' },
-      ...{ auth_type: 'any', admin_users: 'usher', logfile: join(pooler.#directory, 'log') },
+      ...{ auth_type: 'any', auth_file: '', admin_users: 'usher', logfile: join(pooler.#directory, 'log') },
     };
     const lines = Object.entries({ ...own, ...settings }).map(([name, value]) => `${name} = ${value}`);
-    const databases = `* = host=127.0.0.1 port=${server.port} user=usher`;
-    await writeFile(pooler.#file, `[databases]\n${databases}\n[pgbouncer]\n${lines.join('\n')}\n`);
+    const databases = `usher = host=127.0.0.1 port=${server.port} user=usher`;
+    // Of a setting that is there twice the last counts.
+    const text = `%include ${EXAMPLE}\n[databases]\n${databases}\n[pgbouncer]\n${lines.join('\n')}\n`;
+    await writeFile(pooler.#file, text);
     await chmod(pooler.#file, 0o644);
     await pooler.up();
     return pooler;

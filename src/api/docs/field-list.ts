@@ -7,6 +7,7 @@ import { renderText } from './text.ts';
 const FORMATS: Readonly<Record<string, string>> = {
   'date-time': 'time (ISO 8601)',
   email: 'e-mail address',
+  'field-mask': 'names of fields, comma-separated',
   'message-id': 'message ID',
   'page-token': 'page token',
   'redirect-uri': 'URI',
@@ -19,7 +20,7 @@ export function renderRequest({ route }: Operation, { request }: Described): Htm
   if (request.length === 0) return html`<p>No fields.</p>`;
   const rows = request.map((field) => {
     const place = route?.fields[field.name];
-    const where = place && place !== 'body' ? place : undefined;
+    const where = route && !place ? 'RPC only' : place === 'body' ? undefined : place;
     return renderField(field, [where, field.isRequired ? 'required' : undefined]);
   });
   return html`<dl class="fields">${rows}</dl>`;

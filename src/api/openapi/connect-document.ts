@@ -3,8 +3,8 @@ import { ERRORS } from '../../domain/errors.ts';
 import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { type Procedures, pathOf } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { describeFields, describeMethod } from './operations.ts';
-import { readRequestRules } from './request-rules.ts';
+import { commentOfField, describeFields, describeMethod } from './operations.ts';
+import { isFieldMask, readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
   type: 'object',
@@ -32,12 +32,18 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
     if (!procedure) throw new Error(`${method.name} has no handler`);
     const rules = await readRequestRules(procedure);
     const names = method.input.fields.map(({ localName }) => localName).filter((name) => name in rules);
+    const fields = describeFields(method, rules, names, commentOf);
+    const masks = method.input.fields.filter(isFieldMask).map(({ localName }) => {
+      const description = commentOfField(method, localName, commentOf);
+      return [localName, { type: 'string', format: 'field-mask', description }];
+    });
+    const properties = { ...fields.properties, ...Object.fromEntries(masks) };
     const response = { description: 'Success', content: json(schemas.refer(method.output)) };
     paths[pathOf(method)] = {
       post: {
         ...describeMethod(method, commentOf),
         security: [{ [credential]: [] }],
-        requestBody: { required: true, content: json(describeFields(method, rules, names, commentOf)) },
+        requestBody: { required: true, content: json({ ...fields, properties }) },
         responses: {
           200: response,
           default: { description: 'Failure', content: json({ $ref: '#/components/schemas/Failure' }) },

@@ -25,7 +25,7 @@ export function describeFields(
   rules: RequestRules,
   names: readonly string[],
   commentOf: ReadComment,
-): JsonSchema {
+): JsonSchema & { readonly properties: JsonSchema } {
   const required = names.filter((name) => !rules[name]?.isOptional);
   const properties = names.flatMap((name) => {
     const rule = rules[name];

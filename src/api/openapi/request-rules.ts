@@ -26,7 +26,7 @@ export async function readRequestRules(procedure: Procedure): Promise<RequestRul
   return rules;
 }
 
-/** It names fields that have rules. */
-function isFieldMask({ message }: DescField): boolean {
+/** Tells whether the field names others, which have rules. */
+export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }

@@ -55,7 +55,13 @@ const validators = new Map(
     const ajv = addFormats.default(
       new Ajv2020({
         strict: false,
-        formats: { 'redirect-uri': true, 'page-token': true, 'message-id': true, 'webhook-url': true },
+        formats: {
+          'field-mask': true,
+          'redirect-uri': true,
+          'page-token': true,
+          'message-id': true,
+          'webhook-url': true,
+        },
       }),
     );
     return [document as object, ajv.addSchema(document, 'document')];
@@ -158,6 +164,8 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
   'message-id': fc.integer({ min: 1 }).map((id) => `msg_${id}`),
   'webhook-url': fc.webUrl({ validSchemes: ['https'] }),
+  // Each operation has fields of its own.
+  'field-mask': fc.constant(''),
   // Only the token of a page before is one.
   'page-token': fc.constant(''),
 };

@@ -20,7 +20,7 @@ import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const HAPROXY = '/usr/sbin/haproxy';
-const CONFIG = fileURLToPath(new URL('../support/haproxy.cfg', import.meta.url));
+const CONFIG = fileURLToPath(new URL('../examples/haproxy/haproxy.cfg', import.meta.url));
 const INSTANCES = 3;
 const ROUNDS = quickOrLong(1, 3);
 /** Calls per second over each protocol. */

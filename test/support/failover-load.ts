@@ -1,0 +1,73 @@
+/** Writes that go on during a failover, and what has become of them. */
+import { randomUUID } from 'node:crypto';
+import type postgres from 'postgres';
+import { expect } from 'vitest';
+import { type Answer, endOf, startLoad } from './load.ts';
+import { clientsOf, type Tenant } from './service.ts';
+
+const CALLERS = 8;
+const PAUSE_MS = 10;
+
+/** Creates an event and returns its ID. */
+export async function write(service: { url: string }, tenant: Tenant): Promise<string> {
+  const eventId = randomUUID();
+  await clientsOf(service, tenant).events.createEvent({ eventId });
+  return eventId;
+}
+
+/** Resolves when an event can be created. */
+export async function waitForWrite(service: { url: string }, tenant: Tenant): Promise<void> {
+  const tryWrite = () =>
+    write(service, tenant).then(
+      () => 'written',
+      () => 'failed',
+    );
+  await expect.poll(tryWrite, { interval: 20 }).toBe('written');
+}
+
+/** Creates events until it stops. */
+export function startWrites(service: { url: string }, tenant: Tenant) {
+  const acknowledged: string[] = [];
+  const create = async () => {
+    acknowledged.push(await write(service, tenant));
+    return 'ok';
+  };
+  const load = startLoad({ create }, { callers: CALLERS, pauseMs: PAUSE_MS });
+  return {
+    /** The IDs of the events whose creation was answered. */
+    acknowledged,
+    /** Resolves when so many more are. */
+    async waitForMore(count: number) {
+      const before = acknowledged.length;
+      await expect.poll(() => acknowledged.length, { interval: 10 }).toBeGreaterThan(before + count);
+    },
+    async stop() {
+      const answers = await load.stop();
+      return { failures: failuresOf(answers).length, gapSeconds: longestGap(answers) };
+    },
+  };
+}
+
+export function failuresOf(answers: readonly Answer[]): Answer[] {
+  return answers.filter(({ outcome }) => outcome !== 'ok');
+}
+
+/** Returns the milliseconds within which 99 of 100 calls were answered. */
+export function p99Of(answers: readonly Answer[]): number {
+  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+}
+
+/** Returns how many of the events are not there. */
+export async function countMissing(sql: postgres.Sql, eventIds: readonly string[]): Promise<number> {
+  const [row] =
+    await sql`select count(*)::int as count from events where id = any(string_to_array(${eventIds.join()}, ','))`;
+  return eventIds.length - row?.count;
+}
+
+/** Returns the longest time between two successes, in seconds. */
+function longestGap(answers: readonly Answer[]): string {
+  const ends = answers.filter(({ outcome }) => outcome === 'ok').map(endOf);
+  const gaps = ends.slice(1).map((end, at) => end - (ends[at] ?? end));
+  return (Math.max(0, ...gaps) / 1_000).toFixed(2);
+}

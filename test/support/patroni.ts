@@ -1,0 +1,136 @@
+/** Two servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createUnprivilegedDirectory, findFreePort, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
+
+const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
+const PASSWORD = 'a-password-for-tests';
+const START_TIMEOUT_MS = 90_000;
+
+/** CI fails without them; on a developer's machine these tests are skipped. */
+export const SKIPS_PATRONI = !(existsSync('/usr/bin/patroni') && existsSync('/usr/bin/etcd')) && !process.env.CI;
+
+interface Server {
+  readonly name: string;
+  readonly address: string;
+  readonly restUrl: string;
+}
+
+export class PatroniCluster implements AsyncDisposable {
+  readonly #stack = new AsyncDisposableStack();
+  readonly #servers: Server[] = [];
+
+  static async start(): Promise<PatroniCluster> {
+    const cluster = new PatroniCluster();
+    try {
+      await cluster.#startAll();
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** Returns the URL with all servers. */
+  urlOf(database: string): string {
+    return `postgres://postgres:${PASSWORD}@${this.#servers.map(({ address }) => address).join()}/${database}`;
+  }
+
+  /** Returns the URL of the leader alone. */
+  async leaderUrlOf(database: string): Promise<string> {
+    return `postgres://postgres:${PASSWORD}@${(await this.#leader())?.address}/${database}`;
+  }
+
+  /** Makes the standby the leader, as `patronictl switchover` does. */
+  async switchOver(): Promise<void> {
+    const leader = await this.#leader();
+    if (!leader) throw new Error('There is no leader');
+    const body = JSON.stringify({ leader: leader.name });
+    const reply = await fetch(`${leader.restUrl}/switchover`, { method: 'POST', body });
+    if (!reply.ok) throw new Error(`Patroni refuses the switchover: ${await reply.text()}`);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#stack.disposeAsync();
+  }
+
+  async #startAll(): Promise<void> {
+    const directory = await createUnprivilegedDirectory();
+    this.#stack.defer(() => rm(directory, { recursive: true, force: true }));
+    const [etcd, peer] = [`http://127.0.0.1:${await findFreePort()}`, `http://127.0.0.1:${await findFreePort()}`];
+    this.#spawn('/usr/bin/etcd', [
+      ...['--data-dir', join(directory, 'etcd'), '--initial-cluster', `default=${peer}`],
+      ...['--listen-client-urls', etcd, '--advertise-client-urls', etcd],
+      ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+    ]);
+    for (const name of ['one', 'two']) {
+      const server = {
+        name,
+        address: `127.0.0.1:${await findFreePort()}`,
+        restUrl: `http://127.0.0.1:${await findFreePort()}`,
+      };
+      const data = join(directory, name, 'data');
+      this.#servers.push(server);
+      this.#spawn('/usr/bin/patroni', [CONFIG], {
+        PATRONI_NAME: name,
+        PATRONI_ETCD3_HOST: new URL(etcd).host,
+        PATRONI_RESTAPI_LISTEN: new URL(server.restUrl).host,
+        PATRONI_RESTAPI_CONNECT_ADDRESS: new URL(server.restUrl).host,
+        PATRONI_POSTGRESQL_LISTEN: server.address,
+        PATRONI_POSTGRESQL_CONNECT_ADDRESS: server.address,
+        PATRONI_POSTGRESQL_DATA_DIR: data,
+        PATRONI_POSTGRESQL_PGPASS: join(directory, `${name}.pgpass`),
+        PATRONI_POSTGRESQL_BIN_DIR: POSTGRES_BIN,
+        PATRONI_SUPERUSER_USERNAME: 'postgres',
+        PATRONI_SUPERUSER_PASSWORD: PASSWORD,
+        PATRONI_REPLICATION_USERNAME: 'replicator',
+        PATRONI_REPLICATION_PASSWORD: PASSWORD,
+      });
+    }
+    await this.#waitForStandby();
+  }
+
+  #spawn(command: string, parameters: string[], env: NodeJS.ProcessEnv = {}): void {
+    const child = spawnUnprivileged(command, parameters, { ...process.env, ...env });
+    this.#stack.defer(() => end(child));
+  }
+
+  #leader(): Promise<Server | undefined> {
+    return this.#find('/leader');
+  }
+
+  /** Returns the server that has the role. */
+  async #find(path: '/leader' | '/synchronous'): Promise<Server | undefined> {
+    for (const server of this.#servers) {
+      const hasRole = await fetch(`${server.restUrl}${path}`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+      if (hasRole) return server;
+    }
+    return undefined;
+  }
+
+  async #waitForStandby(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while (!((await this.#find('/leader')) && (await this.#find('/synchronous')))) {
+      if (performance.now() > deadline) throw new Error('Patroni has no synchronous standby');
+      await sleep(200);
+    }
+  }
+}
+
+/** Patroni ends its Postgres before it exits. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  await exited;
+  clearTimeout(timer);
+}
