@@ -33,6 +33,7 @@ import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
   beginLogin,
+  beginSession,
   clientsOf,
   createTenant,
   createTestUser,
@@ -139,7 +140,7 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
     const batches = statements.filter(({ name }) => name === 'delete_batch');
     const tables = await service.database.sql`
       select from information_schema.columns
-      where table_schema = 'public' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
+      where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
         or column_name = 'occurred_at')`;
     // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks are kept by age.
     expect(batches).toHaveLength(tables.length + 3);
@@ -329,6 +330,7 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
   const stop = new AbortController();
   const ended = worker.run(stop.signal, 5_000);
   await events.createEvent({ eventId: 'delivered' });
+  await beginSession(service, tenant, { id: ownerId });
   const active = () => service.database.sql`
     select from webhooks where application_id = ${tenant.id} and url = 'https://h.test' and is_active`;
   while ((await active()).length > 0) await sleep(20);

@@ -33,12 +33,16 @@ export function insertMessages(db: Db, ...messages: readonly Message[]) {
     insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
     from (${sql.join(changes, sql` union all `)}) as change
-    where exists (
-      select 1 from ${webhooks}
-      where webhooks.application_id = change.application_id and webhooks.is_active and webhooks.event_types <> '{}'
-        and webhooks.event_types && array[change.type, ${literal(EVERY_TYPE)}::text]
-    )
+    where ${hasSubscriber(sql`change.type`, sql`change.application_id`)}
     returning application_id`);
+}
+
+/** Whether an active webhook of the application subscribes to the type. */
+export function hasSubscriber(type: EventType | SQL, applicationId: SQL): SQL {
+  return sql`exists (
+    select 1 from ${webhooks}
+    where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
+      and webhooks.event_types && array[${typeof type === 'string' ? literal(type) : type}::text, ${literal(EVERY_TYPE)}])`;
 }
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;
