@@ -25,7 +25,7 @@ export interface DeliveryParts {
   readonly logger: Logger;
   readonly sender: Pick<Sender, 'send'>;
   /** Counts attempts by what they have made of their deliveries. */
-  readonly outcomes: Record<Result['status'], number>;
+  readonly outcomes?: Record<Result['status'], number>;
   /** The delay before each attempt, in seconds. */
   readonly schedule: readonly number[];
   readonly attemptTimeoutMs: number;
@@ -113,7 +113,8 @@ export class Batch {
     // What was cut short by a shutdown counts as not attempted.
     const ended = attempted.filter(({ outcome }) => outcome.statusCode !== null || !this.#signal.aborted);
     const results = ended.map((attempt) => toResult(attempt, this.#parts.schedule, this.#parts.clock()));
-    for (const { status } of results) this.#parts.outcomes[status]++;
+    const { outcomes } = this.#parts;
+    if (outcomes) for (const { status } of results) outcomes[status]++;
     const hasSuccess = ended.some(({ outcome }) => outcome.error === null);
     const isFailure = ended.length === 0 ? null : !hasSuccess;
     const delayMs = isFailure ? backoffMs(this.#parts.schedule, claimed.failedBatches) : 0;

@@ -330,7 +330,6 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
       sender: { send: async () => gone },
     },
     ...{ schedule: [0, 1], attemptTimeoutMs: 5_000, userAgent: 'test', concurrency: 4 },
-    outcomes: { pending: 0, succeeded: 0, failed: 0 },
   });
   const stop = new AbortController();
   const ended = worker.run(stop.signal, 5_000);

@@ -73,7 +73,6 @@ function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryP
     logger: createLogger('silent'),
     sender: { send: async () => outcome },
     schedule: [0, 5],
-    outcomes: { pending: 0, succeeded: 0, failed: 0 },
     attemptTimeoutMs: TIMEOUT_MS,
     userAgent: 'bench',
   };
