@@ -1,5 +1,5 @@
 /** One batch: claims a queue, sends what is due, and settles it. No transaction is open while it sends. */
-import { randomUUID } from 'node:crypto';
+import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailableError, type Run } from '../database/database.ts';
 import { pause } from '../domain/pause.ts';
@@ -22,6 +22,7 @@ import { redeliverBatch } from './redeliver-batch.ts';
 import { createRequest } from './request.ts';
 import { backoffMs } from './retry-schedule.ts';
 import { insertAttempts, type Released, type Result, settleBatch } from './settle.ts';
+import { readSigningKey } from './signature.ts';
 
 export interface DeliveryParts {
   readonly cipher: SigningKeyCipher;
@@ -83,17 +84,20 @@ export class Batch {
     }
     // Statements that were late have used up the time of the attempts. The queue is due again when the lease ends.
     if (performance.now() + attemptTimeoutMs > this.#leaseEnd) return;
-    const attempted = await Promise.all(due.map((delivery) => this.#attempt(endpoint, delivery).finally(onAttempt)));
+    const target = this.#toTarget(endpoint);
+    const attempted = await Promise.all(due.map((delivery) => this.#attempt(target, delivery).finally(onAttempt)));
     await this.#conclude(claimed, endpoint, attempted);
   }
 
-  async #attempt(endpoint: Endpoint, delivery: DueDelivery): Promise<Attempted> {
-    const { clock, sender, logger } = this.#parts;
+  async #attempt({ url, keys }: Target, delivery: DueDelivery): Promise<Attempted> {
+    const { clock, sender, logger, userAgent } = this.#parts;
     const { messageId, payload, type } = delivery;
     const at = clock();
     const startedAt = performance.now();
     const outcome =
-      payload === null ? EXPIRED : await sender.send(this.#toRequest(endpoint, messageId, payload, at), this.#signal);
+      payload === null
+        ? EXPIRED
+        : await sender.send(createRequest(url, { messageId, body: payload, at }, keys, userAgent), this.#signal);
     const durationMs = Math.round(performance.now() - startedAt);
     const { statusCode, error } = outcome;
     const attempt = delivery.attemptCount + 1;
@@ -104,11 +108,10 @@ export class Batch {
     return { delivery, at, durationMs, outcome };
   }
 
-  #toRequest({ url, signingKey, earlierSigningKeys }: Endpoint, messageId: string, body: string, at: Date) {
-    const { cipher, userAgent } = this.#parts;
+  #toTarget({ url, signingKey, earlierSigningKeys }: Endpoint): Target {
     const earlier = earlierSigningKeys.map((key) => Buffer.from(key, 'base64'));
-    const keys = [signingKey, ...earlier].map((key) => cipher.decrypt(key, this.#ids));
-    return createRequest(url, { messageId, body, at }, keys, userAgent);
+    const keys = [signingKey, ...earlier].map((key) => readSigningKey(this.#parts.cipher.decrypt(key, this.#ids)));
+    return { url, keys };
   }
 
   async #conclude(claimed: ClaimedQueue, { ordered }: Endpoint, attempted: readonly Attempted[]): Promise<void> {
@@ -180,6 +183,12 @@ export class Batch {
   get #run(): Run {
     return this.#parts.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
   }
+}
+
+/** Where the messages of a batch go, and what signs them. */
+interface Target {
+  readonly url: string;
+  readonly keys: readonly KeyObject[];
 }
 
 interface Settlement {

@@ -9,12 +9,23 @@ import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 /** How many messages of an application one statement takes, and how many deliveries it inserts. */
 const MAX_MESSAGES = 200;
 const MAX_DELIVERIES = 1_000;
+/** How many times one search for applications reads as many messages. */
+const MAX_PAGES = 64;
 
-/** Returns applications that have messages to fan out, from one ID on, and where to go on. */
+/**
+ * Returns applications that have messages to fan out, from one ID on, and where to go on. It looks behind those with
+ * many messages, so that they do not delay others.
+ */
 export async function findApplications(run: Run, after: string) {
-  const rows = await run(selectUnsent, { after });
-  const applicationIds = [...new Set(rows.map(({ applicationId }) => applicationId))];
-  return { applicationIds, next: rows.length < MAX_MESSAGES ? FIRST_APPLICATION : applicationIds.at(-1) };
+  const found = new Set<string>();
+  let next: string | undefined = after;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const rows: { applicationId: string }[] = await run(selectUnsent, { after: next });
+    for (const { applicationId } of rows) found.add(applicationId);
+    next = rows.length < MAX_MESSAGES ? FIRST_APPLICATION : rows.at(-1)?.applicationId;
+    if (next === FIRST_APPLICATION) break;
+  }
+  return { applicationIds: [...found], next };
 }
 
 export const FIRST_APPLICATION = '00000000-0000-0000-0000-000000000000';

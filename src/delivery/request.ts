@@ -1,4 +1,5 @@
 /** The request of an attempt, as Standard Webhooks has it. */
+import type { KeyObject } from 'node:crypto';
 import { toMessageId } from '../domain/webhooks/message-id.ts';
 import type { AttemptRequest } from './attempt.ts';
 import { signMessage } from './signature.ts';
@@ -13,7 +14,7 @@ export interface SentMessage {
 export function createRequest(
   url: string,
   { messageId, body, at }: SentMessage,
-  signingKeys: readonly string[],
+  signingKeys: readonly KeyObject[],
   userAgent: string,
 ): AttemptRequest {
   const id = toMessageId(messageId);

@@ -1,5 +1,5 @@
 /** Signatures of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks */
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 export interface SignedMessage {
   readonly id: string;
@@ -9,14 +9,13 @@ export interface SignedMessage {
 }
 
 /** Returns the value of `webhook-signature`: an entry for each signing key, so that receivers may know any of them. */
-export function signMessage({ id, timestamp, body }: SignedMessage, signingKeys: readonly string[]): string {
+export function signMessage({ id, timestamp, body }: SignedMessage, signingKeys: readonly KeyObject[]): string {
   const content = `${id}.${timestamp}.${body}`;
-  return signingKeys
-    .map((key) => `v1,${createHmac('sha256', decodeKey(key)).update(content).digest('base64')}`)
-    .join(' ');
+  return signingKeys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`).join(' ');
 }
 
-/** The text before the base64 is a prefix, not a part of the key. */
-function decodeKey(signingKey: string): Buffer {
-  return Buffer.from(signingKey.replace(/^whsec_/, ''), 'base64');
+/** Returns the key of the text `whsec_…`. Node takes five times as long to sign with its bytes. */
+export function readSigningKey(signingKey: string): KeyObject {
+  // The text before the base64 is a prefix, not a part of the key.
+  return createSecretKey(signingKey.replace(/^whsec_/, ''), 'base64');
 }

@@ -50,6 +50,6 @@ export async function measureLoad(
 }
 
 /** Returns the value below which this fraction of the values lies. */
-function quantile(ascending: Float64Array, fraction: number): number {
+export function quantile(ascending: Float64Array, fraction: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * fraction))] ?? Number.NaN;
 }

@@ -36,7 +36,7 @@ export async function startFixture(
 }
 
 /** Creates a database with `fresh` rows of each kind that a call uses up, and returns the settings of its servers. */
-async function prepareDatabase(
+export async function prepareDatabase(
   stack: AsyncDisposableStack,
   fresh: number,
   progress: Progress,

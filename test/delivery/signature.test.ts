@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { signMessage } from '../../src/delivery/signature.ts';
+import { readSigningKey, signMessage } from '../../src/delivery/signature.ts';
 
 const createKey = () => `whsec_${randomBytes(32).toString('base64')}`;
 const body = '{"type":"check_in.created","data":{"attendeeId":"Zoë \\ud83d \\"x\\" 😀"}}';
@@ -10,7 +10,7 @@ function headersFor(signingKeys: readonly string[], timestamp = Math.floor(Date.
   return {
     'webhook-id': 'msg_1',
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': signMessage({ id: 'msg_1', timestamp, body }, signingKeys),
+    'webhook-signature': signMessage({ id: 'msg_1', timestamp, body }, signingKeys.map(readSigningKey)),
   };
 }
 

@@ -21,7 +21,9 @@ export class WebhookReceiver implements AsyncDisposable {
   readonly messages: ReceivedMessage[] = [];
   respond: Respond = (_, response) => response.writeHead(204).end();
   readonly #server = createServer(async (request, response) => {
-    const body = await text(request);
+    // The sender may be killed.
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return;
     const { url: path = '', headers } = request;
     const message = { at: performance.now(), path, headers, body, id: String(headers['webhook-id']) };
     this.messages.push(message);

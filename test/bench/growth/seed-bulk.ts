@@ -30,7 +30,7 @@ export async function seedExpiredIntents(url: string, fixtures: Fixtures, rows: 
 }
 
 /** Drops indexes and constraints, which would slow millions of insertions down, and creates them again. */
-async function withTables(
+export async function withTables(
   url: string,
   tables: readonly string[],
   fill: (sql: postgres.Sql) => Promise<void>,

@@ -14,7 +14,12 @@ export type Fillings = Readonly<Record<string, (url: string) => Promise<void>>>;
 /** Starts a Postgres with these databases and returns their URLs by name. It is durable once they are filled. */
 export async function seedDatabases(
   stack: AsyncDisposableStack,
-  { directory, fixtures, progress }: { directory: string; fixtures: Fixtures; progress: Progress },
+  {
+    directory,
+    fixtures,
+    progress,
+    fresh = FRESH_ROWS,
+  }: { directory: string; fixtures: Fixtures; progress: Progress; fresh?: number },
   fillings: Fillings,
 ): Promise<ReadonlyMap<string, string>> {
   await using filling = new AsyncDisposableStack();
@@ -25,7 +30,7 @@ export async function seedDatabases(
     await onDatabase(filled.url, (sql) => sql`create database ${sql(name)}`);
     const url = urlOf(filled.url, name);
     await migrateDatabase(url);
-    await seedDatabase(url, fixtures, FRESH_ROWS);
+    await seedDatabase(url, fixtures, fresh);
     await fill(url);
   }
   // The manual of Postgres recommends a quarter of the memory for a dedicated server.

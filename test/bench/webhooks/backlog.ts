@@ -1,0 +1,117 @@
+/** The cost of a batch with ten million pending deliveries, and with ten thousand. */
+import { Database } from '../../../src/database/database.ts';
+import { openClient } from '../../../src/database/open-client.ts';
+import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
+import { selectDueQueues } from '../../../src/delivery/queue.ts';
+import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { createLogger } from '../../../src/log.ts';
+import { createFixtures, type Fixtures, WEBHOOKS } from '../fixtures.ts';
+import { withTables } from '../growth/seed-bulk.ts';
+import { seedDatabases } from '../growth/seed-databases.ts';
+import { readUsage } from '../read-usage.ts';
+import { layOutTable } from '../report/lay-out-table.ts';
+import type { Progress } from '../run-bench.ts';
+import { makeDirectory } from '../start-fixture.ts';
+import { medianOf } from '../statistics.ts';
+
+const FEW = 10_000;
+const LIMIT = 1.2;
+const BATCH_SIZE = 8;
+const BATCHES = 100;
+const ROUNDS = 10;
+const TIMEOUT_MS = 10_000;
+
+interface Costs {
+  readonly senderMicros: number;
+  readonly postgresMicros: number;
+}
+
+/** Prints a table. Returns whether the limit is met. */
+export async function measureBacklog(progress: Progress, rows: number): Promise<boolean> {
+  await using stack = new AsyncDisposableStack();
+  const fixtures = createFixtures();
+  const directory = await makeDirectory(stack);
+  const urls = await seedDatabases(
+    stack,
+    { directory, fixtures, progress },
+    { few: (url) => insertBacklog(url, fixtures, FEW), many: (url) => insertBacklog(url, fixtures, rows) },
+  );
+  const databases = [...urls.values()].map((url) => {
+    const database = new Database(url, { connections: 1, statementTimeoutMs: TIMEOUT_MS });
+    stack.defer(() => database.close());
+    return { url, parts: createParts(database, fixtures) };
+  });
+  const costs = databases.map((): Costs[] => []);
+  // The first round is the warm-up.
+  for (let round = 0; round <= ROUNDS; round++) {
+    const inOrder = [...databases.entries()];
+    for (const [index, { url, parts }] of round % 2 === 0 ? inOrder : inOrder.reverse()) {
+      const cost = await measureBatches(url, parts);
+      if (round > 0) costs[index]?.push(cost);
+    }
+  }
+
+  const median = (index: number, metric: keyof Costs) => medianOf((costs[index] ?? []).map((cost) => cost[metric]));
+  const totals = costs.map((each) => each.map(({ senderMicros, postgresMicros }) => senderMicros + postgresMicros));
+  const ratio = medianOf((totals[1] ?? []).map((total, round) => total / (totals[0]?.[round] ?? Number.NaN)));
+  const table = [FEW, rows].map((count, index) => [
+    `${count} pending`,
+    ...(['senderMicros', 'postgresMicros'] as const).map((metric) => median(index, metric).toFixed(0)),
+    `${(index === 0 ? 1 : ratio).toFixed(2)}x`,
+  ]);
+  process.stdout.write(layOutTable([`a batch of ${BATCH_SIZE}`, 'Usher us', 'Postgres us', ''], table));
+  return ratio <= LIMIT;
+}
+
+/** Its endpoints succeed at once, so that claiming and settling alone cost something. */
+function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryParts {
+  const outcome = { statusCode: 204, error: null, responseBody: '', retryAfter: undefined };
+  return {
+    cipher: new SigningKeyCipher([encryptionKey]),
+    clock: () => new Date(),
+    database,
+    logger: createLogger('silent'),
+    sender: { send: async () => outcome },
+    schedule: [0, 5],
+    attemptTimeoutMs: TIMEOUT_MS,
+    userAgent: 'bench',
+  };
+}
+
+async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs> {
+  const sql = openClient(url, { max: 1 });
+  const backends = await sql`
+    select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
+  await sql.end();
+  const usage = () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
+  const before = [readUsage(process.pid).cpuMicros, usage()] as const;
+  for (let done = 0; done < BATCHES; ) {
+    const run = parts.database.within(performance.now() + TIMEOUT_MS);
+    const queues = await run(selectDueQueues.healthy, { now: new Date(), limit: 10 });
+    for (const queue of queues) await new Batch(parts, queue, new AbortController().signal).run(BATCH_SIZE, () => {});
+    done += queues.length;
+  }
+  return {
+    senderMicros: (readUsage(process.pid).cpuMicros - before[0]) / BATCHES,
+    postgresMicros: (usage() - before[1]) / BATCHES,
+  };
+}
+
+/** Gives every webhook the same messages. */
+async function insertBacklog(url: string, { application }: Fixtures, rows: number): Promise<void> {
+  const messages = Math.ceil(rows / WEBHOOKS);
+  await withTables(url, ['webhook_deliveries', 'webhook_messages'], async (sql) => {
+    await sql`
+      insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select ${application.id}, 'event.created', '{"type":"event.created","data":{}}', now(), null
+      from generate_series(1, ${messages}::int)`;
+    await sql`
+      insert into webhook_deliveries (application_id, webhook_id, message_id, created_at, due_at)
+      select application_id, webhooks.id, message, now(), now() - interval '1 hour' + message * interval '1 microsecond'
+      from generate_series(1, ${messages}::int) as message, webhooks`;
+  });
+  const sql = openClient(url, { max: 1 });
+  await sql`
+    insert into webhook_queues (application_id, webhook_id, next_at, wake_count)
+    select application_id, id, now(), 1 from webhooks`.finally(() => sql.end());
+}

@@ -1,0 +1,35 @@
+/**
+ * `npm run bench:webhooks`: throughput, latency, the cost on the request path, and the cost of claiming with a large
+ * backlog. `--only throughput` measures one of them; `--rows 1000000` makes the backlog smaller.
+ */
+import { parseArgs } from 'node:util';
+import { runBench } from '../run-bench.ts';
+import { measureBacklog } from './backlog.ts';
+import { measureLatency } from './latency.ts';
+import { measureRequestPath } from './request-path.ts';
+import { openScene } from './scene.ts';
+import { measureThroughput } from './throughput.ts';
+
+await runBench(async (stack, progress) => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: '' },
+      rounds: { type: 'string', default: '5' },
+      messages: { type: 'string', default: '10000' },
+      rows: { type: 'string', default: '10000000' },
+    },
+  });
+  const [rounds, messages] = [Number(values.rounds), Number(values.messages)];
+  const parts = {
+    throughput: async () => measureThroughput(await openScene(stack, progress), { rounds, messages }),
+    latency: async () => measureLatency(await openScene(stack, progress)),
+    requests: () => measureRequestPath(progress, rounds * 3),
+    backlog: () => measureBacklog(progress, Number(values.rows)),
+  };
+  const results: boolean[] = [];
+  for (const [name, measure] of Object.entries(parts).filter(([name]) => name.startsWith(values.only))) {
+    progress(name);
+    results.push(await measure());
+  }
+  return results.every((isMet) => isMet);
+});

@@ -1,0 +1,145 @@
+/** Deliveries per second of sender and CPU, of Usher and of what it is compared with. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeWorkerUtils } from 'graphile-worker';
+import { PgBoss } from 'pg-boss';
+import type postgres from 'postgres';
+import { readUsage } from '../read-usage.ts';
+import { layOutTable } from '../report/lay-out-table.ts';
+import { USHER } from '../servers.ts';
+import { startServer } from '../start-server.ts';
+import { medianOf } from '../statistics.ts';
+import { insertEndpoints, insertMessages, MESSAGE } from './endpoints.ts';
+import { CONCURRENCY, type Job, QUEUE } from './jobs.ts';
+import type { Scene } from './scene.ts';
+import { startChild } from './start-receiver.ts';
+
+const ENDPOINTS = 16;
+/** The least share of the deliveries per CPU second of a loop of fetch. */
+const LEAST_SHARE = 0.5;
+const LOOP = 'a loop of fetch';
+const SETTLE_MS = 300;
+
+interface Sender {
+  readonly name: string;
+  readonly pid: number;
+  /** Makes the sender send so many messages. */
+  send(count: number): Promise<void>;
+}
+
+interface Measured {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly postgresCpuSeconds: number;
+}
+
+/** Prints a table. Returns whether Usher meets its goals. */
+export async function measureThroughput(
+  scene: Scene,
+  { rounds, messages }: { rounds: number; messages: number },
+): Promise<boolean> {
+  await using stack = new AsyncDisposableStack();
+  const { progress, sql, receiver } = scene;
+  const senders = await openSenders(stack, scene);
+  const measured = new Map(senders.map(({ name }) => [name, [] as Measured[]]));
+  // The first round is the warm-up.
+  for (let round = 0; round <= rounds; round++) {
+    for (const sender of round % 2 === 0 ? senders : senders.toReversed()) {
+      const { arrived } = await receiver.expect(messages);
+      const result = await measureSending(sql, sender, messages, arrived);
+      if (round > 0) measured.get(sender.name)?.push(result);
+      progress(`${sender.name}: ${Math.round(messages / result.seconds)} per second`);
+    }
+  }
+
+  const rates = (name: string) => {
+    const results = measured.get(name) ?? [];
+    const rate = (seconds: (result: Measured) => number) => messages / medianOf(results.map(seconds));
+    return {
+      perSecond: rate(({ seconds }) => seconds),
+      perCpuSecond: rate(({ cpuSeconds }) => cpuSeconds),
+      postgresMicros: 1e6 / rate(({ postgresCpuSeconds }) => postgresCpuSeconds),
+    };
+  };
+  const rows = senders.map(({ name }) => {
+    const { perSecond, perCpuSecond, postgresMicros } = rates(name);
+    const share = `${(perCpuSecond / rates(LOOP).perCpuSecond).toFixed(2)}x`;
+    return [name, perSecond.toFixed(0), perCpuSecond.toFixed(0), share, postgresMicros.toFixed(0)];
+  });
+  process.stdout.write(layOutTable(['', 'deliveries/s', 'per CPU second of the sender', '', 'Postgres us each'], rows));
+  const [usher, ...others] = senders.map(({ name }) => ({ name, ...rates(name) }));
+  return others.every(
+    ({ name, perCpuSecond }) => (usher?.perCpuSecond ?? 0) >= perCpuSecond * (name === LOOP ? LEAST_SHARE : 1),
+  );
+}
+
+async function measureSending(
+  sql: postgres.Sql,
+  { pid, send }: Sender,
+  count: number,
+  arrived: Promise<unknown>,
+): Promise<Measured> {
+  const backends = await readBackends(sql);
+  const cpuBefore = readUsage(pid).cpuMicros;
+  const startedAt = performance.now();
+  await send(count);
+  await arrived;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  // What has been delivered is settled a moment later.
+  await sleep(SETTLE_MS);
+  const postgresMicros = [...(await readBackends(sql))].map(([pid, micros]) => micros - (backends.get(pid) ?? 0));
+  return {
+    seconds,
+    cpuSeconds: (readUsage(pid).cpuMicros - cpuBefore) / 1e6,
+    postgresCpuSeconds: postgresMicros.reduce((sum, micros) => sum + micros) / 1e6,
+  };
+}
+
+/** Returns the CPU time that each process of Postgres for this database has used. */
+async function readBackends(sql: postgres.Sql): Promise<Map<number, number>> {
+  const rows = await sql`
+    select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  return new Map(rows.map(({ pid }) => [pid, readUsage(pid).cpuMicros]));
+}
+
+async function openSenders(stack: AsyncDisposableStack, scene: Scene): Promise<Sender[]> {
+  const { sql, fixtures, receiver, environment, directory, databaseUrl } = scene;
+  const urls = Array.from({ length: ENDPOINTS }, (_, number) => `${receiver.url}/${number}`);
+  const endpoints = await insertEndpoints(sql, fixtures, urls);
+  const usher = await startServer(stack, USHER, {
+    environment: { ...environment, WEBHOOK_CONCURRENCY: String(CONCURRENCY) },
+    directory,
+  });
+  const jobs = (count: number): Job[] =>
+    Array.from({ length: count }, (_, number) => ({ url: urls[number % ENDPOINTS] ?? '', body: MESSAGE }));
+
+  const startSender = async (name: string) => {
+    const child = startChild(stack, 'sender.ts', [name], { DATABASE_URL: databaseUrl });
+    await once(child, 'message');
+    return { child, name, pid: child.pid ?? 0 };
+  };
+  const worker = await startSender('graphile-worker');
+  const utils = await makeWorkerUtils({ connectionString: databaseUrl });
+  stack.defer(() => utils.release());
+  const queue = await startSender('pg-boss');
+  const boss = new PgBoss(databaseUrl);
+  await boss.start();
+  stack.defer(() => boss.stop());
+  const loop = await startSender(LOOP);
+  return [
+    { name: 'Usher', pid: usher.pid, send: (count) => insertMessages(sql, endpoints, count) },
+    {
+      ...worker,
+      send: async (count) => void (await utils.addJobs(jobs(count).map((payload) => ({ identifier: QUEUE, payload })))),
+    },
+    {
+      ...queue,
+      send: async (count) =>
+        void (await boss.insert(
+          QUEUE,
+          jobs(count).map((data) => ({ data })),
+        )),
+    },
+    { ...loop, send: async (count) => void loop.child.send({ job: jobs(1)[0] as Job, count }) },
+  ];
+}

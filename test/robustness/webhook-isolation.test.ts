@@ -1,0 +1,117 @@
+/** An endpoint that answers nothing and others that fail do not delay the messages of those that work. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { startUsher } from '../support/process.ts';
+import { clientsOf, createTenant, createTestUser, type Tenant } from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PENDING = quickOrLong(20_000, 500_000);
+const FAILING = 50;
+const PENDING_OF_FAILING = 100;
+const HEALTHY = 5;
+const SAMPLES = quickOrLong(400, 4_000);
+const PAUSE_MS = 20;
+const LIMIT = 1.5;
+
+test('the p99 of healthy endpoints beside a silent one with a backlog and 50 that fail is at most 1.5x that without them', {
+  timeout: quickOrLong(120_000, 600_000),
+}, async (context) => {
+  await using receiver = await WebhookReceiver.open();
+  receiver.respond = ({ path }, response) => {
+    if (path.startsWith('/silent')) return;
+    response.writeHead(path.startsWith('/failing') ? 500 : 204).end();
+  };
+  // Side by side, so that a busy machine is busy for both.
+  await using alone = await openSide(receiver, 'alone');
+  await using crowded = await openSide(receiver, 'crowded');
+  await crowded.addBacklog('silent', 1, PENDING);
+  await crowded.addBacklog('failing', FAILING, PENDING_OF_FAILING);
+  await expect
+    .poll(() => receiver.messages.filter(({ path }) => path.startsWith('/failing')).length)
+    .toBeGreaterThan(FAILING);
+
+  for (let sample = 0; sample < SAMPLES; sample++) {
+    await Promise.all([alone.change(), crowded.change()]);
+    await sleep(PAUSE_MS);
+  }
+  const sides = [alone, crowded];
+  await expect.poll(() => sides.map((side) => side.latencies().length)).toEqual([SAMPLES, SAMPLES]);
+  const [p99 = Number.NaN, p99Crowded = Number.NaN] = sides.map((side) => quantile(side.latencies(), 0.99));
+  const attempts = (name: string) => receiver.messages.filter(({ path }) => path.startsWith(`/${name}`)).length;
+  report(context, {
+    tried: `${SAMPLES} changes beside ${PENDING} messages for a silent endpoint (${attempts('silent')} attempts) and ${FAILING} endpoints that fail (${attempts('failing')} attempts)`,
+    figures: `p99 ${p99.toFixed(0)} ms without them, ${p99Crowded.toFixed(0)} ms beside them`,
+  });
+  expect(p99Crowded / p99).toBeLessThanOrEqual(LIMIT);
+});
+
+/** Usher on a database of its own, with healthy endpoints. */
+async function openSide(receiver: WebhookReceiver, name: string) {
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await cloneDatabase());
+  const usher = stack.use(await startUsher(database.url, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }));
+  const { id: ownerId } = await createTestUser(usher);
+  const subscribe = async (path: string) => {
+    const tenant = await createTenant(usher);
+    const fields = { url: `${receiver.url}/${path}`, ownerId, eventTypes: ['event.created'] };
+    const { webhook } = await clientsOf(usher, tenant).webhooks.createWebhook(fields);
+    return { tenant, webhookId: webhook?.webhookId ?? '' };
+  };
+  const healthy: Tenant[] = [];
+  while (healthy.length < HEALTHY) healthy.push((await subscribe(name)).tenant);
+  const begun = new Map<string, number>();
+
+  const disposables = stack.move();
+  return {
+    /** Creates endpoints that have worked until now, each with so many messages. */
+    async addBacklog(path: string, endpoints: number, count: number) {
+      for (let number = 0; number < endpoints; number++) {
+        const { tenant, webhookId } = await subscribe(`${path}/${number}`);
+        await insertPending(database, tenant.id, webhookId, count);
+      }
+    },
+    async change() {
+      const eventId = randomUUID();
+      const apiKey = healthy[begun.size % HEALTHY]?.apiKey ?? '';
+      begun.set(eventId, performance.now());
+      const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+      const reply = await fetch(`${usher.url}/api/events`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ eventId }),
+      });
+      expect(reply.status, await reply.text()).toBe(201);
+    },
+    /** Returns how long each change took to reach its endpoint. */
+    latencies: () =>
+      receiver.at(`/${name}`).map(({ at, json }) => at - (begun.get(String(json.data.eventId)) ?? Number.NaN)),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
+  };
+}
+
+async function insertPending(
+  { sql }: TestDatabase,
+  applicationId: string,
+  webhookId: string,
+  count: number,
+): Promise<void> {
+  await sql`
+    with message as (
+      insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select ${applicationId}, 'event.created', '{"type":"event.created","data":{}}', now(), null
+      from generate_series(1, ${count}::int)
+      returning id
+    ), delivery as (
+      insert into webhook_deliveries (application_id, webhook_id, message_id, created_at, due_at)
+      select ${applicationId}, ${webhookId}, id, now(), now() from message
+    )
+    insert into webhook_queues (application_id, webhook_id, next_at, wake_count, batch_size)
+    values (${applicationId}, ${webhookId}, now(), 1, 32)`;
+}
+
+function quantile(values: readonly number[], fraction: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * fraction)] ?? Number.NaN;
+}

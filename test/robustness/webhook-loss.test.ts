@@ -1,0 +1,170 @@
+/** Every change that commits is told, and no other, whatever is killed and whenever. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { expect, test } from 'vitest';
+import { openClient } from '../../src/database/open-client.ts';
+import { startLoad } from '../support/load.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import {
+  countPending,
+  countUnsettled,
+  createSubscribers,
+  findCommitted,
+  findTold,
+  makeChanges,
+} from '../support/told-changes.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const REPLICAS = 2;
+const REPLICA_KILLS = quickOrLong(3, 20);
+const POSTGRES_KILLS = quickOrLong(1, 5);
+const CHANGES = quickOrLong(600, 10_000);
+const APPLICATIONS = 8;
+const CALLERS = 12;
+const MAX_PAUSE_MS = quickOrLong(500, 3_000);
+const SOAK_MS = Number(process.env.SOAK_MINUTES ?? 10) * 60_000;
+/** A lease of a killed process ends 20 seconds after this. */
+const TIMEOUT_MS = 5_000;
+/** Endpoints that fail for a minute must not exhaust it. */
+const SCHEDULE = Array.from({ length: 100 }, (_, attempt) => Math.min(attempt, 3)).join();
+
+test('kill -9 of replicas and of Postgres at random moments loses no message and tells nothing that did not commit', {
+  timeout: quickOrLong(180_000, 900_000),
+}, async (context) => {
+  await using scene = await openScene();
+  const faults = [...Array(REPLICA_KILLS).fill('replica'), ...Array(POSTGRES_KILLS).fill('Postgres')];
+  for (const fault of shuffle(faults)) {
+    await sleep(Math.random() * MAX_PAUSE_MS);
+    await (fault === 'replica' ? scene.killReplica() : scene.killPostgres());
+  }
+  await expect.poll(() => scene.acknowledged.size, { timeout: 300_000 }).toBeGreaterThanOrEqual(CHANGES);
+  const verdict = await scene.end();
+  report(context, {
+    tried: `kill -9 of replicas ${REPLICA_KILLS} times and of Postgres ${POSTGRES_KILLS} times, ${verdict.tried}`,
+    lost: verdict.summary,
+    figures: verdict.figures,
+  });
+  expect(verdict).toMatchObject({ lost: [], untrue: [], twice: [] });
+  expect(verdict.duplicates).toBeLessThanOrEqual(verdict.mayComeAgain);
+});
+
+test.runIf(quickOrLong(false, true))(
+  'minutes of kills, restarts of Postgres and endpoints that fail lose no message',
+  { timeout: SOAK_MS + 300_000 },
+  async (context) => {
+    await using scene = await openScene();
+    const faults: Record<string, () => Promise<void>> = {
+      'killed replicas': scene.killReplica,
+      'killed Postgres': scene.killPostgres,
+      'failing endpoints': scene.failEndpoints,
+    };
+    const happened: Record<string, number> = {};
+    const endAt = performance.now() + SOAK_MS;
+    while (performance.now() < endAt) {
+      await sleep(Math.random() * MAX_PAUSE_MS);
+      const [name = ''] = shuffle(Object.keys(faults));
+      await faults[name]?.();
+      happened[name] = (happened[name] ?? 0) + 1;
+    }
+    const verdict = await scene.end();
+    const counts = Object.entries(happened).map(([name, times]) => `${times} ${name}`);
+    report(context, {
+      tried: `${(SOAK_MS / 60_000).toFixed(0)} minutes of deliveries: ${counts.join(', ')}, ${verdict.tried}`,
+      lost: verdict.summary,
+      figures: verdict.figures,
+    });
+    expect(verdict).toMatchObject({ lost: [], untrue: [], twice: [], givenUp: 0 });
+    expect(verdict.duplicates).toBeLessThanOrEqual(verdict.mayComeAgain);
+  },
+);
+
+/** Replicas on a Postgres of their own, applications that change things all the time, and what receives the messages. */
+async function openScene() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await OwnPostgres.start());
+  const receiver = stack.use(await WebhookReceiver.open());
+  const sql = openClient(server.url, { max: 1, onnotice: () => {} });
+  stack.defer(() => sql.end({ timeout: 1 }));
+  const start = () =>
+    startUsher(server.url, {
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
+      WEBHOOK_RETRY_SCHEDULE: SCHEDULE,
+    });
+  const replicas: UsherProcess[] = [await start()];
+  stack.defer(async () => void (await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()))));
+  while (replicas.length < REPLICAS) replicas.push(await start());
+  const tenants = await createSubscribers(replicas[0] as UsherProcess, receiver, APPLICATIONS);
+  const acknowledged = new Set<string>();
+  const pickUrl = () => replicas[Math.floor(Math.random() * replicas.length)]?.url ?? '';
+  const load = startLoad({ change: makeChanges(tenants, pickUrl, acknowledged) }, { callers: CALLERS, pauseMs: 5 });
+  let mayComeAgain = 0;
+
+  const disposables = stack.move();
+  return {
+    acknowledged,
+    async killReplica() {
+      const index = Math.floor(Math.random() * replicas.length);
+      await replicas[index]?.end('SIGKILL');
+      mayComeAgain += await countUnsettled(sql, receiver);
+      await replicas[index]?.[Symbol.asyncDispose]();
+      replicas[index] = await start();
+    },
+    async killPostgres() {
+      await server.kill();
+      await sleep(Math.random() * 1_000);
+      await server.bringBack();
+      mayComeAgain += await countUnsettled(sql, receiver);
+    },
+    /** For some seconds, half of the endpoints answer with errors, or not at all. */
+    async failEndpoints() {
+      const usual = receiver.respond;
+      const failing = new Set(shuffle(tenants.map((_, number) => `/${number}`)).slice(0, APPLICATIONS / 2));
+      receiver.respond = (message, response) => {
+        if (!failing.has(message.path)) return usual(message, response);
+        // The rest get no answer.
+        const chance = Math.random();
+        if (chance < 0.5) response.writeHead(500).end();
+        else if (chance < 0.8) response.destroy();
+      };
+      await sleep(Math.random() * 3_000);
+      receiver.respond = usual;
+    },
+    /** Stops the changes, waits until nothing is pending, and compares. */
+    async end() {
+      const { length: calls } = await load.stop();
+      await expect.poll(() => countPending(sql), { timeout: 120_000, interval: 250 }).toBe(0);
+      return { tried: `${calls * 5} calls`, ...(await judge(sql, receiver, { acknowledged, mayComeAgain })) };
+    },
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
+  };
+}
+
+async function judge(
+  sql: postgres.Sql,
+  receiver: WebhookReceiver,
+  { acknowledged, mayComeAgain }: { acknowledged: ReadonlySet<string>; mayComeAgain: number },
+) {
+  const [told, committed] = [findTold(receiver), await findCommitted(sql)];
+  const lost = [...new Set([...acknowledged, ...committed])].filter((change) => !told.has(change));
+  const untrue = [...told.keys()].filter((change) => !committed.has(change));
+  const twice = [...told].filter(([, ids]) => ids.size > 1);
+  const [row] = await sql`select sum(attempt_count - 1)::int as retries,
+    (count(*) filter (where status = 'failed'))::int as given_up from webhook_deliveries`;
+  const attempts = receiver.messages.length;
+  const duplicates = attempts - new Set(receiver.messages.map(({ id }) => id)).size;
+  return {
+    ...{ lost, untrue, twice, duplicates, givenUp: row?.given_up, mayComeAgain: mayComeAgain + row?.retries },
+    summary: `${lost.length} of ${acknowledged.size} acknowledged changes; ${untrue.length} told that did not commit`,
+    figures: `${duplicates} of ${attempts} attempts were repeated; ${mayComeAgain} were in flight at the kills, ${row?.retries} were retries`,
+  };
+}
+
+function shuffle<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ item }) => item);
+}
