@@ -63,7 +63,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     expect((await enter(code)).status).toBe(303);
     explained.push(...explainer.explained);
     const statements = explained.map(({ name, plans }) => ({ name, shards: countShards(plans) }));
-    const wide = statements.filter(({ shards }) => shards > 1);
+    const wide = statements.filter(({ name, shards }) => shards > 1 && !OF_JOBS.has(name));
     report(context, {
       tried: `${statements.length} statements explained`,
       figures: `${wide.length} of several shards`,
@@ -134,6 +134,9 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     return (await Promise.all(counts)).reduce((sum, rows) => sum + rows.length, 0);
   }
 });
+
+/** The expiry job runs in the service. */
+const OF_JOBS = new Set(['select_batch_end', 'delete_batch', 'delete_sessions']);
 
 /** A browser and its network have a row each, of no application. */
 const SEVERAL_SHARDS = [
