@@ -90,7 +90,7 @@ export const webhookDeliveries = pgTable(
     messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
     /** pending, succeeded or failed. */
     status: text('status').notNull().default('pending'),
-    /** When the next attempt is due, while it is pending. */
+    /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
     dueAt: instant('due_at'),
     attemptCount: integer('attempt_count').notNull().default(0),
     /** How many attempts of the schedule have been made. It begins again with a redelivery. */
@@ -133,6 +133,8 @@ export const webhookQueues = pgTable(
     lease: uuid('lease'),
     /** Grows with every reason to look again, so that the holder of the lease does not miss one. */
     wakeCount: bigint('wake_count', { mode: 'number' }).notNull().default(0),
+    /** Whether a test or a redelivery has been asked for, which no backoff holds back. */
+    isUrgent: boolean('is_urgent').notNull().default(false),
     /** How many deliveries are read at a time. It grows while the endpoint answers. */
     batchSize: smallint('batch_size').notNull().default(1),
     /** How many batches have failed since one of their attempts succeeded. */

@@ -1,5 +1,6 @@
 /** Look-ups of host names that give sockets vetted addresses only. */
 import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 
@@ -17,16 +18,26 @@ const RESOLVE_TIMEOUT_MS = 3_000;
 const RESOLVE_TRIES = 2;
 
 /**
- * Creates a function that asks the name servers of the machine. It is not `dns.lookup`, which blocks one of the four
- * threads of libuv, so that four slow name servers would stop every delivery.
+ * Creates a function that reads the hosts file and asks the name servers of the machine. It is not `dns.lookup`, which
+ * blocks one of the four threads of libuv, so that four slow name servers would stop every delivery.
  */
-export function createResolve(): Resolve {
+export function createResolve(hostsFile = '/etc/hosts'): Resolve {
   const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_TRIES });
   return async (host) => {
     if (/(^|\.)localhost\.?$/.test(host)) return ['127.0.0.1', '::1'];
+    const known = await findInHosts(hostsFile, host);
+    if (known.length > 0) return known;
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   };
+}
+
+/** The file is read each time: an orchestrator may change it. */
+async function findInHosts(file: string, host: string): Promise<readonly string[]> {
+  const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
+  const entries = lines.map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/));
+  const name = host.toLowerCase().replace(/\.$/, '');
+  return entries.filter(([, ...names]) => names.includes(name)).flatMap(([address = '']) => address);
 }
 
 /**

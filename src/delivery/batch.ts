@@ -2,25 +2,19 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailableError, type Run } from '../database/database.ts';
+import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
 import { toMessageId } from '../domain/webhooks/message-id.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Sender } from './attempt.ts';
 import { type Attempted, EXPIRED, toLoggedAttempt, toResult } from './attempt-result.ts';
+import { sendInSpan } from './attempt-span.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
-import {
-  type ClaimedQueue,
-  claimQueue,
-  type DueDelivery,
-  type DueQueue,
-  type Endpoint,
-  selectDueDeliveries,
-  selectEndpoint,
-  selectFirstDelivery,
-} from './queue.ts';
+import { type ClaimedQueue, claimQueue, type DueDelivery, type DueQueue, type Endpoint } from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
 import { createRequest } from './request.ts';
 import { backoffMs } from './retry-schedule.ts';
+import { selectBatch } from './select-batch.ts';
 import { insertAttempts, type Released, type Result, settleBatch } from './settle.ts';
 import { readSigningKey } from './signature.ts';
 
@@ -70,23 +64,17 @@ export class Batch {
     if (!claimed) return;
     if (claimed.isRedelivering) await this.#run(redeliverBatch, { ...ids, lease: this.#lease, now });
 
-    const [[endpoint], found] = await Promise.all([
-      this.#run(selectEndpoint, { ...ids, now }),
-      this.#run(selectDueDeliveries, { ...ids, now, limit }),
-    ]);
-    const [first] = endpoint?.ordered ? await this.#run(selectFirstDelivery, { ...ids, now }) : [];
-    const due = endpoint?.ordered ? (first?.isDue && first.isFirst ? [first] : []) : found;
-    const isHeld = first?.isDue === true && !first.isFirst;
+    const { endpoint, due, inOrder, isHeld } = await selectBatch(this.#run, { ...ids, now }, limit);
     if (!endpoint?.isActive || due.length === 0) {
       const notBefore = isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null;
-      await this.#settle(claimed, { results: [], ordered: endpoint?.ordered ?? false, isFailure: null, notBefore });
+      await this.#settle(claimed, { results: [], inOrder, isFailure: null, notBefore });
       return;
     }
     // Statements that were late have used up the time of the attempts. The queue is due again when the lease ends.
     if (performance.now() + attemptTimeoutMs > this.#leaseEnd) return;
     const target = this.#toTarget(endpoint);
     const attempted = await Promise.all(due.map((delivery) => this.#attempt(target, delivery).finally(onAttempt)));
-    await this.#conclude(claimed, endpoint, attempted);
+    await this.#conclude(claimed, attempted, inOrder);
   }
 
   async #attempt({ url, keys }: Target, delivery: DueDelivery): Promise<Attempted> {
@@ -97,7 +85,11 @@ export class Batch {
     const outcome =
       payload === null
         ? EXPIRED
-        : await sender.send(createRequest(url, { messageId, body: payload, at }, keys, userAgent), this.#signal);
+        : await sendInSpan(
+            createRequest(url, { messageId, body: payload, at }, keys, userAgent),
+            { 'usher.webhook_id': this.#queue.webhookId, 'usher.message_id': toMessageId(messageId) },
+            (request) => sender.send(request, this.#signal),
+          );
     const durationMs = Math.round(performance.now() - startedAt);
     const { statusCode, error } = outcome;
     const attempt = delivery.attemptCount + 1;
@@ -114,7 +106,7 @@ export class Batch {
     return { url, keys };
   }
 
-  async #conclude(claimed: ClaimedQueue, { ordered }: Endpoint, attempted: readonly Attempted[]): Promise<void> {
+  async #conclude(claimed: ClaimedQueue, attempted: readonly Attempted[], inOrder: boolean): Promise<void> {
     const { logger } = this.#parts;
     // What was cut short by a shutdown counts as not attempted.
     const ended = attempted.filter(({ outcome }) => outcome.statusCode !== null || !this.#signal.aborted);
@@ -124,7 +116,7 @@ export class Batch {
     const delayMs = isFailure ? backoffMs(this.#parts.schedule, claimed.failedBatches) : 0;
     const settled = this.#settle(claimed, {
       results,
-      ordered,
+      inOrder,
       isFailure,
       isCounted: ended.some(({ delivery }) => !delivery.isManual),
       notBefore: delayMs > 0 ? new Date(this.#parts.clock().getTime() + delayMs).toISOString() : null,
@@ -171,7 +163,8 @@ export class Batch {
     const isFailing = isFailure && failingSince !== null && now.getTime() - Date.parse(failingSince) >= MAX_FAILING_MS;
     if (!isGone && !isFailing) return;
     const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
-    const [disabled] = await this.#run(disableWebhook, { ...this.#ids, reason, now });
+    const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
+    const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });
     if (disabled) this.#parts.logger.warn({ ...this.#ids, reason }, 'webhook disabled');
   }
 
@@ -193,7 +186,7 @@ interface Target {
 
 interface Settlement {
   readonly results: readonly Result[];
-  readonly ordered: boolean;
+  readonly inOrder: boolean;
   readonly isFailure: boolean | null;
   readonly isCounted?: boolean;
   readonly notBefore: string | null;

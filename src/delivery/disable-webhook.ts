@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
 import { webhookQueues, webhooks } from '../database/webhook-schema.ts';
+import { insertAuditEvent } from '../domain/audit/audit-event.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -14,7 +15,7 @@ export const DISABLED_REASONS = {
   failing: 'Every delivery failed for 5 days',
 };
 
-/** Its deliveries stay pending. Does nothing to a webhook that is inactive or gone. */
+/** Its deliveries stay pending. Does nothing to a webhook that is inactive or gone. Takes `withAudit`. */
 export const disableWebhook: Statement<{ id: string }[]> = (db) => {
   const { applicationId, webhookId, reason } = placeholders('applicationId', 'webhookId', 'reason');
   const disabled = db.$with('disabled', { id: sql<string>`id`.as('id') }).as(sql`
@@ -26,5 +27,6 @@ export const disableWebhook: Statement<{ id: string }[]> = (db) => {
     update ${webhookQueues} set next_at = null, lease = null
     where application_id = ${applicationId} and webhook_id = ${webhookId} and exists (select 1 from disabled)
     returning webhook_id`);
-  return db.with(disabled, stopped).select({ id: disabled.id }).from(disabled).prepare('disable_webhook');
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`disabled` });
+  return db.with(disabled, audit, stopped).select({ id: disabled.id }).from(disabled).prepare('disable_webhook');
 };

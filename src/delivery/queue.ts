@@ -9,7 +9,7 @@ import {
   webhookSigningKeys,
   webhooks,
 } from '../database/webhook-schema.ts';
-import { isOfWebhook, selectMessage } from '../domain/webhooks/delivery.ts';
+import { isOfWebhook, selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import { isOwnWebhook } from '../domain/webhooks/webhook.ts';
 
 export interface DueQueue {
@@ -42,6 +42,7 @@ export interface DueDelivery {
   readonly attemptCount: number;
   readonly scheduleIndex: number;
   readonly isManual: boolean;
+  readonly isUrgent: boolean;
 }
 
 /** Returns the queues that are due, the longest due first. Those of failing endpoints stand in a line of their own. */
@@ -69,7 +70,11 @@ function createSelectDue(condition: SQL): Statement<DueQueue[]> {
 export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
   db
     .update(webhookQueues)
-    .set({ lease: sql`${sql.placeholder('lease')}`, nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz` })
+    .set({
+      lease: sql`${sql.placeholder('lease')}`,
+      nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz`,
+      isUrgent: false,
+    })
     .where(and(isQueue, lte(webhookQueues.nextAt, instantPlaceholder('now'))))
     .returning({
       wakeCount: webhookQueues.wakeCount,
@@ -111,6 +116,7 @@ const deliveryColumns = {
   attemptCount: webhookDeliveries.attemptCount,
   scheduleIndex: webhookDeliveries.scheduleIndex,
   isManual: webhookDeliveries.isManual,
+  isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
 };
 const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
 

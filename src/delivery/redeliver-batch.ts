@@ -1,6 +1,7 @@
 /** The redelivery of everything that has failed: a job that is kept in the queue, and done by whoever holds its lease. */
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
+import { instantPlaceholder } from '../database/schema.ts';
 import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
 import { asDueAgain } from '../domain/webhooks/delivery.ts';
 
@@ -20,7 +21,7 @@ export const redeliverBatch: Statement<unknown> = (db) => {
     order by created_at, message_id limit ${sql.raw(String(BATCH_SIZE))}`);
   const renewed = db.$with('renewed', { messageId: sql`message_id`.as('message_id') }).as(sql`
     update ${webhookDeliveries} as delivery
-    set ${asDueAgain}
+    set ${asDueAgain(sql`${instantPlaceholder('now')}::timestamptz`)}
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = any(array(select message_id from chosen)) and delivery.status = 'failed'
     returning delivery.message_id`);

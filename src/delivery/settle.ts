@@ -49,12 +49,12 @@ export interface Released {
  * Does nothing if the lease has passed to another process. Otherwise the queue is due again when its next delivery is;
  * at once if it was woken meanwhile, since this statement may not see the reason.
  *
- * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, ordered, isFailure (null if
+ * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, inOrder, isFailure (null if
  * nothing was attempted), isCounted, and as ISO 8601 or null retryAt (the first of the new due instants) and notBefore.
  */
 export const settleBatch: Statement<Released[]> = (db) => {
   const { applicationId, webhookId, lease, results } = placeholders('applicationId', 'webhookId', 'lease', 'results');
-  const { wakeCount, ordered, isFailure, isCounted } = placeholders('wakeCount', 'ordered', 'isFailure', 'isCounted');
+  const { wakeCount, inOrder, isFailure, isCounted } = placeholders('wakeCount', 'inOrder', 'isFailure', 'isCounted');
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const retryAt = sql`${sql.placeholder('retryAt')}::timestamptz`;
   const notBefore = sql`${sql.placeholder('notBefore')}::timestamptz`;
@@ -78,7 +78,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
     select due_at from ${webhookDeliveries}
     where application_id = ${applicationId} and webhook_id = ${webhookId} and due_at is not null
       and message_id not in (select message_id from result)`;
-  const nextDue = sql`case when ${ordered}::boolean
+  const nextDue = sql`case when ${inOrder}::boolean
     then coalesce(${retryAt}, (${others} order by message_id limit 1))
     else least(${retryAt}, (${others} order by due_at, message_id limit 1)) end`;
   const isActive = sql`(select is_active from ${webhooks}
@@ -87,6 +87,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
     update ${webhookQueues} as queue set
       lease = null,
       next_at = case
+        when queue.is_urgent then ${now}
         when queue.wake_count <> ${wakeCount}::bigint or queue.redeliver_since is not null then greatest(${now}, ${notBefore})
         when ${isActive} then (select greatest(due, ${notBefore}) from (select ${nextDue} as due) next where due is not null)
       end,

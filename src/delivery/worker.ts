@@ -23,7 +23,8 @@ export class DeliveryWorker {
   readonly #database: Database;
   readonly #logger: Logger;
   readonly #inFlight: Record<Line, number> = { healthy: 0, failing: 0 };
-  readonly #batches = new Set<Promise<void>>();
+  /** Those that run, by the ID of their webhook. */
+  readonly #batches = new Map<string, Promise<void>>();
   /** Applications of this process with messages to fan out. */
   readonly #woken = new Set<string>();
   /** Aborted when no new batch may begin, and when those in flight must end. */
@@ -55,7 +56,7 @@ export class DeliveryWorker {
     this.#stop.abort();
     const timer = setTimeout(() => this.#abort.abort(), shutdownTimeoutMs);
     await this.#work;
-    await Promise.all(this.#batches);
+    await Promise.all(this.#batches.values());
     clearTimeout(timer);
   }
 
@@ -97,6 +98,8 @@ export class DeliveryWorker {
     const now = this.#options.clock();
     const queues = await this.#run(selectDueQueues[line], { now, limit: free });
     for (const queue of queues) {
+      // A queue is due until its claim has committed.
+      if (this.#batches.has(queue.webhookId)) continue;
       const limit = Math.min(line === 'failing' ? 1 : queue.batchSize, this.#free(line));
       if (limit > 0 && !this.#stop.signal.aborted) this.#startBatch(queue, line, limit);
     }
@@ -115,10 +118,10 @@ export class DeliveryWorker {
       .catch((error) => this.#logger.warn({ err: error }, 'webhook delivery failed'))
       .finally(() => {
         release(held);
-        this.#batches.delete(batch);
+        this.#batches.delete(queue.webhookId);
         this.#startWork();
       });
-    this.#batches.add(batch);
+    this.#batches.set(queue.webhookId, batch);
   }
 
   #free(line: Line): number {

@@ -33,6 +33,7 @@ import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
   beginLogin,
+  beginSession,
   clientsOf,
   createTenant,
   createTestUser,
@@ -329,6 +330,7 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
   const stop = new AbortController();
   const ended = worker.run(stop.signal, 5_000);
   await events.createEvent({ eventId: 'delivered' });
+  await beginSession(service, tenant, { id: ownerId });
   const active = () => service.database.sql`
     select from webhooks where application_id = ${tenant.id} and url = 'https://h.test' and is_active`;
   while ((await active()).length > 0) await sleep(20);

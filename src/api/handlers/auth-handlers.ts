@@ -11,13 +11,14 @@ export function createAuthHandlers(
   { authPageUrl, sessionMaxAgeSeconds }: { authPageUrl: string; sessionMaxAgeSeconds: number },
 ): ApplicationHandlers<typeof AuthService> {
   const linkTo = createAuthPageLink(authPageUrl);
+  const exchange = { tokens, sessionMaxAgeSeconds, subscribed: new Set<string>() };
   return {
     async generateAuthUrl(fields, call) {
       return generateAuthUrl(call, linkTo, fields);
     },
 
     async exchangeToken(fields, call, peer) {
-      const session = await exchangeToken(call, { tokens, sessionMaxAgeSeconds }, peer, fields);
+      const session = await exchangeToken(call, exchange, peer, fields);
       return {
         user: toProfile(session),
         session: { id: session.id, createdAt: timestampFromDate(session.createdAt) },

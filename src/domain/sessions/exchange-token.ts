@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, getTableColumns, gt, notExists, type SQL, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, not, notExists, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
-import type { Statement } from '../../database/database.ts';
+import type { Db, Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers, sessionIds, sessions } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -12,12 +12,19 @@ import { InvalidTokenError } from '../login/verify-token.ts';
 import { isActiveUser } from '../users/active-user.ts';
 import type { Profile } from '../users/profile.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { type HasMessage, hasMessage, hasSubscriber, insertMessages } from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
 
 const rules = { authToken: textOfBytes(8192) };
+
+interface ExchangeParts {
+  readonly tokens: AuthTokens;
+  readonly sessionMaxAgeSeconds: number;
+  /** The applications whose last session was told to a webhook. */
+  readonly subscribed?: Set<string>;
+}
 
 /** A session, with the user's profile as it was when the session began. */
 export interface BegunSession extends Profile {
@@ -32,7 +39,7 @@ export interface BegunSession extends Profile {
  */
 export async function exchangeToken(
   { application, run, now, onMessage }: ApplicationCall,
-  { tokens, sessionMaxAgeSeconds }: { tokens: AuthTokens; sessionMaxAgeSeconds: number },
+  { tokens, sessionMaxAgeSeconds, subscribed = new Set() }: ExchangeParts,
   { ipAddress, userAgent }: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
@@ -40,21 +47,37 @@ export async function exchangeToken(
   const { userId, authenticatedAt, method } = await tokens.verify(authToken, application.clientId, now);
   const maxAgeSeconds = application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds;
   const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, authenticatedAt.getTime() + maxAgeSeconds * 1_000);
-  const [user] = await run(findOrBeginSession, {
+  const parameters = {
     ...{ applicationId: application.id, userId, id: randomUUID(), ipAddress, userAgent, method, authenticatedAt, now },
     expiresAt: new Date(endsAt),
-  });
+  };
+  const tells = subscribed.has(application.id);
+  let [user] = await run(tells ? findOrBeginSessionAndTell : findOrBeginSession, parameters);
+  if (user && !user.session && !tells) [user] = await run(findOrBeginSessionAndTell, parameters);
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   if (!user.session) throw new InvalidTokenError();
-  if (user.hasMessage) onMessage?.(application.id);
+  if (user.hasMessage) {
+    subscribed.add(application.id);
+    onMessage?.(application.id);
+  } else if (user.session.id === parameters.id) {
+    subscribed.delete(application.id);
+  }
   return user.session;
 }
+
+type Found = { session: BegunSession | null } & HasMessage;
+
+/** Begins no session if a webhook subscribes to it. An insert of messages is dear even where it has no rows. */
+const findOrBeginSession: Statement<Found[]> = (db) =>
+  findOrBegin(db, { tells: false }).prepare('find_or_begin_session');
+const findOrBeginSessionAndTell: Statement<Found[]> = (db) =>
+  findOrBegin(db, { tells: true }).prepare('find_or_begin_session_and_tell');
 
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of
  * concurrent exchanges the first wins: under the row lock, the others find a session that is not over and keep it.
  */
-const findOrBeginSession: Statement<({ session: BegunSession | null } & HasMessage)[]> = (db) => {
+function findOrBegin(db: Db, { tells }: { tells: boolean }) {
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
   const id = sql`${sql.placeholder('id')}::uuid`;
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
@@ -113,7 +136,13 @@ const findOrBeginSession: Statement<({ session: BegunSession | null } & HasMessa
             expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
           })
           .from(caller)
-          .where(and(isAccepted, notExists(db.select({ one: sql`1` }).from(live)))),
+          .where(
+            and(
+              isAccepted,
+              notExists(db.select({ one: sql`1` }).from(live)),
+              tells ? undefined : not(hasSubscriber('session.created', applicationId)),
+            ),
+          ),
       )
       .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: unlessLive() })
       .returning({ ...shown, userId, expiresAt, ipAddress, userAgent, method }),
@@ -128,17 +157,24 @@ const findOrBeginSession: Statement<({ session: BegunSession | null } & HasMessa
     select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
     on conflict do nothing`;
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun} where ${begun.id} = ${id}` });
-  const message = insertMessages(db, sessionCreated(sql`${begun} where ${begun.id} = ${id}`));
+  const message = tells ? [insertMessages(db, sessionCreated(sql`${begun} where ${begun.id} = ${id}`))] : [];
   const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
     'session',
   );
   return db
-    .with(caller, live, begun, audit, db.$with('recorded', {}).as(recorded), db.$with('joined', {}).as(joined), message)
-    .select({ session: pickShown(session), hasMessage })
+    .with(
+      caller,
+      live,
+      begun,
+      audit,
+      db.$with('recorded', {}).as(recorded),
+      db.$with('joined', {}).as(joined),
+      ...message,
+    )
+    .select({ session: pickShown(session), hasMessage: tells ? hasMessage : sql<boolean>`false` })
     .from(caller)
-    .leftJoin(session, sql`true`)
-    .prepare('find_or_begin_session');
-};
+    .leftJoin(session, sql`true`);
+}
 
 /** Keeps every value while the old session lives: it has neither expired nor been ended by a cut-off. */
 function unlessLive(): Record<string, SQL> {

@@ -1,6 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
 import { toMessageId } from './message-id.ts';
 
@@ -20,6 +19,9 @@ export interface Delivery {
   readonly createdAt: Date;
 }
 
+/** The instant when urgent deliveries are due: before those that have waited the longest. */
+export const URGENT = sql`'epoch'::timestamptz`;
+
 export const deliveryColumns = {
   messageId: sql<string>`${webhookDeliveries.messageId}::text`.mapWith(toMessageId).as('wire_id'),
   type: sql<string>`coalesce(message.type, '')`.as('message_type'),
@@ -27,7 +29,10 @@ export const deliveryColumns = {
   attemptCount: webhookDeliveries.attemptCount,
   lastStatusCode: webhookDeliveries.lastStatusCode,
   lastError: webhookDeliveries.lastError,
-  nextAttemptAt: webhookDeliveries.dueAt,
+  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} > ${URGENT} then ${webhookDeliveries.dueAt}
+    when ${webhookDeliveries.dueAt} is not null then ${webhookDeliveries.createdAt} end`
+    .mapWith(webhookDeliveries.dueAt)
+    .as('next_attempt_at'),
   createdAt: webhookDeliveries.createdAt,
 };
 
@@ -37,9 +42,10 @@ export const isOfWebhook = and(
   eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
 );
 
-/** What an update sets to deliver again, with a new retry schedule. Placeholder: now. */
-export const asDueAgain = sql`
-  status = 'pending', due_at = ${instantPlaceholder('now')}::timestamptz, schedule_index = 0, is_manual = true`;
+/** Returns what an update sets to deliver again, with a new retry schedule. */
+export function asDueAgain(dueAt: SQL): SQL {
+  return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
+}
 
 /**
  * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key.

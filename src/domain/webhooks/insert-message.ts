@@ -36,14 +36,22 @@ export function insertMessages(db: Db, ...messages: readonly Message[]) {
 function selectSubscribed({ type, data, from, applicationId, userId = sql`null` }: Message): SQL {
   const columns = sql`${literal(type)}::text as type, ${data} as data, ${userId}::uuid as user_id`;
   const change = sql`(select ${applicationId ?? callersId} as application_id, ${columns} from ${from}) as change`;
-  const isSubscribed = (id: SQL) => sql`
-    webhooks.application_id = ${id} and webhooks.is_active and webhooks.event_types <> '{}'
-    and webhooks.event_types && array[${literal(type)}::text, ${literal(EVERY_TYPE)}::text]`;
   // Citus takes no subquery that refers to the rows of a CTE.
   return applicationId
     ? sql`select distinct on (change.application_id) change.* from ${change}
-        inner join ${webhooks} on ${isSubscribed(sql`change.application_id`)}`
-    : sql`select change.* from ${change} where exists (select 1 from ${webhooks} where ${isSubscribed(callersId)})`;
+        inner join ${webhooks} on ${isSubscribed(type, sql`change.application_id`)}`
+    : sql`select change.* from ${change} where ${hasSubscriber(type, callersId)}`;
+}
+
+/** Whether an active webhook of the application subscribes to the type. */
+export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
+  return sql`exists (select 1 from ${webhooks} where ${isSubscribed(type, applicationId)})`;
+}
+
+function isSubscribed(type: EventType, applicationId: SQL): SQL {
+  return sql`
+    webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
+    and webhooks.event_types && array[${literal(type)}::text, ${literal(EVERY_TYPE)}]`;
 }
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;

@@ -5,7 +5,7 @@ import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
-import { asDueAgain, MAX_REDELIVERY_AGE_MS } from './delivery.ts';
+import { asDueAgain, MAX_REDELIVERY_AGE_MS, URGENT } from './delivery.ts';
 import { messageIdText } from './delivery-rules.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { parseMessageId } from './message-id.ts';
@@ -36,12 +36,12 @@ const renewDelivery: Statement<{ id: string }[]> = (db) => {
   const target = lockActiveWebhook(db);
   const renewed = db.$with('renewed', { webhookId: sql<string>`webhook_id`.as('webhook_id') }).as(sql`
     update ${webhookDeliveries} as delivery
-    set ${asDueAgain}
+    set ${asDueAgain(URGENT)}
     from target
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = ${messageId} and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz
     returning delivery.webhook_id`);
-  const woken = wakeQueues(db, sql`renewed`);
+  const woken = wakeQueues(db, sql`renewed`, { isUrgent: true });
   const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`renewed` });
   return db
     .with(target, renewed, audit, woken)

@@ -5,6 +5,7 @@ import { webhookDeliveries, webhookMessages } from '../../database/webhook-schem
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { anyString, check, type Unchecked } from '../validation.ts';
+import { URGENT } from './delivery.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { toMessageId } from './message-id.ts';
 import { wakeQueues } from './wake-queue.ts';
@@ -41,9 +42,9 @@ const insertTestMessage: Statement<{ id: string }[]> = (db) => {
     from target returning id`);
   const delivery = db.$with('delivery', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
     insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at, is_manual)
-    select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${now}, true from target, message
+    select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${URGENT}, true from target, message
     returning webhook_id`);
-  const woken = wakeQueues(db, sql`delivery`);
+  const woken = wakeQueues(db, sql`delivery`, { isUrgent: true });
   const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`delivery` });
   return db
     .with(target, message, delivery, audit, woken)

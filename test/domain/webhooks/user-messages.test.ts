@@ -1,5 +1,6 @@
 /** Messages about users and sessions: to which applications, when, and with what. */
 import { afterAll, expect, test } from 'vitest';
+import { request } from '../../support/http.ts';
 import {
   adminClient,
   beginSession,
@@ -135,4 +136,25 @@ test('an application without a webhook that subscribes has no messages', async (
   await sessions.revokeUserSessions({ userId: ada.id });
   await admin.deleteUser({ userId: ada.id });
   expect(await sql`select from webhook_messages where application_id = ${tenant.id}`).toEqual([]);
+});
+
+test('the longest message is far below 256 KiB', async () => {
+  const { tenant, events } = await subscribe('/long', ['*']);
+  const long = '\\"'.repeat(127);
+  const ada = await createTestUser(service, {
+    email: `${'a'.repeat(64)}@${`${'b'.repeat(60)}.`.repeat(3)}com`,
+    name: long,
+    profileImage: `https://img.test/${'"'.repeat(2_000)}`,
+    walletAddress: long,
+  });
+  const headers = { 'x-api-key': tenant.apiKey, 'content-type': 'application/json', 'user-agent': '\\"'.repeat(7_000) };
+  const body = JSON.stringify({ authToken: await logIn(service, tenant, ada) });
+  expect(await request(service.url, { method: 'POST', path: '/api/oauth/exchange', headers, body })).toMatchObject({
+    status: 200,
+  });
+  await admin.updateUser({ userId: ada.id, name: long });
+  await events.createEvent({ eventId: 'e', name: long });
+  await events.checkIn({ eventId: 'e', attendeeId: long });
+  await expect.poll(() => receivedAt('/long').length).toBe(4);
+  for (const { body } of receiver.at('/long')) expect(Buffer.byteLength(body)).toBeLessThan(64 * 1024);
 });

@@ -1,4 +1,4 @@
-/** Logs users in with Usher: /login starts a login, /callback completes it, / shows who is signed in. */
+/** Logs users in with Usher. */
 import { randomUUID } from 'node:crypto';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';

@@ -1,0 +1,1 @@
+ALTER TABLE "webhook_queues" ADD COLUMN "is_urgent" boolean DEFAULT false NOT NULL;

@@ -1,0 +1,317 @@
+/** What the worker does with queues: who delivers when, and what a failure leads to. Time is the test's. */
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Database, type PlaceholderValues } from '../../src/database/database.ts';
+import type { AttemptOutcome, AttemptRequest } from '../../src/delivery/attempt.ts';
+import { DeliveryWorker } from '../../src/delivery/worker.ts';
+import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { createLogger } from '../../src/log.ts';
+import { HOUR, MINUTE, SECOND, TestClock } from '../support/clock.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, startTestService } from '../support/service.ts';
+
+const DAY = 24 * HOUR;
+const clock = new TestClock();
+const service = await startTestService({ clock: clock.read, config: { requestTimeoutMs: 60_000 } });
+const { sql } = service.database;
+const { encryptionKeys = [] } = service.config.secrets;
+const owner = await createTestUser(service);
+afterAll(() => service.close());
+
+type Send = (request: AttemptRequest) => Promise<AttemptOutcome> | AttemptOutcome;
+
+const answer = (statusCode: number): AttemptOutcome => ({
+  statusCode,
+  error: statusCode < 300 ? null : `The endpoint answered with status ${statusCode}`,
+  responseBody: '',
+  retryAfter: undefined,
+});
+
+interface WorkerOptions {
+  readonly schedule?: readonly number[];
+  readonly attemptTimeoutMs?: number;
+  readonly database?: Database;
+}
+
+/** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
+function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, ...options }: WorkerOptions = {}) {
+  const database =
+    options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+  const worker = new DeliveryWorker({
+    ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
+    ...{ sender: { send: async (request: AttemptRequest) => send(request) }, schedule, attemptTimeoutMs },
+    ...{ userAgent: 'test', concurrency: 8 },
+  });
+  const signal = new AbortController();
+  const ended = worker.run(signal.signal, 20_000);
+  const stop = async () => {
+    signal.abort();
+    await ended;
+    await database.close();
+  };
+  onTestFinished(stop);
+  return { stop };
+}
+
+/** Creates a webhook of a new application that is told of new events. */
+async function subscribe({ ordered = false } = {}) {
+  const tenant = await createTenant(service);
+  const { webhooks, events } = clientsOf(service, tenant);
+  const fields = { url: 'https://hooks.test', ownerId: owner.id, eventTypes: ['event.created'], ordered };
+  const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
+  const list = async () => (await webhooks.listDeliveries({ webhookId, pageSize: 100 })).deliveries;
+  const getWebhook = async () => (await webhooks.getWebhook({ webhookId })).webhook;
+  return { tenant, webhooks, events, webhookId, list, getWebhook };
+}
+
+/** Opens a database whose statements can be made to fail. */
+function openMortalDatabase() {
+  const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+  let fails = (_: PlaceholderValues) => false;
+  const run = database.run.bind(database);
+  database.run = (statement, parameters, deadline) =>
+    fails(parameters) ? Promise.reject(new Error('The statement fails')) : run(statement, parameters, deadline);
+  const failWhen = (condition: typeof fails) => {
+    fails = condition;
+  };
+  return { database, failWhen, die: () => failWhen(() => true) };
+}
+
+const readQueue = async (webhookId: string) =>
+  (await sql`select * from webhook_queues where webhook_id = ${webhookId}`)[0] ?? {};
+
+describe('an endpoint that only fails', () => {
+  test('makes its webhook inactive after five days, which the audit log shows', async () => {
+    const { tenant, events, webhookId, getWebhook } = await subscribe();
+    startWorker(() => answer(500), { schedule: [0, 0, ...Array(9).fill(14 * 3_600)] });
+    await events.createEvent({ eventId: 'e' });
+    const attempts = async () => (await sql`select from webhook_attempts where webhook_id = ${webhookId}`).length;
+    await expect.poll(attempts).toBe(2);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    clock.advance(5 * DAY - SECOND);
+    await expect.poll(attempts).toBe(3);
+    expect(await getWebhook()).toMatchObject({ isActive: true });
+    clock.advance(16 * HOUR);
+    await expect
+      .poll(getWebhook)
+      .toMatchObject({ isActive: false, disabledReason: 'Every delivery failed for 5 days' });
+    const { auditEvents } = await adminClient(service).listAuditEvents({ applicationId: tenant.id, pageSize: 1 });
+    expect(auditEvents).toMatchObject([{ actorType: 'usher', action: 'DisableWebhook', resource: webhookId }]);
+  });
+
+  test.each([
+    ['a success in between', 'event.created', 200],
+    ['failures of tests and redeliveries alone', 'webhook.test', 500],
+  ])('stays active after %s', async (_, type, statusCode) => {
+    const { events, webhooks, webhookId, getWebhook } = await subscribe();
+    let status = statusCode;
+    startWorker(() => answer(status), { schedule: [0] });
+    const send = () =>
+      type === 'webhook.test' ? webhooks.sendTestMessage({ webhookId }) : events.createEvent({ eventId: `${status}` });
+    const attempted = (count: number) =>
+      expect.poll(async () => sql`select from webhook_attempts where webhook_id = ${webhookId}`).toHaveLength(count);
+    if (type === 'event.created') {
+      await sql`insert into webhook_queues (application_id, webhook_id, failing_since)
+        select application_id, id, ${new Date(clock.read().getTime() - 4 * DAY)} from webhooks where id = ${webhookId}`;
+    }
+    await send();
+    await attempted(1);
+    status = 500;
+    clock.advance(5 * DAY);
+    await send();
+    await attempted(2);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    expect(await getWebhook()).toMatchObject({ isActive: true });
+  });
+
+  test.each([
+    ['unordered', false],
+    ['ordered', true],
+  ])('gets a test message or a redelivery at once, before its backlog, if it is %s', async (_, ordered) => {
+    const { events, webhooks, webhookId } = await subscribe({ ordered });
+    const sent: (string | undefined)[] = [];
+    const send = ({ headers }: AttemptRequest) => {
+      sent.push(headers['webhook-id']);
+      return answer(500);
+    };
+    for (let count = 0; count < 5; count++) await events.createEvent({ eventId: `e-${count}` });
+    startWorker(send, { schedule: [0, 3_600, 3_600] });
+    await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(1);
+    const before = sent.length;
+    const { messageId } = await webhooks.sendTestMessage({ webhookId });
+    await expect.poll(() => sent.slice(before)).toEqual([messageId]);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    const first = sent[0] ?? '';
+    await webhooks.redeliver({ webhookId, messageId: first });
+    await expect.poll(() => sent.slice(before)).toEqual([messageId, first]);
+  });
+});
+
+test('a message of a webhook that is made inactive meanwhile waits until it is active again', async () => {
+  const { events, webhooks, webhookId } = await subscribe();
+  await events.createEvent({ eventId: 'e' });
+  let sent = 0;
+  const counting = () => {
+    sent++;
+    return answer(204);
+  };
+  const { stop } = startWorker(() => answer(500), { schedule: [0, 60] });
+  await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(1);
+  await stop();
+  await webhooks.updateWebhook({ webhookId, isActive: false });
+  clock.advance(2 * MINUTE);
+  startWorker(counting);
+  const other = await subscribe();
+  await other.events.createEvent({ eventId: 'e' });
+  await expect.poll(() => sent).toBe(1);
+  await expect.poll(async () => (await readQueue(webhookId)).next_at).toBeNull();
+  expect(sent).toBe(1);
+  await webhooks.updateWebhook({ webhookId, isActive: true });
+  await expect.poll(() => sent).toBe(2);
+});
+
+test('a process that takes over an expired lease settles, and the late one changes nothing', async () => {
+  const { events, list, webhookId } = await subscribe();
+  await events.createEvent({ eventId: 'e' });
+  const late = Promise.withResolvers<AttemptOutcome>();
+  let reached = 0;
+  const stalled = startWorker(() => {
+    reached++;
+    return late.promise;
+  });
+  await expect.poll(() => reached).toBe(1);
+  const { lease } = await readQueue(webhookId);
+  clock.advance(10 * SECOND);
+  const idle = Promise.withResolvers<AttemptOutcome>();
+  const second = startWorker(() => idle.promise);
+  // The lease outlasts the deadline of the attempt.
+  clock.advance(14 * SECOND);
+  expect((await readQueue(webhookId)).lease).toBe(lease);
+  clock.advance(2 * SECOND);
+  await expect.poll(async () => (await readQueue(webhookId)).lease).not.toBe(lease);
+  const { lease: newer } = await readQueue(webhookId);
+  late.resolve(answer(500));
+  await stalled.stop();
+  expect((await readQueue(webhookId)).lease).toBe(newer);
+  expect(await list()).toMatchObject([{ status: 'pending', attemptCount: 0 }]);
+  idle.resolve(answer(204));
+  await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
+  await second.stop();
+});
+
+test('a delivery is settled once even if its attempt cannot be logged', async () => {
+  const { events, list } = await subscribe();
+  const { database, failWhen } = openMortalDatabase();
+  failWhen((parameters) => 'attempts' in parameters);
+  let sent = 0;
+  const send = () => {
+    sent++;
+    return answer(204);
+  };
+  startWorker(send, { database });
+  await events.createEvent({ eventId: 'e' });
+  await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
+  expect(sent).toBe(1);
+});
+
+test('no transaction is open while an attempt is made', async () => {
+  const { events, webhookId } = await subscribe();
+  const held = Promise.withResolvers<AttemptOutcome>();
+  let reached = 0;
+  startWorker(() => {
+    reached++;
+    return held.promise;
+  });
+  await events.createEvent({ eventId: 'e' });
+  await expect.poll(() => reached).toBe(1);
+  const open = () => sql`
+    select from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`;
+  await expect.poll(open).toHaveLength(0);
+  await sql`select from webhook_queues where webhook_id = ${webhookId} for update nowait`;
+  held.resolve(answer(204));
+});
+
+test('makes failed deliveries due again a thousand at a time, and goes on after the process has died', async () => {
+  const { webhooks, webhookId } = await subscribe();
+  const since = clock.read();
+  await sql`
+    with message as (
+      insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select application_id, 'event.created', '{}', ${since}::timestamptz + n / 2 * interval '1 ms', null
+      from webhooks, generate_series(1, 2500) n where id = ${webhookId} returning *
+    )
+    insert into webhook_deliveries (application_id, webhook_id, message_id, status, created_at)
+    select application_id, ${webhookId}, id, 'failed', created_at from message`;
+  clock.advance(MINUTE);
+  await webhooks.redeliverFailed({ webhookId, since: since.toISOString() });
+  const countRenewed = async () =>
+    (await sql`select from webhook_deliveries where webhook_id = ${webhookId} and is_manual`).length;
+  const dead = Promise.withResolvers<AttemptOutcome>();
+  const { database, die } = openMortalDatabase();
+  startWorker(() => dead.promise, { database });
+  await expect.poll(countRenewed).toBe(1_000);
+  die();
+  dead.resolve(answer(500));
+  clock.advance(MINUTE);
+  startWorker(() => answer(204));
+  await expect.poll(countRenewed).toBe(2_500);
+  await expect.poll(async () => (await readQueue(webhookId)).redeliver_since).toBeNull();
+});
+
+test('gives a message to more webhooks than one statement takes, each once', async () => {
+  const { tenant, events } = await subscribe();
+  await sql`
+    insert into webhooks (application_id, id, url, signing_key, event_types, owner_id, created_at, updated_at)
+    select ${tenant.id}, 'wh_' || md5(n::text), url, signing_key, event_types, owner_id, created_at, updated_at
+    from webhooks, generate_series(1, 2300) n where application_id = ${tenant.id}`;
+  await events.createEvent({ eventId: 'one' });
+  await events.createEvent({ eventId: 'two' });
+  startWorker(() => answer(204));
+  const count = async () => {
+    const [row] = await sql`
+      select count(*)::int as count, count(distinct (webhook_id, message_id))::int as different
+      from webhook_deliveries where application_id = ${tenant.id}`;
+    return row;
+  };
+  await expect.poll(count, { timeout: 20_000 }).toEqual({ count: 4_602, different: 4_602 });
+  // The next tests need not wait for all of them.
+  await sql`delete from webhook_queues where application_id = ${tenant.id}`;
+});
+
+test('a message of a change that has not committed is never sent, and a later one does not hide it', async () => {
+  const { tenant, events, list } = await subscribe();
+  const sent: string[] = [];
+  startWorker(({ body }) => {
+    const { eventId } = JSON.parse(body).data ?? {};
+    if (eventId?.startsWith('tx-')) sent.push(eventId);
+    return answer(204);
+  });
+  const insert = (change: typeof sql, eventId: string) => change`
+    insert into webhook_messages (application_id, type, payload, created_at)
+    values (${tenant.id}, 'event.created', ${JSON.stringify({ data: { eventId } })}, now())`;
+  const undo = new Error('Undone');
+  await sql
+    .begin(async (change) => {
+      await insert(change as never, 'tx-undone');
+      await events.createEvent({ eventId: 'tx-later' });
+      await expect.poll(() => sent).toEqual(['tx-later']);
+      throw undo;
+    })
+    .catch((error) => expect(error).toBe(undo));
+  await sql.begin(async (change) => {
+    await insert(change as never, 'tx-slow');
+    await events.createEvent({ eventId: 'tx-last' });
+    await expect.poll(() => sent).toEqual(['tx-later', 'tx-last']);
+  });
+  await expect.poll(() => sent).toEqual(['tx-later', 'tx-last', 'tx-slow']);
+  expect(await list()).toHaveLength(3);
+});
+
+test('a redelivery of one message leaves the state of the others', async () => {
+  const { events, list, webhooks, webhookId } = await subscribe();
+  startWorker(() => answer(500), { schedule: [0, 0] });
+  for (const eventId of ['a', 'b', 'c']) await events.createEvent({ eventId });
+  const failed = { status: 'failed', attemptCount: 2 };
+  await expect.poll(list).toMatchObject([failed, failed, failed]);
+  const [, { messageId = '' } = {}] = await list();
+  await webhooks.redeliver({ webhookId, messageId });
+  await expect.poll(list).toMatchObject([failed, { ...failed, attemptCount: 4 }, failed]);
+});
