@@ -25,7 +25,7 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const secrets = await readSecrets(config);
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
-  await migrateDatabase(databaseUrl, { applies: config.migrateOnStart, onWait });
+  await migrateDatabase(databaseUrl, { schema: config.databaseSchema, applies: config.migrateOnStart, onWait });
 
   const disposables = stack.move();
   return {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
-import { type Config, readConfig } from './config/config.ts';
+import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
@@ -25,14 +25,14 @@ try {
 
 async function distribute(databaseUrl: string | undefined): Promise<void> {
   if (!databaseUrl) throw new Error('DATABASE_URL is required');
-  for (const { table, column } of await distributeTables(databaseUrl))
+  for (const { table, column } of await distributeTables(databaseUrl, readDatabaseSchema(process.env)))
     process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
 }
 
 async function migrate(databaseUrl: string | undefined): Promise<void> {
   if (!databaseUrl) throw new Error('DATABASE_URL is required');
   const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
-  await migrateDatabase(databaseUrl, { onWait });
+  await migrateDatabase(databaseUrl, { schema: readDatabaseSchema(process.env), onWait });
 }
 
 async function serve(): Promise<void> {

@@ -75,7 +75,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const { databaseUrl, isEmbedded, secrets } = base;
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
-    statementTimeoutMs: requestTimeoutMs,
+    ...{ statementTimeoutMs: requestTimeoutMs, schema: config.databaseSchema },
   });
   stack.defer(() => database.close());
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);

@@ -39,7 +39,7 @@ export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map((
 /** Returns the settings of the environment; `readFile` returns the text of a file. @throws ConfigError */
 export function readConfig(env: Environment, readFile: ReadFile): Config {
   const problems: string[] = [];
-  const { adminKey, authSigningKeys, encryptionKeys, ...values } = readValues(env, readFile, problems);
+  const { adminKey, authSigningKeys, encryptionKeys, ...values } = readValues({ env, readFile, problems });
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
@@ -71,21 +71,40 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   };
 }
 
-/** Adds what is wrong with single settings to `problems`. An empty variable counts as not set. */
-function readValues(env: Environment, readFile: ReadFile, problems: string[]): SettingValues {
-  const readValue = ({ name, parse, isFile, formerName, requiredWith, ...setting }: Setting<unknown>) => {
-    const text = env[name];
-    if (formerName && env[formerName]) problems.push(`${formerName} is now ${name}`);
-    if (!text && requiredWith && env[requiredWith]) problems.push(`${name} is required with ${requiredWith}`);
-    if (!text) return setting.default;
-    try {
-      return parse(isFile ? readText(text, readFile) : text);
-    } catch (error) {
-      problems.push(`${name} ${error instanceof Error ? error.message : error}`);
-      return setting.default;
-    }
-  };
-  return Object.fromEntries(ROWS.map(([key, setting]) => [key, readValue(setting)])) as SettingValues;
+/** Returns the schema of the tables, for commands that need no other setting. @throws ConfigError */
+export function readDatabaseSchema(env: Environment): string {
+  const problems: string[] = [];
+  const schema = readValue(SETTINGS.databaseSchema, { env, readFile: String, problems });
+  if (problems.length > 0) throw new ConfigError(problems);
+  return schema;
+}
+
+interface Source {
+  readonly env: Environment;
+  readonly readFile: ReadFile;
+  /** Takes what is wrong with single settings. */
+  readonly problems: string[];
+}
+
+function readValues(source: Source): SettingValues {
+  return Object.fromEntries(ROWS.map(([key, setting]) => [key, readValue(setting, source)])) as SettingValues;
+}
+
+/** An empty variable counts as not set. */
+function readValue<Value>(
+  { name, parse, isFile, formerName, requiredWith, ...setting }: Setting<Value>,
+  { env, readFile, problems }: Source,
+): Value {
+  const text = env[name];
+  if (formerName && env[formerName]) problems.push(`${formerName} is now ${name}`);
+  if (!text && requiredWith && env[requiredWith]) problems.push(`${name} is required with ${requiredWith}`);
+  if (!text) return setting.default;
+  try {
+    return parse(isFile ? readText(text, readFile) : text);
+  } catch (error) {
+    problems.push(`${name} ${error instanceof Error ? error.message : error}`);
+    return setting.default;
+  }
 }
 
 function readText(path: string, readFile: ReadFile): string {

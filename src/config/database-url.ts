@@ -29,6 +29,9 @@ export interface TlsTarget {
 
 const DEFAULT_PORT = 5432;
 const DEFAULT_SOCKET_DIRECTORY = '/var/run/postgresql';
+/** The schema of the tables, unless DATABASE_SCHEMA names another. */
+export const DEFAULT_SCHEMA = 'usher';
+
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
 /** What each parameter may be. Those that Usher sets itself, such as `application_name`, are not among them. */

@@ -8,6 +8,12 @@ export function parseDatabaseUrlText(text: string): string {
   return text;
 }
 
+export function parseSchema(text: string): string {
+  if (!/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(text))
+    throw new Error('must be a name of lower-case letters, digits and _ that does not begin with pg_');
+  return text;
+}
+
 /** Returns the URL as it is written: callers compare the issuer of auth tokens byte for byte. */
 export function parsePublicUrl(text: string): string {
   const { search, username, password, protocol } = parseWebUrl(text);

@@ -1,4 +1,5 @@
 import { BlockList } from 'node:net';
+import { DEFAULT_SCHEMA } from './database-url.ts';
 import {
   integerBetween,
   oneOf,
@@ -8,6 +9,7 @@ import {
   parseLoginMethods,
   parseOrigins,
   parsePublicUrl,
+  parseSchema,
   parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
@@ -50,7 +52,8 @@ export const SETTINGS = {
     defaultText: 'embedded Postgres',
     isSecret: true,
   }),
-  databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections to Postgres per process.', {
+  databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of tables.', { default: DEFAULT_SCHEMA }),
+  databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections per process.', {
     default: 4,
     formerName: 'DATABASE_LANES',
   }),

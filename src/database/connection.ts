@@ -54,7 +54,7 @@ export class Connection {
       connection: { application_name: name },
     };
     this.#client = openClientOf(target, options);
-    this.#session = new Session(this.#client, timeouts, target.isPooled);
+    this.#session = new Session(this.#client, timeouts, target);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */

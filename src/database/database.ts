@@ -27,6 +27,8 @@ export interface DatabaseOptions {
   /** How many connections write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
+  /** Where the tables are. */
+  readonly schema?: string;
 }
 
 /** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
@@ -40,8 +42,8 @@ export class Database {
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(url: string, { connections, statementTimeoutMs }: DatabaseOptions) {
-    const target = readTarget(url);
+  constructor(url: string, { connections, statementTimeoutMs, schema }: DatabaseOptions) {
+    const target = readTarget(url, schema);
     const options = {
       statementTimeoutMs,
       lockTimeoutMs: LOCK_TIMEOUT_MS,

@@ -1,6 +1,7 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
 import type postgres from 'postgres';
 import { openClientOf, readTarget } from './open-client.ts';
+import { JOURNAL } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
@@ -40,8 +41,8 @@ export interface Distribution {
  *
  * @throws Error of one line
  */
-export async function distributeTables(url: string): Promise<readonly Distribution[]> {
-  const target = readTarget(url);
+export async function distributeTables(url: string, schema?: string): Promise<readonly Distribution[]> {
+  const target = readTarget(url, schema);
   const options = { max: 1, prepare: false, fetch_types: false, onnotice: () => {} };
   try {
     const primary = await new PrimaryFinder(target).search();
@@ -49,18 +50,20 @@ export async function distributeTables(url: string): Promise<readonly Distributi
     await using stack = new AsyncDisposableStack();
     const client = openClientOf(target, { ...options, connection }, primary);
     stack.defer(() => client.end({ timeout: 5 }));
-    return await distribute(client);
+    return await distribute(client, target.schema);
   } catch (error) {
     throw new Error(`The tables cannot be distributed: ${describeFailure(error)}`);
   }
 }
 
-async function distribute(client: postgres.Sql): Promise<readonly Distribution[]> {
+async function distribute(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
   const [citus] = await client`select from pg_extension where extname = 'citus'`;
   if (!citus) throw new Error('the database is not on Citus: it has no extension citus');
   // Sequential, because one transaction handles tables that refer to each other.
-  await client.unsafe("begin; set local citus.multi_shard_modify_mode = 'sequential'");
-  const distributions = await planDistributions(client);
+  await client.unsafe(
+    `begin; set local search_path = "${schema}"; set local citus.multi_shard_modify_mode = 'sequential'`,
+  );
+  const distributions = await planDistributions(client, schema);
   const foreignKeys = await dropForeignKeys(client, distributions);
   for (const { table, column } of distributions) {
     if (column === null) await client`select create_reference_table(${table})`;
@@ -73,11 +76,12 @@ async function distribute(client: postgres.Sql): Promise<readonly Distribution[]
 }
 
 /** Returns what is to be done, reference tables first: distributed ones refer to them. */
-async function planDistributions(client: postgres.Sql): Promise<readonly Distribution[]> {
+async function planDistributions(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
   // Citus lists local tables that refer to reference tables, too: they are neither hashed nor replicated.
   const tables = await client`
     select relname as name from pg_class c
-    where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and not exists (
+    where relkind in ('r', 'p') and not relispartition and relnamespace = ${schema}::regnamespace
+      and relname <> ${JOURNAL} and not exists (
       select from pg_dist_partition where logicalrelid = c.oid and (partmethod = 'h' or repmodel = 't')
     ) order by relname`;
   const names: readonly string[] = tables.map(({ name }) => name);

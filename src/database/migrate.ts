@@ -2,14 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
+import { DEFAULT_SCHEMA } from '../config/database-url.ts';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
+import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 
 export interface MigrationOptions {
+  /** Where the tables are. */
+  readonly schema?: string;
   /** False only checks that nothing is pending. */
   readonly applies?: boolean;
   readonly folder?: string;
@@ -43,7 +47,13 @@ const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
  */
 export async function migrateDatabase(
   url: string,
-  { folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
+  {
+    schema = DEFAULT_SCHEMA,
+    folder = MIGRATIONS,
+    applies = true,
+    timeoutMs = TIMEOUT_MS,
+    onWait,
+  }: MigrationOptions = {},
 ): Promise<void> {
   const target = readTarget(url);
   const connection = { application_name: 'usher migration' };
@@ -56,13 +66,20 @@ export async function migrateDatabase(
     await requireUsable(client);
     await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
     const migrations = readMigrationFiles({ migrationsFolder: folder });
-    if (applies) await migrate(client, migrations, { timeoutMs, onWait });
-    else await requireNonePending(client, migrations);
+    const migration = { client, schema, migrations };
+    if (applies) await migrate(migration, { timeoutMs, onWait });
+    else await requireNonePending(migration);
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
     const problem = isNetworkError(error) ? 'reached' : 'used';
     throw new Error(`The database at ${servers} cannot be ${problem}: ${describeFailure(error)}`);
   }
+}
+
+interface Migration {
+  readonly client: postgres.Sql;
+  readonly schema: string;
+  readonly migrations: readonly MigrationMeta[];
 }
 
 interface Waiting {
@@ -86,14 +103,10 @@ async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiti
 }
 
 /** Tries again while another process migrates, and after every conflict with the statements of other replicas. */
-async function migrate(
-  client: postgres.Sql,
-  migrations: readonly MigrationMeta[],
-  { timeoutMs, onWait }: Waiting,
-): Promise<void> {
+async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
   const waitUntil = performance.now() + timeoutMs;
-  for (let told = ''; (await selectPending(client, migrations)).length > 0; ) {
-    const reason = await applyPending(client, migrations);
+  for (let told = ''; (await selectPending(migration)).length > 0; ) {
+    const reason = await applyPending(migration);
     if (!reason) return;
     if (performance.now() > waitUntil) throw new Error(`It is not migrated after ${timeoutMs / 1_000} s: ${reason}`);
     if (reason !== told) onWait?.(reason);
@@ -102,21 +115,24 @@ async function migrate(
   }
 }
 
-async function requireNonePending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<void> {
-  const { length } = await selectPending(client, migrations);
+async function requireNonePending(migration: Migration): Promise<void> {
+  const { length } = await selectPending(migration);
   if (length > 0) throw new Error(`${length} migrations are pending. Apply them with npm run migrate`);
 }
 
 /** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
-async function applyPending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<string | undefined> {
+async function applyPending(migration: Migration): Promise<string | undefined> {
+  const { client, schema, migrations } = migration;
   await client.unsafe(`begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
   try {
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
-    await createJournal(client);
-    for (const { sql, hash, folderMillis } of await selectPending(client, migrations)) {
-      for (const statement of sql) await client.unsafe(statement);
-      await client`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
+    if (!(await hasJournal(migration))) await createOwnSchema(client, schema, migrations);
+    await client.unsafe(`set local search_path = "${schema}"`);
+    for (const { sql, hash, folderMillis } of await selectPending(migration)) {
+      // Foreign keys that drizzle-kit generates name `public`.
+      for (const statement of sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+      await client`insert into ${client(JOURNAL)} (hash, created_at) values (${hash}, ${folderMillis})`;
     }
     await client.unsafe('commit');
     return undefined;
@@ -130,26 +146,18 @@ async function applyPending(client: postgres.Sql, migrations: readonly Migration
   }
 }
 
-async function selectPending(client: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<MigrationMeta[]> {
+async function selectPending(migration: Migration): Promise<MigrationMeta[]> {
+  const { client, schema, migrations } = migration;
   let last = -1;
-  if (await hasJournal(client)) {
-    const [row] = await client`select max(created_at)::float8 as last from drizzle.__drizzle_migrations`;
+  if (await hasJournal(migration)) {
+    const [row] = await client.unsafe(`select max(created_at)::float8 as last from ${journalIn(schema)}`);
     last = row?.last ?? -1;
   }
   return migrations.filter(({ folderMillis }) => folderMillis > last);
 }
 
-/** The journal that Drizzle's own migrator keeps. */
-async function createJournal(client: postgres.Sql): Promise<void> {
-  if (await hasJournal(client)) return;
-  await client.unsafe(`
-    create schema if not exists drizzle;
-    create table drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`);
-}
-
-async function hasJournal(client: postgres.Sql): Promise<boolean> {
-  const [row] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as "isThere"`;
-  return row?.isThere;
+function hasJournal({ client, schema }: Migration): Promise<boolean> {
+  return hasTable(client, schema, JOURNAL);
 }
 
 /** Returns the process of Postgres that has the advisory lock. */

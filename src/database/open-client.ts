@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import postgres from 'postgres';
-import { type DatabaseServer, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
+import { type DatabaseServer, DEFAULT_SCHEMA, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
 
 export type { DatabaseServer };
 
@@ -12,6 +12,8 @@ export interface ClientTarget {
   readonly servers: readonly DatabaseServer[];
   /** Whether there is a pooler between. If not, that is found out. */
   readonly isPooled: boolean;
+  /** Where the tables are. */
+  readonly schema: string;
   readonly options: Options;
 }
 
@@ -43,7 +45,7 @@ export function verifyHost({ options: { ssl } }: postgres.Sql, { host }: Databas
 }
 
 /** Parses the URL and reads the files that it names. @throws Error of one line */
-export function readTarget(url: string): ClientTarget {
+export function readTarget(url: string, schema = DEFAULT_SCHEMA): ClientTarget {
   const { servers, database, user, password, tls, isPooled } = parseDatabaseUrl(url);
   const options = {
     ...(database !== undefined && { database }),
@@ -51,7 +53,7 @@ export function readTarget(url: string): ClientTarget {
     ...(password !== undefined && { password }),
     ...toTlsOptions(tls),
   };
-  return { servers, isPooled, options };
+  return { servers, isPooled, schema, options };
 }
 
 /** Returns the path of the Unix socket, or undefined for a host. */

@@ -5,22 +5,14 @@ const MIN_VERSION = 14;
 /** @throws Error that says what to do if the database is of a kind that Usher cannot use */
 export async function requireUsable(client: postgres.Sql): Promise<void> {
   const [facts] = await client`
-    select current_setting('server_version') as version, current_setting('server_encoding') as encoding,
-      current_schema() as schema, current_user as role,
-      current_database() as database`;
-  const { version, encoding, schema, role, database } = facts ?? {};
+    select current_setting('server_version') as version, current_setting('server_encoding') as encoding`;
+  const { version, encoding } = facts ?? {};
   if (Number.parseInt(version, 10) < MIN_VERSION)
     throw new Error(`it is Postgres ${version}, and Usher needs ${MIN_VERSION}`);
   if (encoding !== 'UTF8') {
     throw new Error(
       `its encoding is ${encoding}, and Usher needs UTF8. ` +
         `Create another one: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
-    );
-  }
-  if (schema !== 'public') {
-    const problem = schema ? `new tables of role ${role} go to the schema ${schema}` : 'there is no schema public';
-    throw new Error(
-      `${problem}, and Usher needs public. Set it: ALTER ROLE "${role}" IN DATABASE "${database}" SET search_path = public`,
     );
   }
 }

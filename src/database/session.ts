@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { StandbyError } from './errors.ts';
+import type { ClientTarget } from './open-client.ts';
 import { shareParameters } from './share-parameters.ts';
 import type { Db } from './statement.ts';
 
@@ -11,22 +12,28 @@ export interface Timeouts {
 }
 
 /**
- * Gives statements their timeouts. They are no startup parameters, which poolers refuse. Behind a pooler they hold for
- * one transaction, because the connection to Postgres is not ours alone.
+ * Gives statements their schema and timeouts. They are no startup parameters, which poolers refuse. Behind a pooler they
+ * hold for one transaction, because the connection to Postgres is not ours alone.
  */
 export class Session {
   /** Sends statements with the timeouts. */
   readonly db: Db;
   readonly #client: postgres.Sql;
   #timeouts: Timeouts;
+  readonly #schema: string;
   #isPooled: boolean;
   #isOpen = false;
 
   /** `isPooled` where that is known beforehand. */
-  constructor(client: postgres.Sql, timeouts: Timeouts, isPooled: boolean) {
+  constructor(
+    client: postgres.Sql,
+    timeouts: Timeouts,
+    { isPooled, schema }: Pick<ClientTarget, 'isPooled' | 'schema'>,
+  ) {
     this.#client = client;
     this.#timeouts = timeouts;
     this.#isPooled = isPooled;
+    this.#schema = schema;
     // Drizzle calls nothing else of the client.
     const unsafe = (text: string, parameters?: never[], options?: postgres.UnsafeQueryOptions) => {
       const query = client.unsafe(text, parameters, options);
@@ -51,16 +58,16 @@ export class Session {
     // A pooler makes up process IDs.
     if (row?.pid !== rows.state?.pid) this.#isPooled = true;
     this.#isOpen = true;
-    this.#applyTimeouts();
+    this.#applySettings();
   }
 
   /** Counts for the statements that follow. */
   setStatementTimeout(statementTimeoutMs: number): void {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
-    if (this.#isOpen) this.#applyTimeouts();
+    if (this.#isOpen) this.#applySettings();
   }
 
-  #applyTimeouts(): void {
+  #applySettings(): void {
     if (this.#isPooled) return;
     // When this fails, so does the connection, and with it the statements that follow.
     this.#client.unsafe(this.#settings('set')).catch(() => {});
@@ -68,7 +75,8 @@ export class Session {
 
   #settings(set: 'set' | 'set local'): string {
     const { statementTimeoutMs, lockTimeoutMs } = this.#timeouts;
-    return `${set} statement_timeout = ${statementTimeoutMs}; ${set} lock_timeout = ${lockTimeoutMs}`;
+    const timeouts = `${set} statement_timeout = ${statementTimeoutMs}; ${set} lock_timeout = ${lockTimeoutMs}`;
+    return `${set} search_path = "${this.#schema}"; ${timeouts}`;
   }
 
   /**

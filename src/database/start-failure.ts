@@ -9,12 +9,12 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^3D000/, "Create it: CREATE DATABASE … ENCODING 'UTF8'."],
   [
     /^42501/,
-    'Grant what is missing: GRANT CREATE ON DATABASE … TO …; GRANT USAGE, CREATE ON SCHEMA public TO …; ' +
-      'and on tables that another role has created SELECT, INSERT, UPDATE and DELETE.',
+    'Grant what is missing: GRANT CREATE ON DATABASE … TO …; or, where another role migrates, ' +
+      'USAGE on its schema and SELECT, INSERT, UPDATE and DELETE on its tables.',
   ],
   [/^25006/, 'Name the primary in DATABASE_URL, and leave default_transaction_read_only off.'],
   [/^53300/, 'Raise max_connections, or lower DATABASE_CONNECTIONS or WORKERS.'],
-  [/^42P07|^42710/, 'Tables of the same name exist. Give Usher a database of its own.'],
+  [/^42P07|^42710/, 'Tables of the same name exist. Name another schema in DATABASE_SCHEMA.'],
 ];
 
 /** Returns what happened, with the reason of Postgres and what to do about it. */

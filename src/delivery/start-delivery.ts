@@ -16,6 +16,7 @@ const SHUTDOWN_SHARE = 0.8;
 
 export interface DeliverySettings {
   readonly databaseUrl: string;
+  readonly databaseSchema: string;
   readonly shutdownTimeoutMs: number;
   readonly webhookConcurrency: number;
   /** Whether this process delivers. */
@@ -44,7 +45,10 @@ export interface Delivery {
 export function openDelivery(settings: DeliverySettings, { policy, ...parts }: DeliveryDependencies): Delivery {
   if (!settings.webhookDelivery) return { wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
-  const database = new Database(databaseUrl, { connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const database = new Database(databaseUrl, {
+    ...{ connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    schema: settings.databaseSchema,
+  });
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
   const worker = new DeliveryWorker({
     ...parts,

@@ -46,6 +46,7 @@ test.each<[string, Environment]>([
     adminKeys: [],
     corsOrigins: [],
     databaseConnections: 4,
+    databaseSchema: 'usher',
     migrateOnStart: true,
     workers: 1,
     logLevel: 'info',

@@ -7,7 +7,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import { refusal, shapeOf, validationFailed, without } from '../support/answers.ts';
+import { refusal, validationFailed, without } from '../support/answers.ts';
 import { readErrorDetails } from '../support/error-details.ts';
 import { answerOf, CONNECT, call, PROTOCOLS, REST, RPC_PROTOCOLS, send, supports } from '../support/protocols.ts';
 import { credentialFor, requiredFields, sampleFields } from '../support/samples.ts';
@@ -123,3 +123,10 @@ describe("Connect's own client", () => {
     },
   );
 });
+
+/** Returns the JSON with the type of each value in the place of the value. */
+function shapeOf(data: JsonValue | undefined): unknown {
+  if (Array.isArray(data)) return data.map(shapeOf);
+  if (typeof data !== 'object' || data === null) return typeof data;
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, shapeOf(value)]));
+}

@@ -59,6 +59,19 @@ it.each([
 );
 
 describe('a session with half of its life left or less', () => {
+  it('has one audit event, when its successor begins', async () => {
+    const { user, sessionId } = await begin();
+    await renew(sessionId);
+    clock.advance(HALF);
+    for (let time = 0; time < 2; time++) await renew(sessionId);
+    const { sql } = service.database;
+    expect(
+      await sql`
+        select application_id, actor, occurred_at from audit_events
+        where action = 'SessionService/RenewSession' and resource = ${user.id}`,
+    ).toMatchObject([{ application_id: tenant.id, actor: tenant.apiKeyId, occurred_at: clock.read() }]);
+  });
+
   it('gets a successor of 15 minutes, and lives until it expires', async () => {
     const { sessionId } = await begin();
     clock.advance(HALF - 1);

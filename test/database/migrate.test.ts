@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
 import { holdLock } from '../support/lock.ts';
+import { migrationsBefore } from '../support/migrations.ts';
 
 /** The key of the advisory lock of every version of Usher. */
 const KEY = 7_580_447;
@@ -28,7 +26,7 @@ test('four migrations at the same time apply each step once', async () => {
   await using database = await createDatabase('');
   await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(database.url)));
   const [steps] = await database.sql`
-    select count(*)::int as all, count(distinct created_at)::int as distinct from drizzle.__drizzle_migrations`;
+    select count(*)::int as all, count(distinct created_at)::int as distinct from __drizzle_migrations`;
   expect(steps?.all).toBeGreaterThan(0);
   expect(steps?.distinct).toBe(steps?.all);
 });
@@ -77,8 +75,8 @@ test('takes a wallet address from all live users who share it, in any case, and 
 test('where nothing is pending, needs no right but to read, and waits for nobody', async () => {
   await using database = await cloneDatabase();
   await using role = await createRole(database);
-  await database.sql.unsafe(`grant usage on schema drizzle to ${role.name}`);
-  await database.sql.unsafe(`grant select on drizzle.__drizzle_migrations to ${role.name}`);
+  await database.sql.unsafe(`grant usage on schema usher to ${role.name}`);
+  await database.sql.unsafe(`grant select on usher.__drizzle_migrations to ${role.name}`);
   await using _held = await holdLock(database, `select pg_advisory_xact_lock(${KEY})`);
   await migrateDatabase(role.url);
 });
@@ -88,18 +86,6 @@ test('names the host but not the password of a database that cannot be reached',
     /^The database at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/,
   );
 });
-
-/** Returns a copy of the migrations that ends before the one with that name. */
-async function migrationsBefore(name: string) {
-  const migrations = join(import.meta.dirname, '../../drizzle');
-  const copy = await mkdtempDisposable(join(tmpdir(), 'usher-migrations-'));
-  await cp(migrations, copy.path, { recursive: true });
-  const file = join(copy.path, 'meta/_journal.json');
-  const journal = JSON.parse(await readFile(file, 'utf8'));
-  const end = journal.entries.findIndex(({ tag }: { tag: string }) => tag.endsWith(name));
-  await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, end) }));
-  return copy;
-}
 
 interface Unusable {
   readonly options?: string;
@@ -118,21 +104,8 @@ test.each<[string, Unusable]>([
     'another role migrated it',
     {
       options: 'template usher_template',
-      message: 'permission denied for schema drizzle. Grant what is missing:',
+      message: 'permission denied for schema usher. Grant what is missing:',
     },
-  ],
-  [
-    'a schema has the name of the role',
-    {
-      setup: 'create schema authorization <role>',
-      message:
-        'new tables of role <role> go to the schema <role>, and Usher needs public. Set it: ' +
-        'ALTER ROLE "<role>" IN DATABASE "<database>" SET search_path = public',
-    },
-  ],
-  [
-    'there is no schema public',
-    { setup: 'drop schema public', message: 'there is no schema public, and Usher needs public' },
   ],
   [
     'its encoding is not UTF8',
@@ -152,9 +125,9 @@ test.each<[string, Unusable]>([
   [
     'it has tables of the same name',
     {
-      setup:
-        'grant create on database <database> to <role>; grant create on schema public to <role>; create table users (id int)',
-      message: 'relation "users" already exists. Tables of the same name exist. Give Usher a database of its own.',
+      setup: 'create schema usher; grant create, usage on schema usher to <role>; create table usher.users (id int)',
+      message:
+        'relation "users" already exists. Tables of the same name exist. Name another schema in DATABASE_SCHEMA.',
     },
   ],
   [

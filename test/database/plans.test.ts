@@ -140,7 +140,7 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
     const batches = statements.filter(({ name }) => name === 'delete_batch');
     const tables = await service.database.sql`
       select from information_schema.columns
-      where table_schema = 'public' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
+      where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
         or column_name = 'occurred_at')`;
     // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks are kept by age.
     expect(batches).toHaveLength(tables.length + 3);

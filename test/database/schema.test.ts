@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { DISTRIBUTED_BY, REFERENCE_TABLES } from '../../src/database/distribute.ts';
+import { JOURNAL } from '../../src/database/own-schema.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
@@ -14,6 +15,8 @@ const GLOBAL_KEYS = {
   shared_wallet_addresses_pkey: 'user_id',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',
+  // Not of an application: which migrations have been applied.
+  __drizzle_migrations_pkey: 'id',
   // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
   // A browser is known whichever application it has signed in to.
@@ -40,7 +43,7 @@ describe('the tables', () => {
     const keys = await database.sql`
       select relname as key, pg_get_indexdef(indexrelid, 1, true) as first_column
       from pg_index join pg_class on pg_class.oid = indexrelid
-      where indisunique and relnamespace = 'public'::regnamespace`;
+      where indisunique and relnamespace = 'usher'::regnamespace`;
     const others = keys.filter(({ first_column }) => first_column !== 'application_id');
     expect(Object.fromEntries(others.map(({ key, first_column }) => [key, first_column]))).toEqual(GLOBAL_KEYS);
     expect(keys.length).toBeGreaterThan(others.length);
@@ -49,7 +52,7 @@ describe('the tables', () => {
   test('all have a primary key', async () => {
     const without = await database.sql`
       select relname from pg_class
-      where relkind = 'r' and relnamespace = 'public'::regnamespace
+      where relkind = 'r' and relnamespace = 'usher'::regnamespace
         and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)`;
     expect(without).toEqual([]);
   });
@@ -58,7 +61,7 @@ describe('the tables', () => {
     const tables = await database.sql`
       select relname, attnotnull from pg_class
       left join pg_attribute on attrelid = pg_class.oid and attname = 'application_id'
-      where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname`;
+      where relkind = 'r' and relnamespace = 'usher'::regnamespace and relname <> ${JOURNAL} order by relname`;
     expect(tables.filter(({ attnotnull }) => !attnotnull).map(({ relname }) => relname)).toEqual(
       TABLES_WITHOUT_APPLICATION,
     );
@@ -72,21 +75,21 @@ describe('the tables', () => {
   test('have an index for every foreign key, with its columns first', async () => {
     const unindexed = await database.sql`
       select conname from pg_constraint
-      where contype = 'f' and connamespace = 'public'::regnamespace and not exists (
+      where contype = 'f' and connamespace = 'usher'::regnamespace and not exists (
         select from pg_index
         where indrelid = conrelid and indpred is null and indisvalid
           and (indkey::int2[])[0:cardinality(conkey) - 1] @> conkey
       )`;
     expect(unindexed).toEqual([]);
     const [all] = await database.sql`
-      select count(*)::int as count from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace`;
+      select count(*)::int as count from pg_constraint where contype = 'f' and connamespace = 'usher'::regnamespace`;
     expect(all?.count).toBeGreaterThan(0);
   });
 
   test('refer to a row of a tenant only together with the application', async () => {
     const crossing = await database.sql`
       select conname from pg_constraint
-      where contype = 'f' and connamespace = 'public'::regnamespace
+      where contype = 'f' and connamespace = 'usher'::regnamespace
         and exists (select from pg_attribute where attrelid = confrelid and attname = 'application_id')
         and not exists (
           select from unnest(conkey, confkey) as pair(own, foreign_key)
@@ -100,7 +103,7 @@ describe('the tables', () => {
   test('have no index that another one covers', async () => {
     const needless = await database.sql`
       select small.indexrelid::regclass as index from pg_index small
-      join pg_class on pg_class.oid = small.indrelid and relnamespace = 'public'::regnamespace
+      join pg_class on pg_class.oid = small.indrelid and relnamespace = 'usher'::regnamespace
       join pg_index large on large.indrelid = small.indrelid and large.indexrelid <> small.indexrelid
       where not small.indisunique and small.indpred is null and large.indpred is null and small.indexprs is null
         and (large.indkey::int2[])[0:small.indnkeyatts - 1] = (small.indkey::int2[])[0:small.indnkeyatts - 1]`;
@@ -110,8 +113,8 @@ describe('the tables', () => {
   test('store instants in whole milliseconds with a time zone', async () => {
     const types = await database.sql`
       select distinct format_type(atttypid, atttypmod) as type from pg_attribute
-      join pg_class on pg_class.oid = attrelid and relkind = 'r' and relnamespace = 'public'::regnamespace
-      where attname like '%\\_at'`;
+      join pg_class on pg_class.oid = attrelid and relkind = 'r' and relnamespace = 'usher'::regnamespace
+      where attname like '%\\_at' and relname <> ${JOURNAL}`;
     expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
   });
 });

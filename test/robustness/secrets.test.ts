@@ -36,7 +36,7 @@ test('no reply, log line or table contains a secret that does not belong there',
 /** Returns every table as text, as pg_dump writes it. */
 async function dumpDatabase({ sql }: TestDatabase): Promise<string> {
   const tables = await sql`
-    select schemaname || '.' || tablename as name from pg_tables where schemaname in ('public', 'drizzle')`;
+    select schemaname || '.' || tablename as name from pg_tables where schemaname = 'usher'`;
   const dumps = await Promise.all(
     tables.map(async ({ name }) => text(await sql`copy ${sql(name)} to stdout`.readable())),
   );

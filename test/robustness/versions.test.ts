@@ -28,9 +28,7 @@ const BREAKPOINT = '--> statement-breakpoint';
 /** Returns a database as Postgres creates it. */
 async function createEmptyDatabase(): Promise<TestDatabase> {
   const database = await cloneDatabase();
-  await database.sql`drop schema drizzle cascade`;
-  await database.sql`drop schema public cascade`;
-  await database.sql`create schema public`;
+  await database.sql`drop schema usher cascade`;
   return database;
 }
 
@@ -71,7 +69,7 @@ describe('beside a newer version', () => {
   async function migrateBeyond({ url, sql }: TestDatabase, versions: number): Promise<void> {
     const tables = await sql`
       select table_name from information_schema.tables
-      where table_schema = 'public' and table_name not like 'later_%' order by table_name`;
+      where table_schema = 'usher' and table_name not like all (array['later_%', '__drizzle_%']) order by table_name`;
     const later = Array.from({ length: versions }, (_, index) =>
       [
         ...tables.map(({ table_name }) => `ALTER TABLE "${table_name}" ADD COLUMN "later_${index}" text`),
@@ -194,14 +192,14 @@ function isCompatible(statement: string, created: readonly string[]): boolean {
 async function describeColumns({ sql }: TestDatabase): Promise<readonly unknown[]> {
   return sql`
     select table_name, column_name, data_type, is_nullable from information_schema.columns
-    where table_schema = 'public' order by table_name, column_name`;
+    where table_schema = 'usher' order by table_name, column_name`;
 }
 
 /** Copies all rows of the tables and columns that both databases have. */
 async function copyRows(from: TestDatabase, to: TestDatabase): Promise<void> {
   const columns = await to.sql`
     select table_name, array_agg(column_name::text) as names from information_schema.columns
-    where table_schema = 'public' group by table_name`;
+    where table_schema = 'usher' and table_name not like '__drizzle_%' group by table_name`;
   await to.sql.begin(async (transaction) => {
     await transaction`set local session_replication_role = replica`;
     for (const { table_name, names } of columns) {

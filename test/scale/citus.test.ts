@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
+import { JOURNAL } from '../../src/database/own-schema.ts';
 import { onServer, withDatabase } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { runAsPostgres } from '../support/debian-postgres.ts';
@@ -40,7 +41,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     const others = await service.database.sql`
       select oid::regclass::text as name from pg_class
       where relkind in ('r', 'p') and not relispartition
-        and relnamespace = (select relnamespace from pg_class where oid = 'applications'::regclass)
+        and relname <> ${JOURNAL} and relnamespace = (select relnamespace from pg_class where oid = 'applications'::regclass)
         and not exists (select from pg_dist_partition
           where logicalrelid = pg_class.oid and (partmethod = 'h' or repmodel = 't'))`;
     expect(others).toEqual([]);

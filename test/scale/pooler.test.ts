@@ -46,7 +46,7 @@ describe.runIf(isInstalled).each(['transaction', 'session'])('behind pgbouncer i
     report(context, { tried: `${INSTANCES} instances at once in ${poolMode} mode`, lost: '0 locks, 0 transactions' });
     // Every server connection of the pool shows its own settings to the next client.
     const settings = await Promise.all(Array.from({ length: 20 }, () => readSettings(pooler.urlOf('usher'))));
-    expect(new Set(settings)).toEqual(new Set(['0/0']));
+    expect(new Set(settings)).toEqual(new Set(['0/0/"$user", public']));
   });
 
   test.each(['reload', 'reconnect'])('survives %s without a failure', async (command) => {
@@ -127,7 +127,8 @@ async function readSettings(url: string): Promise<string> {
   const sql = openClient(url, { max: 1, fetch_types: false, prepare: false });
   try {
     const [row] = await sql`
-      select current_setting('statement_timeout') || '/' || current_setting('lock_timeout') as settings, pg_sleep(0.1)`;
+      select concat_ws('/', current_setting('statement_timeout'), current_setting('lock_timeout'),
+        current_setting('search_path')) as settings, pg_sleep(0.1)`;
     return row?.settings;
   } finally {
     await sql.end();

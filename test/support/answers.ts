@@ -23,10 +23,3 @@ export function fieldOf(data: JsonValue | undefined, name: string): string {
 export function without(fields: JsonObject, name: string): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name));
 }
-
-/** Returns the JSON with the type of each value in the place of the value. */
-export function shapeOf(data: JsonValue | undefined): unknown {
-  if (Array.isArray(data)) return data.map(shapeOf);
-  if (typeof data !== 'object' || data === null) return typeof data;
-  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, shapeOf(value)]));
-}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import { inject } from 'vitest';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { onServer, withDatabase } from './citus.ts';
 import { TEMPLATE } from './postgres.ts';
@@ -25,7 +26,7 @@ export async function createDatabase(options: string, servers = [inject('postgre
   };
   await runOnAll(`create database ${name} ${options}`);
   const url = withDatabase(inject('postgresUrl'), name);
-  const sql = openClient(url, { max: 2, onnotice: () => {} });
+  const sql = openClient(url, { max: 2, onnotice: () => {}, connection: { search_path: DEFAULT_SCHEMA } });
   return {
     url,
     sql,

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
 
 /** The directory of the programs. */
@@ -64,7 +65,10 @@ export class DebianPostgres implements AsyncDisposable {
 
   /** Runs statements on a connection of its own. */
   async sql<Result>(database: string, use: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
-    const sql = openClient(this.urlOf(database), { max: 1, onnotice: () => {}, fetch_types: false });
+    const sql = openClient(this.urlOf(database), {
+      ...{ max: 1, onnotice: () => {}, fetch_types: false },
+      connection: { search_path: DEFAULT_SCHEMA },
+    });
     try {
       return await use(sql);
     } finally {

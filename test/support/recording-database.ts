@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { Database, type PlaceholderValues, type Run, type Statement } from '../../src/database/database.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
@@ -21,7 +22,10 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
 
   constructor(url: string) {
     super(url, { connections: 1, statementTimeoutMs: 5_000 });
-    this.client = openClient(url, { max: 1, fetch_types: false, onnotice: () => {} });
+    this.client = openClient(url, {
+      ...{ max: 1, fetch_types: false, onnotice: () => {} },
+      connection: { search_path: DEFAULT_SCHEMA },
+    });
     const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });
     this.#db = drizzle(this.client, { logger: { logQuery } });
   }

@@ -8,7 +8,7 @@ export async function refuseWrites({ sql }: Pick<TestDatabase, 'sql'>): Promise<
       raise exception using message = 'no ' || new::text, detail = new::text, hint = new::text,
         column = 'c', constraint = 'k', table = 't';
     end $$`;
-  const tables = await sql`select tablename as name from pg_tables where schemaname = 'public'`;
+  const tables = await sql`select tablename as name from pg_tables where schemaname = 'usher'`;
   for (const { name } of tables) {
     await sql`create trigger refuse before insert or update on ${sql(name)} for each row execute function refuse()`;
   }

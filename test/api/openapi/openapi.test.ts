@@ -35,7 +35,7 @@ interface DocumentedOperation {
 
 type Paths = Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
 
-const RUNS = 25;
+const RUNS = 8;
 
 const cases = [
   ...OPERATIONS.filter(({ route }) => route).map((operation) => ({ protocol: REST, operation })),

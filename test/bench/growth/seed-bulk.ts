@@ -45,7 +45,7 @@ export async function withTables(
     for (const { table, conname } of [...constraints].reverse())
       await sql`alter table ${sql(table)} drop constraint ${sql(conname)}`;
     const indexes = await sql`
-      select indexname, indexdef from pg_indexes where schemaname = 'public' and tablename = any(${sql.array([...tables])})`;
+      select indexname, indexdef from pg_indexes where schemaname = 'usher' and tablename = any(${sql.array([...tables])})`;
     for (const { indexname } of indexes) await sql`drop index ${sql(indexname)}`;
 
     await fill(sql);

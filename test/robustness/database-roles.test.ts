@@ -45,7 +45,10 @@ test('one role migrates, and the service runs as another that may create nothing
 
   const asService = openClient(urls(name), { max: 1 });
   disposables.defer(() => asService.end());
-  await expect(asService`create table other (id int)`).rejects.toThrow('permission denied for schema public');
+  for (const schema of ['public', 'usher']) {
+    const creation = asService`create table ${asService(schema)}.other (id int)`;
+    await expect(creation).rejects.toThrow(`permission denied for schema ${schema}`);
+  }
 });
 
 test('npm run migrate without DATABASE_URL says what is missing', async () => {

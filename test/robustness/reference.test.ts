@@ -1,0 +1,65 @@
+/** The API reference at /docs: that its examples work, and that browsers show it well. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import axe from 'axe-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { anchorOf } from '../../src/api/docs/anchor.ts';
+import { toCurl } from '../../src/api/docs/example-commands.ts';
+import { exampleReply } from '../../src/api/docs/example-reply.ts';
+import { OpenApi } from '../../src/api/docs/openapi.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { runExample } from '../support/reference-examples.ts';
+import { createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+
+const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
+
+let service: TestService;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await startTestService();
+  tenant = await createTenant(service);
+});
+afterAll(() => service.close());
+
+describe.each(operations)('$name', (operation) => {
+  test('has a call with curl that works, and a reply as the service sends it', async () => {
+    const { reply } = new OpenApi().describe(operation);
+    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(reply);
+    const { exitCode, stdout } = await runExample(operation, `${toCurl(operation).replace('curl', 'curl -sf')}`, {
+      service,
+      tenant,
+    });
+    expect({ exitCode, isAsDescribed: validate(JSON.parse(stdout)) }).toEqual({ exitCode: 0, isAsDescribed: true });
+    expect(validate(exampleReply(reply)), JSON.stringify(validate.errors)).toBe(true);
+  });
+});
+
+test.skipIf(SKIPS_CHROMIUM)('is accessible, and fits a phone, in a light and in a dark scheme', async () => {
+  const browser = await launchChromium();
+  try {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 844 } });
+    const problems = collectProblems(context);
+    const tab = await context.newPage();
+    await tab.goto(`${service.url}/docs`);
+    await tab.evaluate(`document.querySelectorAll('details').forEach((details) => { details.open = true; })`);
+    for (const width of [1280, 320]) {
+      await tab.setViewportSize({ width, height: 844 });
+      expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBe(width);
+    }
+    // The other operations are like these.
+    await tab.evaluate(`document.querySelectorAll('.operation ~ .operation').forEach((each) => each.remove())`);
+    await tab.evaluate(axe.source);
+    for (const [colorScheme, rules] of [
+      ['light', 'axe.run()'],
+      ['dark', `axe.run({ runOnly: 'color-contrast' })`],
+    ] as const) {
+      await tab.emulateMedia({ colorScheme });
+      const { passes, violations } = await tab.evaluate<axe.AxeResults>(rules);
+      expect(violations.map(({ id, nodes }) => ({ id, targets: nodes.map(({ html }) => html) }))).toEqual([]);
+      expect(passes.map(({ id }) => id)).toContain('color-contrast');
+    }
+    expect(problems).toEqual([]);
+  } finally {
+    await browser.close();
+  }
+});
