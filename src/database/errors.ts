@@ -29,6 +29,9 @@ export class DeadlinePassedError extends Error {
   }
 }
 
+/** What Citus says of a worker that it has lost, without a code of its own. */
+const OF_WORKER = /while executing command on |failure on connection marked as essential/;
+
 /** Returns whether the connection is lost or cannot be trusted any more. */
 export function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
@@ -46,7 +49,7 @@ export function isConnectionFault(error: unknown): error is Error {
 export function isTemporaryFailure(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
   if (!(error instanceof postgres.PostgresError)) return false;
-  const isOfWorker = error.code === 'XX000' && /^while executing command on /.test(error.where ?? '');
+  const isOfWorker = error.code === 'XX000' && OF_WORKER.test(`${error.message} ${error.where}`);
   return isOfWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
 

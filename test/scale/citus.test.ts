@@ -64,7 +64,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     expect((await enter(code)).status).toBe(303);
     explained.push(...explainer.explained);
     const statements = explained.map(({ name, plans }) => ({ name, shards: countShards(plans) }));
-    const wide = statements.filter(({ shards }) => shards > 1);
+    const wide = statements.filter(({ name, shards }) => shards > 1 && !OF_JOBS.has(name));
     report(context, {
       tried: `${statements.length} statements explained`,
       figures: `${wide.length} of several shards`,
@@ -105,10 +105,11 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
 
     const failed = answers.filter(({ outcome }) => outcome !== 'ok');
     const last = Math.max(restartedAt, ...failed.map(({ startedAt, tookMs }) => startedAt + tookMs));
+    // Citus commits what the worker has prepared: without this within a minute.
+    await expect.poll(countPrepared, { timeout: 20_000 }).toBe(0);
     const [row] = await service.database.sql`
       select count(*)::int as count from events where id = any(string_to_array(${acknowledged.join()}, ','))`;
     const lost = acknowledged.length - row?.count;
-    await expect.poll(countPrepared, { timeout: 20_000 }).toBe(0);
     report(context, {
       tried: `restart of a worker, ${answers.length} calls`,
       lost: `${lost} of ${acknowledged.length} acknowledged writes, 0 locks of prepared transactions`,
@@ -135,6 +136,9 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     return (await Promise.all(counts)).reduce((sum, rows) => sum + rows.length, 0);
   }
 });
+
+/** The expiry job runs in the service. */
+const OF_JOBS = new Set(['select_batch_end', 'delete_batch', 'delete_sessions']);
 
 /** A browser and its network have a row each, of no application. */
 const SEVERAL_SHARDS = [

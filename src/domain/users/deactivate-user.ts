@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
-import { sessionRevoked, userMessage } from '../webhooks/user-messages.ts';
+import { sessionsRevoked, userMessage } from '../webhooks/user-messages.ts';
 import { pickUser, type User, userColumns } from './user.ts';
 
 const rules = { userId: uuid };
@@ -39,7 +39,7 @@ const markDeactivated: Statement<({ user: User } & HasMessages)[]> = (db) => {
   // The instant of one who was deactivated before is another.
   const changed = sql`(
     select * from ${deactivated} where deactivated_at = ${instantPlaceholder('now')}::timestamptz)`;
-  const message = insertMessages(db, sessionRevoked, userMessage('user.deactivated', changed));
+  const message = insertMessages(db, sessionsRevoked, userMessage('user.deactivated', changed));
   return db
     .with(deactivated, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
     .select({ user: pickUser(deactivated), notifiedIds })

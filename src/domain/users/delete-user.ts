@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
-import { sessionRevoked, userDeleted } from '../webhooks/user-messages.ts';
+import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
 
 const rules = { userId: uuid };
 
@@ -34,7 +34,7 @@ const markDeleted: Statement<HasMessages[]> = (db) => {
   );
   const { cutoff, ended } = endUserSessions(sql`${deleted}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
-  const message = insertMessages(db, sessionRevoked, userDeleted(sql`${deleted}`));
+  const message = insertMessages(db, sessionsRevoked, userDeleted(sql`${deleted}`));
   return db
     .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
     .select({ notifiedIds })

@@ -10,7 +10,7 @@ import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
-import { sessionRevoked, userDeleted } from '../webhooks/user-messages.ts';
+import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
 
 const rules = { userId: uuid };
 
@@ -55,7 +55,7 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
   const statements = Object.entries(parts).map(([name, statement]) => db.$with(name, {}).as(statement));
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`known`, applicationId: noApplication });
   const deleted = sql`(select * from ${known} where deleted_at is null)`;
-  const message = insertMessages(db, sessionRevoked, userDeleted(deleted));
+  const message = insertMessages(db, sessionsRevoked, userDeleted(deleted));
   return db
     .with(known, audit, ...statements, message)
     .select({ notifiedIds })

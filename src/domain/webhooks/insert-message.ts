@@ -24,25 +24,34 @@ export interface Message {
  */
 export function insertMessages(db: Db, ...messages: readonly Message[]) {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const changes = messages.map(({ type, data, from, applicationId = callersId, userId = sql`null` }) => {
-    const columns = sql`${applicationId} as application_id, ${literal(type)}::text as type, ${data} as data`;
-    return sql`select ${columns}, ${userId}::uuid as user_id from ${from}`;
-  });
   const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
   return db.$with('message', { applicationId: sql<string>`application_id`.as('application_id') }).as(sql`
     insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
-    from (${sql.join(changes, sql` union all `)}) as change
-    where ${hasSubscriber(sql`change.type`, sql`change.application_id`)}
+    from (${sql.join(messages.map(selectSubscribed), sql` union all `)}) as change
     returning application_id`);
 }
 
+/** Selects the rows of a message whose application has a webhook for it: at most one row for each application. */
+function selectSubscribed({ type, data, from, applicationId, userId = sql`null` }: Message): SQL {
+  const columns = sql`${literal(type)}::text as type, ${data} as data, ${userId}::uuid as user_id`;
+  const change = sql`(select ${applicationId ?? callersId} as application_id, ${columns} from ${from}) as change`;
+  // Citus takes no subquery that refers to the rows of a CTE.
+  return applicationId
+    ? sql`select distinct on (change.application_id) change.* from ${change}
+        inner join ${webhooks} on ${isSubscribed(type, sql`change.application_id`)}`
+    : sql`select change.* from ${change} where ${hasSubscriber(type, callersId)}`;
+}
+
 /** Whether an active webhook of the application subscribes to the type. */
-export function hasSubscriber(type: EventType | SQL, applicationId: SQL): SQL {
-  return sql`exists (
-    select 1 from ${webhooks}
-    where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
-      and webhooks.event_types && array[${typeof type === 'string' ? literal(type) : type}::text, ${literal(EVERY_TYPE)}])`;
+export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
+  return sql`exists (select 1 from ${webhooks} where ${isSubscribed(type, applicationId)})`;
+}
+
+function isSubscribed(type: EventType, applicationId: SQL): SQL {
+  return sql`
+    webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
+    and webhooks.event_types && array[${literal(type)}::text, ${literal(EVERY_TYPE)}]`;
 }
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;

@@ -51,14 +51,16 @@ export function sessionCreated(begun: SQL): Message {
   return { type: 'session.created', userId: sql`user_id`, data: jsonObject(session), from: begun };
 }
 
-/** Tells of each live session that the CTE `ended` of a revocation has deleted. Placeholder: now. */
+/** Tells the calling application of the live session that the CTE `ended` has deleted. Placeholder: now. */
 export const sessionRevoked: Message = {
   type: 'session.revoked',
-  applicationId: sql`ended.application_id`,
   data: jsonObject({ userId: sql`ended.user_id` }),
   from: sql`ended ${ofOpenApplication(sql`ended.application_id`)}
     where ended.expires_at > ${instantPlaceholder('now')}::timestamptz`,
 };
+
+/** Tells every application of the live session that the CTE `ended` has deleted there. Placeholder: now. */
+export const sessionsRevoked: Message = { ...sessionRevoked, applicationId: sql`ended.application_id` };
 
 function toApplicationsOf(changed: SQL): Pick<Message, 'applicationId' | 'from'> {
   const applicationId = sql`signed_in.application_id`;
