@@ -1,0 +1,38 @@
+/** Delivery by a process that is told to end. kill -9: test/robustness/webhook-loss.test.ts. */
+import { afterAll, expect, test } from 'vitest';
+import { cloneDatabase } from '../support/database.ts';
+import { startUsher } from '../support/process.ts';
+import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const database = await cloneDatabase();
+const receiver = await WebhookReceiver.open();
+afterAll(async () => {
+  await receiver[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const ENV = { WEBHOOK_DELIVERY: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+
+test('SIGTERM lets the attempt in flight end, which no other process makes again', async () => {
+  const usher = await startUsher(database.url, ENV);
+  const { webhooks, events } = clientsOf(usher, await createTenant(usher));
+  const fields = { url: `${receiver.url}/ending`, eventTypes: ['event.created'] };
+  const { id: ownerId } = await createTestUser(usher);
+  const webhookId = (await webhooks.createWebhook({ ...fields, ownerId })).webhook?.webhookId ?? '';
+  const { promise: ending, resolve: onEnding } = Promise.withResolvers<void>();
+  receiver.respond = async (_, response) => {
+    await ending;
+    response.writeHead(204).end();
+  };
+  await events.createEvent({ eventId: 'e' });
+  await expect.poll(() => receiver.at('/ending').length).toBe(1);
+  const ended = usher.end('SIGTERM');
+  setTimeout(onEnding, 300);
+  await ended;
+  await using _next = await startUsher(database.url, ENV);
+  const status = async () =>
+    (await database.sql`select status from webhook_deliveries where webhook_id = ${webhookId}`)[0];
+  await expect.poll(status).toEqual({ status: 'succeeded' });
+  expect(receiver.at('/ending')).toHaveLength(1);
+});
