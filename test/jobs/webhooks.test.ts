@@ -28,7 +28,7 @@ test('keeps attempts for 14 days, and deliveries and messages for the length of 
       insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms)
       select application_id, webhook_id, message_id, created_at, 1 from delivery`;
   }
-  await removeExpired(database, now);
+  await removeExpired(database, { now, webhookLogDays: 14 });
   const ages = async (table: string, column: string) => {
     const rows = await sql`select ${sql(column)} as at from ${sql(table)} order by 1 desc`;
     return rows.map(({ at }) => Math.round((now.getTime() - at.getTime()) / DAY));
