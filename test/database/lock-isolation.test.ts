@@ -126,16 +126,19 @@ test('statements that take turns at a row, none waiting long, do not delay the s
   await testDatabase.sql`insert into things values (2, 'two')`;
   await using database = openDatabase(2);
   let turns = 0;
-  const takeTurn = async () => {
-    await database.run(renameSlowly, { applicationId: 'busy', id: 1 }, soon());
-    turns++;
+  let isOver = false;
+  const takeTurns = async () => {
+    for (; !isOver; turns++) await database.run(renameSlowly, { applicationId: 'busy', id: 1 }, soon());
   };
   // As many as two connections have in flight.
-  const busy = outcomesOf(32, takeTurn);
-  await expect.poll(() => turns).toBeGreaterThan(6);
+  const busy = outcomesOf(32, takeTurns);
+  const findIsolated = () => testDatabase.sql`
+    select from pg_stat_activity where datname = current_database() and application_name = 'usher lock isolation'`;
+  await expect.poll(findIsolated, { timeout: TIMEOUT_MS }).not.toEqual([]);
   const before = turns;
   await database.run(renameSlowly, { applicationId: 'other', id: 2 }, soon());
   expect(turns - before).toBeLessThan(10);
+  isOver = true;
   expect(await busy).toEqual(done(32));
 });
 
