@@ -102,12 +102,15 @@ async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiti
   }
 }
 
-/** Tries again while another process migrates, and after every conflict with the statements of other replicas. */
+/**
+ * Applies one migration after the other, so that none waits for the tables of another. Tries again while another process
+ * migrates, and after every conflict with the statements of other replicas.
+ */
 async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
   const waitUntil = performance.now() + timeoutMs;
   for (let told = ''; (await selectPending(migration)).length > 0; ) {
-    const reason = await applyPending(migration);
-    if (!reason) return;
+    const reason = await applyFirstPending(migration);
+    if (!reason) continue;
     if (performance.now() > waitUntil) throw new Error(`It is not migrated after ${timeoutMs / 1_000} s: ${reason}`);
     if (reason !== told) onWait?.(reason);
     told = reason;
@@ -121,7 +124,7 @@ async function requireNonePending(migration: Migration): Promise<void> {
 }
 
 /** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
-async function applyPending(migration: Migration): Promise<string | undefined> {
+async function applyFirstPending(migration: Migration): Promise<string | undefined> {
   const { client, schema, migrations } = migration;
   await client.unsafe(`begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
   try {
@@ -129,11 +132,11 @@ async function applyPending(migration: Migration): Promise<string | undefined> {
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
     if (!(await hasJournal(migration))) await createOwnSchema(client, schema, migrations);
     await client.unsafe(`set local search_path = "${schema}"`);
-    for (const { sql, hash, folderMillis } of await selectPending(migration)) {
-      // Foreign keys that drizzle-kit generates name `public`.
-      for (const statement of sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
-      await client`insert into ${client(JOURNAL)} (hash, created_at) values (${hash}, ${folderMillis})`;
-    }
+    const [first] = await selectPending(migration);
+    // Foreign keys that drizzle-kit generates name `public`.
+    for (const statement of first?.sql ?? []) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+    if (first)
+      await client`insert into ${client(JOURNAL)} (hash, created_at) values (${first.hash}, ${first.folderMillis})`;
     await client.unsafe('commit');
     return undefined;
   } catch (error) {

@@ -65,17 +65,15 @@ async function startTogether(count: number, database: TestDatabase, like = testC
 }
 
 describe('beside a newer version', () => {
-  /** Adds columns and tables, as so many newer versions would. */
+  /** Adds columns and tables in migrations of one table each, as so many newer versions would. */
   async function migrateBeyond({ url, sql }: TestDatabase, versions: number): Promise<void> {
     const tables = await sql`
       select table_name from information_schema.tables
       where table_schema = 'usher' and table_name not like all (array['later_%', '__drizzle_%']) order by table_name`;
-    const later = Array.from({ length: versions }, (_, index) =>
-      [
-        ...tables.map(({ table_name }) => `ALTER TABLE "${table_name}" ADD COLUMN "later_${index}" text`),
-        `CREATE TABLE "later_${index}" ("id" uuid PRIMARY KEY)`,
-      ].join(BREAKPOINT),
-    );
+    const later = Array.from({ length: versions }, (_, index) => [
+      ...tables.map(({ table_name }) => `ALTER TABLE "${table_name}" ADD COLUMN "later_${index}" text`),
+      `CREATE TABLE "later_${index}" ("id" uuid PRIMARY KEY)`,
+    ]).flat();
     await migrateWith(url, { later });
   }
 
