@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -37,8 +37,8 @@ export class Pgbouncer implements AsyncDisposable {
     };
     const lines = Object.entries({ ...own, ...settings }).map(([name, value]) => `${name} = ${value}`);
     const databases = `usher = host=127.0.0.1 port=${server.port} user=usher`;
-    // Of a setting that is there twice the last counts.
-    const text = `%include ${EXAMPLE}\n[databases]\n${databases}\n[pgbouncer]\n${lines.join('\n')}\n`;
+    // A copy, because only the owner may be able to read the example. Of a setting that is there twice the last counts.
+    const text = `${await readFile(EXAMPLE, 'utf8')}\n[databases]\n${databases}\n[pgbouncer]\n${lines.join('\n')}\n`;
     await writeFile(pooler.#file, text);
     await chmod(pooler.#file, 0o644);
     await pooler.up();
