@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { chmod, copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -62,6 +62,10 @@ export class PatroniCluster implements AsyncDisposable {
   async #startAll(): Promise<void> {
     const directory = await createUnprivilegedDirectory();
     this.#stack.defer(() => rm(directory, { recursive: true, force: true }));
+    // A copy, because only the owner may be able to read the example.
+    const config = join(directory, 'patroni.yaml');
+    await copyFile(CONFIG, config);
+    await chmod(config, 0o644);
     const [etcd, peer] = [`http://127.0.0.1:${await findFreePort()}`, `http://127.0.0.1:${await findFreePort()}`];
     this.#spawn('/usr/bin/etcd', [
       ...['--data-dir', join(directory, 'etcd'), '--initial-cluster', `default=${peer}`],
@@ -76,7 +80,7 @@ export class PatroniCluster implements AsyncDisposable {
       };
       const data = join(directory, name, 'data');
       this.#servers.push(server);
-      this.#spawn('/usr/bin/patroni', [CONFIG], {
+      this.#spawn('/usr/bin/patroni', [config], {
         PATRONI_NAME: name,
         PATRONI_ETCD3_HOST: new URL(etcd).host,
         PATRONI_RESTAPI_LISTEN: new URL(server.restUrl).host,
