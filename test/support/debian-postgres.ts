@@ -116,7 +116,8 @@ export class DebianPostgres implements AsyncDisposable {
 /** Starts a command as a user who is not root. */
 export function spawnUnprivileged(command: string, parameters: string[], env = process.env): ChildProcess {
   const [file = '', ...others] = asUnprivileged([command, ...parameters]);
-  return spawn(file, others, { stdio: 'ignore', env });
+  // The repository may be where only its owner can read.
+  return spawn(file, others, { stdio: 'ignore', env, cwd: tmpdir() });
 }
 
 /** Creates a directory for that user. */
