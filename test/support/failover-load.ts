@@ -61,7 +61,7 @@ export function p99Of(answers: readonly Answer[]): number {
 /** Returns how many of the events are not there. */
 export async function countMissing(sql: postgres.Sql, eventIds: readonly string[]): Promise<number> {
   const [row] =
-    await sql`select count(*)::int as count from events where id = any(string_to_array(${eventIds.join()}, ','))`;
+    await sql`select count(*)::int as count from usher.events where id = any(string_to_array(${eventIds.join()}, ','))`;
   return eventIds.length - row?.count;
 }
 
