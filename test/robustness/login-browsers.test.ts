@@ -107,7 +107,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   /** Returns what the application shows in the end. */
   async function readCallback(page: Page): Promise<{ title: string | null; details: unknown }> {
-    await page.waitForURL(`${application.url}callback?**`);
+    // Not waitForURL: a form sent twice navigates here twice, and it fails when the first is given up for the second.
     const details = JSON.parse((await page.locator('pre').textContent()) ?? '');
     return { title: await page.locator('h1').textContent(), details };
   }
