@@ -155,7 +155,12 @@ export class UsherProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.isRunning) await this.end('SIGKILL');
+    if (this.isRunning) {
+      // Postgres writes to its directory, which the caller may remove, until it has shut down.
+      const postgres = this.#isEmbedded ? await this.descendants() : new Map();
+      await this.end('SIGKILL');
+      await survivorsOf(postgres);
+    }
     await rm(this.#directory, { recursive: true, force: true });
   }
 
