@@ -66,7 +66,7 @@ export class ConnectionPool {
   #isolateSlow(): void {
     const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
     for (const { running, silentMs } of this.connections)
-      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.add(running);
+      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.add(running.statement);
   }
 
   #nextConnection(): PipelinedConnection | undefined {

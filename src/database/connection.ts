@@ -17,8 +17,7 @@ export interface ConnectionOptions extends Timeouts {
 
 /** A statement that has not been answered. */
 interface Sent {
-  readonly statement: Statement<unknown>;
-  readonly deadline: number;
+  readonly call: StatementCall<unknown>;
   reject(error: Error): void;
   isAbandoned: boolean;
 }
@@ -63,8 +62,8 @@ export class Connection {
   }
 
   /** The statement that Postgres runs. */
-  get running(): Statement<unknown> | undefined {
-    return this.#sent[0]?.statement;
+  get running(): StatementCall<unknown> | undefined {
+    return this.#sent[0]?.call;
   }
 
   /** Whether the other side has closed the connection. */
@@ -73,9 +72,10 @@ export class Connection {
   }
 
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
-  run<Rows>({ statement, parameters, deadline }: StatementCall<Rows>): Promise<Rows> {
+  run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const sent = { statement, deadline, reject, isAbandoned: false };
+      const { statement, parameters } = call;
+      const sent = { call, reject, isAbandoned: false };
       this.#sent.push(sent);
       const execute = () => this.#prepare(statement).execute(parameters);
       // A statement that nobody waits for must not take effect.
@@ -102,7 +102,7 @@ export class Connection {
   /** Rejects statements whose deadline has passed. Postgres may still run them. */
   abandonLate(now: number): void {
     for (const sent of this.#sent) {
-      if (sent.deadline > now || sent.isAbandoned) continue;
+      if (sent.call.deadline > now || sent.isAbandoned) continue;
       sent.isAbandoned = true;
       sent.reject(new DeadlinePassedError());
     }

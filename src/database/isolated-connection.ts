@@ -4,16 +4,8 @@ import type { StatementCall } from './statement.ts';
 
 /** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
 export class IsolatedConnection extends PipelinedConnection {
-  #call: StatementCall<unknown> | undefined;
-
-  /** The statement that Postgres runs, whether or not its caller still waits. */
-  get call(): StatementCall<unknown> | undefined {
-    return this.pending > 0 ? this.#call : undefined;
-  }
-
   override async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     const { deadline } = call;
-    this.#call = call;
     const timeoutMs = Math.min(Math.ceil(deadline - performance.now()), this.options.statementTimeoutMs);
     this.setStatementTimeout(timeoutMs);
     try {

@@ -33,7 +33,7 @@ export class LockIsolation {
 
   /** How many statements a lock may block, each on a connection, and how many have not been sent. */
   get load() {
-    return { inFlight: this.#connections.filter(({ call }) => call).length, waiting: this.#queue.length };
+    return { inFlight: this.#connections.filter(({ running }) => running).length, waiting: this.#queue.length };
   }
 
   /** Returns whether statements of this kind are to run here. */
@@ -58,8 +58,8 @@ export class LockIsolation {
   tick(now: number): void {
     for (const connection of this.#connections) {
       connection.tick(now);
-      const { call, silentMs } = connection;
-      if (call && silentMs > LOCK_TIMEOUT_MS) this.add(call.statement);
+      const { running, silentMs } = connection;
+      if (running && silentMs > LOCK_TIMEOUT_MS) this.add(running.statement);
     }
     for (const [statement, until] of this.#isolatedUntil) if (until < now) this.#isolatedUntil.delete(statement);
     this.#queue.rejectLate(now);
@@ -90,7 +90,7 @@ export class LockIsolation {
    * kind of statement twice as many. So neither one locked row nor one locked table takes all of them.
    */
   #mayStart({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
-    const calls = this.#connections.flatMap(({ call }) => call ?? []);
+    const calls = this.#connections.flatMap(({ running }) => running ?? []);
     const free = this.#capacity - calls.length;
     const ofKind = calls.filter((call) => call.statement === statement).length;
     const ofApplication = calls.filter(({ parameters }) => parameters.applicationId === applicationId).length;
@@ -102,7 +102,7 @@ export class LockIsolation {
   }
 
   #idleConnection(): IsolatedConnection {
-    const idle = this.#connections.filter(({ call }) => !call);
+    const idle = this.#connections.filter(({ running }) => !running);
     const ready = idle.find(({ isBackingOff }) => !isBackingOff);
     if (ready) return ready;
     // One that is backing off rejects the statement at once.
@@ -113,7 +113,7 @@ export class LockIsolation {
   }
 
   #closeIdle(): void {
-    for (const connection of this.#connections) if (!connection.call) connection.close().catch(() => {});
-    this.#connections = this.#connections.filter(({ call }) => call);
+    for (const connection of this.#connections) if (!connection.running) connection.close().catch(() => {});
+    this.#connections = this.#connections.filter(({ running }) => running);
   }
 }

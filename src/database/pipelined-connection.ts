@@ -1,7 +1,7 @@
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
-import type { Statement, StatementCall } from './statement.ts';
+import type { StatementCall } from './statement.ts';
 
 /** How often `tick` is called. */
 export const TICK_MS = 20;
@@ -59,8 +59,8 @@ export class PipelinedConnection {
     return this.#connection.pending;
   }
 
-  /** The statement that Postgres runs on it. */
-  get running(): Statement<unknown> | undefined {
+  /** The statement that Postgres runs on it, whether or not its caller still waits. */
+  get running(): StatementCall<unknown> | undefined {
     return this.#connection.running;
   }
 
