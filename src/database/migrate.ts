@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
-import { DEFAULT_SCHEMA } from '../config/database-url.ts';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
 import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
@@ -13,7 +12,7 @@ import { describeFailure } from './start-failure.ts';
 
 export interface MigrationOptions {
   /** Where the tables are. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /** False only checks that nothing is pending. */
   readonly applies?: boolean;
   readonly folder?: string;
@@ -47,15 +46,9 @@ const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
  */
 export async function migrateDatabase(
   url: string,
-  {
-    schema = DEFAULT_SCHEMA,
-    folder = MIGRATIONS,
-    applies = true,
-    timeoutMs = TIMEOUT_MS,
-    onWait,
-  }: MigrationOptions = {},
+  { schema, folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
 ): Promise<void> {
-  const target = readTarget(url);
+  const target = readTarget(url, schema);
   const connection = { application_name: 'usher migration' };
   const options = { max: 1, prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
   try {
@@ -66,7 +59,7 @@ export async function migrateDatabase(
     await requireUsable(client);
     await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
     const migrations = readMigrationFiles({ migrationsFolder: folder });
-    const migration = { client, schema, migrations };
+    const migration = { client, schema: target.schema, migrations };
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
   } catch (error) {
