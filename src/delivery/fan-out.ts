@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
 import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
-import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
+import { isSubscribed } from '../domain/webhooks/insert-message.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 
 /** How many messages of an application one statement takes, and how many deliveries it inserts. */
@@ -62,9 +62,7 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
       select webhooks.id from ${webhooks}
-      where webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
-        and webhooks.id > claimed.fanned_out_to
-        and webhooks.event_types && array[claimed.type, ${EVERY_TYPE}::text]
+      where ${isSubscribed(sql`claimed.type`, applicationId)} and webhooks.id > claimed.fanned_out_to
       order by webhooks.id limit ${sql.raw(String(MAX_DELIVERIES))} for share
     ) webhook
     order by claimed.id, webhook.id limit ${sql.raw(String(MAX_DELIVERIES))}`);
