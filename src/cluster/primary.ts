@@ -6,7 +6,7 @@ import { type BootstrapOptions, bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { UsherServer } from '../server.ts';
 import { packConfig, type WorkerInit } from './messages.ts';
-import { WorkerMetrics } from './worker-metrics.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
 import { WorkerProcess } from './worker-process.ts';
 
 /** Keeps workers that crash at start from being restarted in a loop. */
@@ -18,7 +18,6 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using stack = new AsyncDisposableStack();
   const running = new Set<WorkerProcess>();
-  const metrics = new WorkerMetrics();
   const startWorker = (): WorkerProcess => {
     const worker = new WorkerProcess();
     running.add(worker);
@@ -31,6 +30,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const first = startWorker();
   const workers = [first, ...Array.from({ length: config.workers - 1 }, startWorker)];
   const base = stack.use(await bootstrap(config, options));
+  const metrics = await openMetrics(config);
   const closing = new AbortController();
   stack.defer(async () => {
     closing.abort();
@@ -42,7 +42,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   // The first worker opens the demo for all of them.
   const serve = async (worker: WorkerProcess) => {
     const started = await worker.serve(init);
-    metrics.add(worker);
+    metrics?.add(worker);
     return started;
   };
   const { url, demo } = await serve(first);
@@ -78,7 +78,14 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   for (const [index, worker] of workers.entries()) supervise(index, worker);
 
   const disposables = stack.move();
-  return { url, demo, collect: metrics.collect, close: () => disposables.disposeAsync() };
+  return { url, demo, collect: metrics?.collect, close: () => disposables.disposeAsync() };
+}
+
+/** Loads the client library of Prometheus only where it is needed. */
+async function openMetrics({ metricsPort }: Config): Promise<WorkerMetrics | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const { WorkerMetrics } = await import('./worker-metrics.ts');
+  return new WorkerMetrics();
 }
 
 function portOf(url: string): number {
