@@ -18,11 +18,14 @@ export interface Loaded {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns a function that sends the text, or 304 to a client that has it. `load` is called once. */
+/** Returns a function that sends the text, or 304 to a client that has it. `load` is called until it succeeds. */
 export function createTextEndpoint(load: () => Promise<Loaded>): (context: HttpContext) => Promise<void> {
   let encoded: Promise<Encoded> | undefined;
   return async (context) => {
-    encoded ??= encode(load);
+    encoded ??= encode(load).catch((error) => {
+      encoded = undefined;
+      throw error;
+    });
     const { etag, headers, bodies } = await encoded;
     const common = { 'cache-control': 'public, max-age=300', etag, vary: 'accept-encoding' };
     if (matches(headerOf(context, 'if-none-match'), etag)) return send(context, 304, '', common);
