@@ -1,4 +1,5 @@
 import { openClient } from '../../../src/database/open-client.ts';
+import { alternate } from '../alternate.ts';
 import { type BenchCall, createCalls } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
@@ -46,9 +47,7 @@ export async function compareSizes(
   for (let round = 0; round <= rounds; round++) {
     progress(`round ${round} of ${rounds} (${Math.round(performance.now() / 1000)} s)`);
     for (const name of measured) {
-      const inOrder = [...sizes.entries()];
-      if (round % 2 === 1) inOrder.reverse();
-      for (const [index, size] of inOrder) {
+      for (const [index, size] of alternate(sizes, round)) {
         const cost = await measureCall(size, fixtures, { name, round });
         // The first round is the warm-up.
         if (round > 0) costs.get(name)?.[index]?.push(cost);

@@ -5,6 +5,7 @@ import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../../src/log.ts';
+import { alternate } from '../alternate.ts';
 import { createFixtures, type Fixtures, WEBHOOKS } from '../fixtures.ts';
 import { withTables } from '../growth/seed-bulk.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
@@ -44,8 +45,7 @@ export async function measureBacklog(progress: Progress, rows: number): Promise<
   const costs = databases.map((): Costs[] => []);
   // The first round is the warm-up.
   for (let round = 0; round <= ROUNDS; round++) {
-    const inOrder = [...databases.entries()];
-    for (const [index, { url, parts }] of round % 2 === 0 ? inOrder : inOrder.reverse()) {
+    for (const [index, { url, parts }] of alternate(databases, round)) {
       const cost = await measureBatches(url, parts);
       if (round > 0) costs[index]?.push(cost);
     }

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 let expected = 0;
-let arrivals: [body: string, at: number][] = [];
+let received: [body: string, at: number][] = [];
 
 process.on('message', ({ expect }: { expect: number }) => {
   expected = expect;
-  arrivals = [];
+  received = [];
   process.send?.({ isReady: true });
 });
 const server = createServer((request, response) => {
@@ -17,8 +17,8 @@ const server = createServer((request, response) => {
   });
   request.on('end', () => {
     response.writeHead(204).end();
-    arrivals.push([body, performance.timeOrigin + performance.now()]);
-    if (arrivals.length === expected) process.send?.({ arrivals });
+    received.push([body, performance.timeOrigin + performance.now()]);
+    if (received.length === expected) process.send?.({ received });
   });
 });
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));

@@ -1,5 +1,6 @@
 /** The cost of changes without webhooks, with webhooks that do not subscribe, and with one that does. */
 import { openClient } from '../../../src/database/open-client.ts';
+import { alternate } from '../alternate.ts';
 import { createCalls } from '../calls.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
@@ -43,8 +44,7 @@ export async function measureRequestPath(progress: Progress, rounds: number): Pr
   for (let round = 0; round <= rounds; round++) {
     progress(`round ${round} of ${rounds}`);
     for (const name of CALLS) {
-      const inOrder = [...variants.entries()];
-      for (const [index, variant] of round % 2 === 0 ? inOrder : inOrder.reverse()) {
+      for (const [index, variant] of alternate(variants, round)) {
         const cost = await measureCall(variant, fixtures, name, round);
         if (round > 0) costs.get(name)?.[index]?.push(cost);
       }

@@ -2,12 +2,12 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 /** The body of a message, and when it came, in milliseconds since the epoch. */
-type Arrival = readonly [body: string, at: number];
+type ReceivedMessage = readonly [body: string, at: number];
 
 export interface Receiver {
   readonly url: string;
   /** Forgets what has come. `arrived` resolves when so many messages have come. */
-  expect(count: number): Promise<{ readonly arrived: Promise<readonly Arrival[]> }>;
+  expect(count: number): Promise<{ readonly arrived: Promise<readonly ReceivedMessage[]> }>;
 }
 
 const TIMEOUT_MS = 120_000;
@@ -22,7 +22,7 @@ export async function startReceiver(stack: AsyncDisposableStack): Promise<Receiv
       child.send({ expect: count });
       await once(child, 'message');
       const arrived = once(child, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      return { arrived: arrived.then(([{ arrivals }]) => arrivals) };
+      return { arrived: arrived.then(([{ received }]) => received) };
     },
   };
 }
