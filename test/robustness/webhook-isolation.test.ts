@@ -1,4 +1,4 @@
-/** An endpoint that answers nothing and others that fail do not delay the messages of those that work. */
+/** Endpoints that answer nothing and others that fail do not delay the messages of those that work. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -11,17 +11,20 @@ import { WebhookReceiver } from '../support/webhook-receiver.ts';
 const PENDING = quickOrLong(20_000, 500_000);
 const FAILING = 50;
 const PENDING_OF_FAILING = 100;
+/** As many attempts may be in flight: so many endpoints could take all slots. */
+const HANGING = quickOrLong(150, 300);
+const PENDING_OF_HANGING = 100;
 const HEALTHY = 5;
 const SAMPLES = quickOrLong(400, 4_000);
 const PAUSE_MS = 20;
 const LIMIT = 1.5;
 
-test('the p99 of healthy endpoints beside a silent one with a backlog and 50 that fail is at most 1.5x that without them', {
+test('the p99 of healthy endpoints beside one with a backlog and 150 that hang, and 50 that fail, is at most 1.5x that without them', {
   timeout: quickOrLong(120_000, 600_000),
 }, async (context) => {
   await using receiver = await WebhookReceiver.open();
   receiver.respond = ({ path }, response) => {
-    if (path.startsWith('/silent')) return;
+    if (/^\/(silent|hanging)/.test(path)) return;
     response.writeHead(path.startsWith('/failing') ? 500 : 204).end();
   };
   // Side by side, so that a busy machine is busy for both.
@@ -29,6 +32,7 @@ test('the p99 of healthy endpoints beside a silent one with a backlog and 50 tha
   await using crowded = await openSide(receiver, 'crowded');
   await crowded.addBacklog('silent', 1, PENDING);
   await crowded.addBacklog('failing', FAILING, PENDING_OF_FAILING);
+  await crowded.addBacklog('hanging', HANGING, PENDING_OF_HANGING, { hasWorked: false });
   await expect
     .poll(() => receiver.messages.filter(({ path }) => path.startsWith('/failing')).length)
     .toBeGreaterThan(FAILING);
@@ -42,7 +46,7 @@ test('the p99 of healthy endpoints beside a silent one with a backlog and 50 tha
   const [p99 = Number.NaN, p99Crowded = Number.NaN] = sides.map((side) => quantile(side.latencies(), 0.99));
   const attempts = (name: string) => receiver.messages.filter(({ path }) => path.startsWith(`/${name}`)).length;
   report(context, {
-    tried: `${SAMPLES} changes beside ${PENDING} messages for a silent endpoint (${attempts('silent')} attempts) and ${FAILING} endpoints that fail (${attempts('failing')} attempts)`,
+    tried: `${SAMPLES} changes beside ${PENDING} messages for a silent endpoint (${attempts('silent')} attempts), ${HANGING} endpoints that hang (${attempts('hanging')} attempts) and ${FAILING} that fail (${attempts('failing')} attempts)`,
     figures: `p99 ${p99.toFixed(0)} ms without them, ${p99Crowded.toFixed(0)} ms beside them`,
   });
   expect(p99Crowded / p99).toBeLessThanOrEqual(LIMIT);
@@ -66,11 +70,11 @@ async function openSide(receiver: WebhookReceiver, name: string) {
 
   const disposables = stack.move();
   return {
-    /** Creates endpoints that have worked until now, each with so many messages. */
-    async addBacklog(path: string, endpoints: number, count: number) {
+    /** Creates endpoints that have worked until now, or are new, each with so many messages. */
+    async addBacklog(path: string, endpoints: number, count: number, { hasWorked = true } = {}) {
       for (let number = 0; number < endpoints; number++) {
         const { tenant, webhookId } = await subscribe(`${path}/${number}`);
-        await insertPending(database, tenant.id, webhookId, count);
+        await insertPending(database, tenant.id, webhookId, { count, hasWorked });
       }
     },
     async change() {
@@ -96,7 +100,7 @@ async function insertPending(
   { sql }: TestDatabase,
   applicationId: string,
   webhookId: string,
-  count: number,
+  { count, hasWorked }: { count: number; hasWorked: boolean },
 ): Promise<void> {
   await sql`
     with message as (
@@ -108,8 +112,8 @@ async function insertPending(
       insert into webhook_deliveries (application_id, webhook_id, message_id, created_at, due_at)
       select ${applicationId}, ${webhookId}, id, now(), now() from message
     )
-    insert into webhook_queues (application_id, webhook_id, next_at, wake_count, batch_size)
-    values (${applicationId}, ${webhookId}, now(), 1, 32)`;
+    insert into webhook_queues (application_id, webhook_id, next_at, wake_count, batch_size, is_quick)
+    values (${applicationId}, ${webhookId}, now(), 1, ${hasWorked ? 32 : 1}, ${hasWorked})`;
 }
 
 function quantile(values: readonly number[], fraction: number): number {
