@@ -24,7 +24,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
     await chmod(files.ssl_cert_file, 0o644);
     ca = files.ssl_cert_file;
     server = stack.use(await DebianPostgres.start({ ssl: 'on', listen_addresses: '127.0.0.1,127.0.0.2', ...files }));
-  }, 60_000);
+  });
   afterAll(() => stack.disposeAsync());
 
   test.each([

@@ -39,7 +39,7 @@ export class Prometheus {
       await exited;
       await rm(directory, { recursive: true, force: true });
     });
-    await expect.poll(() => prometheus.#get('/-/ready'), { timeout: 30_000 }).toContain('Ready');
+    await expect.poll(() => prometheus.#get('/-/ready')).toContain('Ready');
     return prometheus;
   }
 
