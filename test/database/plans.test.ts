@@ -297,9 +297,10 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   await deliverAll(database, cipher, tenant);
   await readBacklog(call.run);
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
-  const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
-  for (let start = 0; start < 2; start++)
-    await openDemo(call, { ...demoParts, tokens, cipher, policy: new AddressPolicy([]), sessionMaxAgeSeconds: 43_200 });
+  const demoParts = { clock: () => new Date(), database, directory: directory.path, url: 'http://localhost:8080' };
+  const policy = new AddressPolicy([]);
+  const settings = { authPageUrl, cipher, policy, sessionMaxAgeSeconds: 43_200, showsCodes: true, tokens };
+  for (let start = 0; start < 2; start++) await openDemo({ ...demoParts, ...settings });
   // Last, since it leaves tables so empty that Postgres may come to read them whole.
   await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 14 });
   return explainer.explained;
