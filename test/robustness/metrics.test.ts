@@ -106,7 +106,7 @@ test('clients of the metrics port cannot take the service away, nor the port for
     const sockets = await Promise.all(Array.from({ length: 1_000 }, () => hold(Number(port), text)));
     for (let count = 0; count < 20; count++) expect((await request(main.url, call)).status).toBe(200);
     // Those that hold the port are closed after 5 seconds.
-    await expect.poll(() => status({ path: '/metrics' }).catch(() => 0), { timeout: 15_000 }).toBe(200);
+    await expect.poll(() => status({ path: '/metrics' }).catch(() => 0)).toBe(200);
     for (const socket of sockets) socket.destroy();
   }
   expect(main.errors).toBe('');
@@ -184,30 +184,27 @@ test.skipIf(SKIPS_PROMETHEUS)(
       for (const call of hostileCalls(tenant.apiKey)) await request(main.url, call);
     };
     await callAll();
-    await expect.poll(async () => (await prometheus.query('usher_build_info')).length, { timeout: 30_000 }).toBe(1);
+    await expect.poll(async () => (await prometheus.query('usher_build_info')).length).toBe(1);
     // A rate needs two scrapes.
     await expect
-      .poll(
-        async () => {
-          await callAll();
-          return (await prometheus.query('sum(rate(rpc_server_call_duration_seconds_count[1m])) > 0')).length;
-        },
-        { timeout: 30_000 },
-      )
+      .poll(async () => {
+        await callAll();
+        return (await prometheus.query('sum(rate(rpc_server_call_duration_seconds_count[1m])) > 0')).length;
+      })
       .toBe(1);
 
     const empty: string[] = [];
     for (const { title, expr } of readDashboard()) if ((await prometheus.query(expr)).length === 0) empty.push(title);
     // Nothing of the kind has happened.
     expect(empty.filter((title) => !['Failed statements', 'Expired rows'].includes(title))).toEqual([]);
-    await expect.poll(() => prometheus.failedRules(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => prometheus.failedRules()).toEqual([]);
     expect((await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname)).toEqual([]);
   },
 );
 
 async function metricsUrlOf(main: UsherProcess): Promise<string> {
   const find = () => /"url":"([^"]+)","msg":"metrics listening"/.exec(main.stdout)?.[1] ?? '';
-  await expect.poll(find, { timeout: 20_000 }).not.toBe('');
+  await expect.poll(find).not.toBe('');
   return find();
 }
 
