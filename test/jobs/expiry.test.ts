@@ -186,7 +186,7 @@ describe('the expiry job', () => {
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { connections: 2, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 2, statementTimeoutMs: 60_000 });
   return { database, [Symbol.asyncDispose]: () => database.close() };
 }
 

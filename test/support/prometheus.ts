@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { findFreePort } from './free-port.ts';
 import { ALERTS } from './metric-documents.ts';
 
 export class Prometheus {
@@ -39,7 +39,7 @@ export class Prometheus {
       await exited;
       await rm(directory, { recursive: true, force: true });
     });
-    await expect.poll(() => prometheus.#get('/-/ready'), { timeout: 30_000 }).toContain('Ready');
+    await expect.poll(() => prometheus.#get('/-/ready')).toContain('Ready');
     return prometheus;
   }
 
@@ -70,14 +70,4 @@ export class Prometheus {
     const response = await fetch(this.#url + path).catch(() => undefined);
     return response ? await response.text() : '';
   }
-}
-
-/** Prometheus does not tell which port it has taken. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
