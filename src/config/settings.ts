@@ -146,14 +146,9 @@ export const SETTINGS = {
     '`false`: this process sends no webhooks.',
     { default: true },
   ),
-  webhookConcurrency: setting(
-    'WEBHOOK_CONCURRENCY',
-    integerBetween(1, 4_096),
-    'Webhook requests in flight per process; four times as many may be slow ones.',
-    {
-      default: 128,
-    },
-  ),
+  webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Quick attempts per process.', {
+    default: 128,
+  }),
   webhookAllowedNetworks: setting(
     'WEBHOOK_ALLOWED_NETWORKS',
     parseNetworks,
