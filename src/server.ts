@@ -5,6 +5,7 @@ import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
+import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { openDelivery } from './delivery/start-delivery.ts';
@@ -82,7 +83,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
-  const listener = await openListener({ ...config, renderError: renderFailure });
+  const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
   const url = urlOf(config, listener.port);
   const shutdown = new AbortController();
   const closing = new AbortController();
