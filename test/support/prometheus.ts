@@ -5,8 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { parse } from 'yaml';
 import { findFreePort } from './free-port.ts';
-import { ALERTS } from './metric-documents.ts';
+import { METRICS_DIRECTORY, readPage } from './metric-documents.ts';
 
 export class Prometheus {
   readonly #url: string;
@@ -20,10 +21,14 @@ export class Prometheus {
   /** Scrapes the target, such as `127.0.0.1:9464`, once a second. */
   static async start(target: string): Promise<Prometheus> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-prometheus-'));
+    const { scrape_configs: jobs, ...settings } = parse(readPage('prometheus.yaml'));
     const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-      scrape_configs: [{ job_name: 'usher', static_configs: [{ targets: [target] }] }],
-      rule_files: [ALERTS],
+      ...settings,
+      global: { evaluation_interval: '1s' },
+      scrape_configs: [
+        { ...jobs[0], scrape_interval: '1s', scrape_timeout: '1s', static_configs: [{ targets: [target] }] },
+      ],
+      rule_files: settings.rule_files.map((name: string) => join(METRICS_DIRECTORY, name)),
     };
     await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(config));
     const port = await findFreePort();
