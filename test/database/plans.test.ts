@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import type { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/database.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
@@ -29,7 +29,7 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -48,7 +48,7 @@ import { Wallet } from '../support/wallet.ts';
 const ROWS = 5_000;
 const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
 const SOURCES = join(import.meta.dirname, '../../src');
-/** The most rows of one table that a call reads, and that a batch of a job reads and removes. */
+/** The most rows of one table that a call reads, and that the first batch of a job reads and removes. */
 const CALL_ROWS = 5;
 const BATCH_ROWS = 500;
 /** Pending deliveries that a scrape of the metrics counts. */
@@ -63,11 +63,12 @@ const JOBS = [
   'select_unsent_messages',
 ];
 
-const service = await startTestService();
-await fill(service.database);
+const testDatabase = await cloneDatabase();
+const service = await startTestService({ database: testDatabase });
+await fill(testDatabase);
 const statements = await explainAllStatements();
 
-afterAll(() => service.close());
+afterAll(() => testDatabase[Symbol.asyncDispose]());
 
 describe('the service', () => {
   // Those of the database folder ask Postgres about itself.
@@ -121,19 +122,19 @@ test.each([
 
 describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (mode) => {
   test('reads every table by an index, or at known places', () => {
-    const scans = statements.flatMap(({ name, plans }) =>
+    const scans = statements.flatMap(({ name, sql, plans }) =>
       readsOf(plans[mode])
-        .filter((read) => !BY_INDEX.has(read.type) && !isCheaperWhole(name))
+        .filter((read) => !BY_INDEX.has(read.type) && !isCheaperWhole(name, sql))
         .map(({ type, table }) => `${type} on ${table}: ${name}`),
     );
     expect(scans).toEqual([]);
   });
 
   test('reads no more rows than needed, however many there are', () => {
-    const excesses = statements.flatMap(({ name, plans }) => {
+    const excesses = statements.flatMap(({ name, sql, plans }) => {
       const most = name === 'select_backlog' ? COUNTED_ROWS : JOBS.includes(name) ? BATCH_ROWS : CALL_ROWS;
       return readsOf(plans[mode])
-        .filter(({ rows }) => rows > most && !isCheaperWhole(name))
+        .filter(({ rows }) => rows > most && !isCheaperWhole(name, sql))
         .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${name}`);
     });
     expect(excesses).toEqual([]);
@@ -153,9 +154,12 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   });
 });
 
-/** Up to some 60,000 sessions, Postgres finds those of a batch of IDs by reading them all. */
-function isCheaperWhole(name: string): boolean {
-  return name === 'delete_sessions';
+/**
+ * Up to some 60,000 sessions, Postgres finds those of a batch of IDs by reading them all. So it finds the end of a
+ * large batch among few rows.
+ */
+function isCheaperWhole(name: string, text: string): boolean {
+  return name === 'delete_sessions' || (name === 'select_batch_end' && !text.includes(`offset ${BATCH_ROWS - 1}`));
 }
 
 /**
@@ -229,6 +233,24 @@ async function fill({ sql }: TestDatabase): Promise<void> {
 
 /** Sends each statement as the service does: over its ports, from its login page, and from its jobs. */
 async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
+  const ofService = await explainStatementsOfService();
+  await service.close();
+  // The service's own job may have run meanwhile, and removed little.
+  const ofRemoval = await explainRemoval();
+  const names = new Set(ofRemoval.map(({ name }) => name));
+  return [...ofService.filter(({ name }) => !names.has(name)), ...ofRemoval];
+}
+
+/** Leaves tables so empty that Postgres may come to read them whole. */
+async function explainRemoval(): Promise<readonly ExplainedStatement[]> {
+  using explainer = new StatementExplainer(testDatabase);
+  const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
+  await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 3 });
+  await database.close();
+  return explainer.explained;
+}
+
+async function explainStatementsOfService(): Promise<readonly ExplainedStatement[]> {
   using explainer = new StatementExplainer(service.database);
   const tenant = await createTenant(service);
   for (const operation of OPERATIONS) {
@@ -305,8 +327,6 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const policy = new AddressPolicy([]);
   const settings = { authPageUrl, cipher, policy, sessionMaxAgeSeconds: 43_200, showsCodes: true, tokens };
   for (let start = 0; start < 2; start++) await openDemo({ ...demoParts, ...settings });
-  // Last, since it leaves tables so empty that Postgres may come to read them whole.
-  await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 3 });
   return explainer.explained;
 }
 
