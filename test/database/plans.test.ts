@@ -211,7 +211,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into rate_limits (key, instants, last_id, expires_at)
       select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
-    insert into known_origins (key, expires_at) select key, expires_at from rate_limits;
+    insert into known_origins (key, user_id, expires_at)
+      select sha256(id::text::bytea), user_id, expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
@@ -274,14 +275,14 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const authPageUrl = `${PUBLIC_URL}/login`;
 
   const browser = { digest: randomBytes(32), address: '::1' };
-  const keys = deriveLoginCodeKeys(encryptionKeys);
+  const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await beginLogin(service, tenant) };
-  const send = () => createLoginCode(call, { keys, limitFactor: 1 }, browser, { ...byEmail, email: user.email });
+  const send = () => createLoginCode(call, codes, browser, { ...byEmail, email: user.email });
   const { code } = await send();
   await send();
-  await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code });
+  await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
@@ -296,8 +297,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, linksWallet: true };
-    const sent = await createLoginCode(call, { keys, limitFactor: 1 }, browser, linking);
-    await redeemLoginCode(call, { tokens, keys }, browser, { ...intent, code: sent.code });
+    const sent = await createLoginCode(call, codes, browser, linking);
+    await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
   }
 
   const usage = new ApiKeyUsage();
