@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { Wallet } from '../support/wallet.ts';
@@ -10,15 +10,16 @@ it('login codes, wallet challenges, rate limits and known origins are removed on
   /** Waits for the rows that are left after a replica has started, which runs the expiry job at once. */
   const expectAfterExpiry = async (expected: object) => {
     await using _replica = await fixture.startReplica();
-    await vi.waitFor(async () => {
+    const count = async () => {
       const [counts] = await service.database.sql`
         select (select count(*)::int from login_codes) as codes,
                (select count(*)::int from wallet_challenges) as messages,
                (select count(*)::int from rate_limits) as limits,
                (select count(*)::int from known_origins) as origins,
                (select count(*)::int from login_intents) as intents`;
-      expect(counts).toEqual(expected);
-    }, 3_000);
+      return counts;
+    };
+    await expect.poll(count).toEqual(expected);
   };
 
   const asked = await fixture.askForCode();
