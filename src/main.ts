@@ -3,6 +3,7 @@ import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
 import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
+import { blame } from './config/blame.ts';
 import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
@@ -40,8 +41,10 @@ async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
+  // Bound before anything is started, so that a wrong port is known at once.
+  const metrics = await openMetrics(config, logger);
   const server = await start(config, { logger, onFatal: fatal.resolve });
-  const metricsUrl = await startMetrics(config, server, logger);
+  if (server.collect) metrics?.serve(server.collect);
   const close = createShutdown(server, logger, config);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -50,7 +53,9 @@ async function serve(): Promise<void> {
   if (server.demo) {
     // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
-    process.stdout.write(describeStart(server.url, config.dataDir, metricsUrl, describeDemo(server.url, server.demo)));
+    process.stdout.write(
+      describeStart(server.url, config.dataDir, metrics?.url, describeDemo(server.url, server.demo)),
+    );
   }
 }
 
@@ -61,15 +66,10 @@ async function start(config: Config, options: BootstrapOptions & { onFatal: () =
   return startWorkers(config, options);
 }
 
-async function startMetrics(
-  { metricsHost: host, metricsPort: port }: Config,
-  { collect }: UsherServer,
-  logger: Logger,
-): Promise<string | undefined> {
-  if (port === undefined || !collect) return undefined;
-  const { serveMetrics } = await import('./metrics/metrics-server.ts');
-  const { url } = await serveMetrics({ host, port, collect, logger });
-  return url;
+async function openMetrics({ metricsHost: host, metricsPort: port }: Config, logger: Logger) {
+  if (port === undefined) return undefined;
+  const { openMetricsServer } = await import('./metrics/metrics-server.ts');
+  return openMetricsServer({ host, port, logger }).catch(blame('METRICS_HOST', 'METRICS_PORT'));
 }
 
 /** npm does not forward the signal that ends it, so this process watches for a new parent. */

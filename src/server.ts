@@ -1,35 +1,26 @@
 /** The composition root: starts everything that Usher consists of, in order, and stops it in reverse. */
 import type { Logger } from 'pino';
-import { Admission } from './api/admission.ts';
-import { createApi } from './api/api.ts';
 import { allowOrigins } from './api/cors.ts';
-import { renderFailure, sendFailure } from './api/envelope.ts';
+import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
+import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { openDelivery } from './delivery/start-delivery.ts';
-import { createDemoApplication } from './demo/application.ts';
-import { type Demo, openDemo } from './demo/demo.ts';
-import { AdminKeys } from './domain/admin-keys.ts';
+import type { Demo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
-import { BY_USHER, withAudit } from './domain/audit/audit-event.ts';
-import { AuthTokens } from './domain/login/auth-tokens.ts';
-import { ExternalIssuer } from './domain/login/external-issuer.ts';
-import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
-import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
 import type { Revocations } from './domain/sessions/revocations.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
-import type { HttpHandler, PathHandler } from './http/http-context.ts';
+import { createHandlers } from './handlers.ts';
 import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
-import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
 import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
 import { BacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
@@ -39,8 +30,6 @@ import { Recorder } from './metrics/recorder.ts';
 const START_TIMEOUT_MS = 10_000;
 /** What the embedded database allows webhooks to reach, so that they can be tried on one machine. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
-/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
-const TRIAL_FACTOR = 100;
 
 export interface UsherServer {
   /** How this machine reaches the server. */
@@ -69,7 +58,7 @@ export interface Overrides {
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const clock = overrides.clock ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
+  const { requestTimeoutMs } = config;
   await using stack = new AsyncDisposableStack();
 
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
@@ -80,7 +69,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const database = new Database(databaseUrl, {
     connections: config.databaseConnections,
     recordStatement,
-    ...{ statementTimeoutMs: requestTimeoutMs, schema: config.databaseSchema },
+    schema: config.databaseSchema,
+    statementTimeoutMs: requestTimeoutMs,
   });
   stack.defer(() => database.close());
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
@@ -90,13 +80,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
-  const codesAreSent = config.smtp !== undefined || !isEmbedded;
   const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
-  const listener = await openListener({ ...config, renderError: renderFailure });
+  const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
   const url = urlOf(config, listener.port);
-  const publicUrl = config.publicUrl ?? url;
   const shutdown = new AbortController();
   const closing = new AbortController();
   const jobs: Promise<void>[] = [];
@@ -107,47 +95,31 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     await usage.save(database.within(performance.now() + requestTimeoutMs)).catch(onUsageError);
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
-  // The default of PUBLIC_URL is known only now.
-  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
 
-  const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
-  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
-  const pageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
-  const authPageUrl = config.authPageUrl ?? pageUrl;
-  const hasLoginPage = config.authPageUrl === undefined;
-  const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const onMessage = delivery.wake;
-  const log = { logger, recordCall };
-  const parts = { ...log, cipher, clock, database, onMessage, policy, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
+  const parts = { cipher, clock, database, logger, usage };
   const readiness = new Readiness(database, shutdown.signal);
-  const adminKeys = new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]);
-  const { signal } = closing;
-  const { revocations } = overrides;
-  const calls = { adminKeys, authPageUrl, readiness, pageTokens, revocations, usage };
-  const api = createApi({ ...parts, ...calls, closing: signal });
-
-  const handlers: PathHandler[] = [...api.handlers];
-  const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-  if (hasLoginPage) {
-    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor: codesAreSent ? 1 : TRIAL_FACTOR };
-    handlers.push(createLoginPage({ ...parts, admission, codes, mailer, methods: config.loginMethods, pageUrl }));
-  }
-  let { demo } = overrides;
-  if (isEmbedded) {
-    const now = clock();
-    const run = withAudit(database.within(performance.now() + START_TIMEOUT_MS), { ...BY_USHER, action: 'demo', now });
-    const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
-    demo ??= await openDemo({ run, now }, { ...parts, directory: config.dataDir, url, authPageUrl, showsCodes });
-    handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
-  }
-
+  const handlers = await createHandlers(config, {
+    ...parts,
+    bootstrap: base,
+    closing: closing.signal,
+    demo: overrides.demo,
+    mailer,
+    onMessage: delivery.wake,
+    policy,
+    readiness,
+    recordCall,
+    revocations: overrides.revocations,
+    url,
+  });
   jobs.push(
-    delivery.run(signal),
+    delivery.run(closing.signal),
     runJobs(config, {
       ...parts,
-      ...{ onUsageError, signal, usage, usedKeyIds },
       onRemoved: recorder?.recordExpiredRows,
+      onUsageError,
       setCertificate: listener.setCertificate,
+      signal: closing.signal,
+      usedKeyIds,
     }),
   );
   // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
@@ -158,37 +130,34 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
 
   listener.serve({
-    handle: allowOrigins(config.corsOrigins, createHandler(api.rest, handlers)),
-    handleStream: api.grpcStreams,
+    handle: allowOrigins(config.corsOrigins, handlers.handle),
+    handleStream: handlers.handleStream,
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
+  const publicUrl = config.publicUrl ?? url;
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
 
   const collect =
     recorder &&
     createCollect({
-      ...{ clock, delivery, listener, mailer, readiness, recorder },
-      admissions: { ...api.admissions, login: admission },
+      admissions: handlers.admissions,
       backlog: new BacklogReader(database),
-      caches: api.caches,
+      caches: handlers.caches,
+      clock,
       databases: { calls: database, webhooks: delivery.database },
+      delivery,
+      listener,
+      mailer,
+      readiness,
+      recorder,
     });
   const disposables = stack.move();
-  return { url, demo, collect, close: () => disposables.disposeAsync() };
+  return { url, demo: handlers.demo, collect, close: () => disposables.disposeAsync() };
 }
 
 function urlOf({ host, tls }: Config, port: number): string {
   const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);
   const name = isLocal ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${tls ? 'https' : 'http'}://${name}:${port}`;
-}
-
-/** REST answers everything below `/api`. The first handler that knows the path answers the rest. */
-function createHandler(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
-  return async (context) => {
-    if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
-    for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 'NOT_FOUND');
-  };
 }

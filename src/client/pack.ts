@@ -1,6 +1,6 @@
 /** `npm run client:pack <directory>`: compiles the client and packs it, as `npm install` and `npm publish` take it. */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -23,6 +23,7 @@ function pack(destination: string): void {
     run(join(BIN, 'tsc'), '--project', import.meta.dirname, '--outDir', build);
     for (const file of ['package.json', 'README.md']) copyFileSync(join(import.meta.dirname, file), join(build, file));
     copyFileSync(join(REPOSITORY, 'LICENSE'), join(build, 'LICENSE'));
+    mkdirSync(destination, { recursive: true });
     process.stdout.write(run('npm', 'pack', build, '--silent', '--pack-destination', destination));
   } finally {
     rmSync(build, { recursive: true });

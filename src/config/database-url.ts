@@ -36,19 +36,29 @@ const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?(
 
 /** What each parameter may be. Those that Usher sets itself, such as `application_name`, are not among them. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
-  ...{ host: /^/, port: /^/, dbname: /^/, user: /^/, password: /^/ },
+  host: /^/,
+  port: /^/,
+  dbname: /^/,
+  user: /^/,
+  password: /^/,
   ssl: /^(true|false)$/,
   sslmode: /^(disable|allow|prefer|require|verify-ca|verify-full)$/,
   sslnegotiation: /^(postgres|direct)$/,
-  ...{ sslrootcert: /./, sslcert: /./, sslkey: /./ },
+  sslrootcert: /./,
+  sslcert: /./,
+  sslkey: /./,
   channel_binding: /^(disable|prefer|require)$/,
   pgbouncer: /^(true|false)$/,
   // Usher always looks for the primary.
   target_session_attrs: /^(read-write|primary|any)$/,
   // These have no effect.
   gssencmode: /^(disable|prefer)$/,
-  ...{ connect_timeout: /^/, tcp_user_timeout: /^/ },
-  ...{ keepalives: /^/, keepalives_idle: /^/, keepalives_interval: /^/, keepalives_count: /^/ },
+  connect_timeout: /^/,
+  tcp_user_timeout: /^/,
+  keepalives: /^/,
+  keepalives_idle: /^/,
+  keepalives_interval: /^/,
+  keepalives_count: /^/,
 };
 
 /** @throws Error whose message continues the name of a setting, without the password */

@@ -56,7 +56,8 @@ export function openDelivery(
   if (!settings.webhookDelivery) return { outcomes, database: undefined, wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
   const database = new Database(databaseUrl, {
-    ...{ connections: CONNECTIONS, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    connections: CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     recordStatement,
     schema: settings.databaseSchema,
   });

@@ -4,11 +4,12 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
-import type { Statement } from '../database/database.ts';
+import type { Database, Statement } from '../database/database.ts';
 import { applications, users } from '../database/schema.ts';
 import { createApplication } from '../domain/applications/create-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
 import { updateApplication } from '../domain/applications/update-application.ts';
+import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
 import { getEvent } from '../domain/events/get-event.ts';
@@ -24,6 +25,8 @@ import { openWebhook } from './webhook.ts';
 
 /** One that a command deletes over REST, one over RPC, and one for check-ins. */
 const EVENTS = 3;
+/** How long its statements may take. */
+const TIMEOUT_MS = 10_000;
 /** Who the session of the demo belongs to. */
 const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
@@ -50,6 +53,8 @@ export interface Demo extends KeptDemo {
 }
 
 export interface DemoParts {
+  readonly clock: () => Date;
+  readonly database: Database;
   readonly directory: string;
   /** How this machine reaches the server. */
   readonly url: string;
@@ -63,7 +68,10 @@ export interface DemoParts {
 }
 
 /** Returns the demo in the directory, or creates one and stores it there with mode 0600. */
-export async function openDemo(call: Call, parts: DemoParts): Promise<Demo> {
+export async function openDemo(parts: DemoParts): Promise<Demo> {
+  const now = parts.clock();
+  const run = parts.database.within(performance.now() + TIMEOUT_MS);
+  const call: Call = { run: withAudit(run, { ...BY_USHER, action: 'demo', now }), now };
   const file = join(parts.directory, 'demo.json');
   const found = await readDemo(file);
   const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;

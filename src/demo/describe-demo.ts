@@ -13,8 +13,16 @@ export function describeDemo(url: string, demo: Demo): string {
   const login = { redirectUri, state: createState(apiKey) };
   const [deletedByRest, deletedByRpc, event] = eventIds;
   const variables = {
-    ...{ USHER_URL: url, API_KEY: apiKey, CLIENT_ID: clientId, REDIRECT_URI: redirectUri, STATE: login.state },
-    ...{ AUTH_TOKEN: authToken, SESSION_ID: sessionId, USER_ID: userId, WEBHOOK_ID: webhookId, EVENT_ID: event },
+    USHER_URL: url,
+    API_KEY: apiKey,
+    CLIENT_ID: clientId,
+    REDIRECT_URI: redirectUri,
+    STATE: login.state,
+    AUTH_TOKEN: authToken,
+    SESSION_ID: sessionId,
+    USER_ID: userId,
+    WEBHOOK_ID: webhookId,
+    EVENT_ID: event,
   };
   const assignments = Object.entries(variables).map(([name, value]) => `${name}='${value}'`);
   const inBrowser = `The demo application. Sign up, or sign in as ${email} (the code appears here):\n\n${url}/demo\n\n`;

@@ -26,7 +26,10 @@ export async function runJobs(
 ): Promise<void> {
   const jobs = [
     runExpiryJob(database, {
-      ...{ clock, signal, webhookLogDays, onRemoved },
+      clock,
+      signal,
+      webhookLogDays,
+      onRemoved,
       onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
     }),
     runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),

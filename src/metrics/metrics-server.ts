@@ -14,6 +14,8 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 export interface MetricsServer {
   readonly url: string;
+  /** Begins to answer scrapes. Those before get 503. */
+  serve(collect: Collect): void;
   close(): Promise<void>;
 }
 
@@ -21,18 +23,16 @@ export interface MetricsServerOptions {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
-  readonly collect: Collect;
   readonly logger: Logger;
 }
 
-/** Rejects with Node's error, such as EADDRINUSE. */
-export async function serveMetrics({ host, port, collect, logger }: MetricsServerOptions): Promise<MetricsServer> {
-  const scraper = new Scraper(collect);
+/** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
+export async function openMetricsServer({ host, port, logger }: MetricsServerOptions): Promise<MetricsServer> {
+  let scraper: Scraper | undefined;
   const options = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: CLIENT_TIMEOUT_MS,
     requestTimeout: CLIENT_TIMEOUT_MS,
-    keepAliveTimeout: CLIENT_TIMEOUT_MS,
     connectionsCheckingInterval: 1_000,
   };
   const server = createServer(options, async ({ method = '', url = '' }, response) => {
@@ -40,6 +40,7 @@ export async function serveMetrics({ host, port, collect, logger }: MetricsServe
     if (url.split('?', 1)[0] !== '/metrics') return sendText(response, 404, 'Not found\n');
     if (method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Method not allowed\n', { allow: 'GET, HEAD' });
+    if (!scraper) return sendText(response, 503, 'Service unavailable\n');
     try {
       const { contentType, text } = await scraper.scrape();
       sendText(response, 200, text, { 'content-type': contentType });
@@ -49,6 +50,9 @@ export async function serveMetrics({ host, port, collect, logger }: MetricsServe
     }
   });
   server.maxConnections = MAX_CONNECTIONS;
+  // A client that pipelines thousands of requests would have a response to each kept until it reads them.
+  server.maxRequestsPerSocket = 1;
+  server.on('dropRequest', (_request, socket) => socket.destroy());
   server.setTimeout(CLIENT_TIMEOUT_MS);
   server.on('clientError', (_error, socket) => socket.destroy());
   server.listen({ port, host });
@@ -56,9 +60,12 @@ export async function serveMetrics({ host, port, collect, logger }: MetricsServe
   // An address that is bound has this form.
   const address = server.address() as AddressInfo;
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}/metrics`;
-  logger.info({ url }, 'metrics listening');
   return {
     url,
+    serve(collect) {
+      scraper = new Scraper(collect);
+      logger.info({ url }, 'metrics listening');
+    },
     async close() {
       const closed = once(server, 'close');
       server.close();

@@ -61,7 +61,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     tenant = await createTenant(service);
     await createTestEvent(service, tenant, 'party');
     [allowed, foreign] = [await openPage(allowedOrigin), await openPage(foreignOrigin)];
-  }, 60_000);
+  });
 
   afterAll(() => stack.disposeAsync());
 

@@ -30,10 +30,10 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   expect(before?.status).toBe(200);
   const crashed = await postmasterPid();
   process.kill(crashed, 'SIGKILL');
-  await expect.poll(getWebhook, { timeout: 20_000 }).toEqual(before);
+  await expect.poll(getWebhook).toEqual(before);
   await expect.poll(() => isAlive(crashed)).toBe(false);
   await expect.poll(postmasterPid).not.toBe(crashed);
-  await expect.poll(getWebhook, { timeout: 20_000 }).toEqual(before);
+  await expect.poll(getWebhook).toEqual(before);
 });
 
 test.runIf(process.getuid?.() === 0)('started by root, the embedded Postgres has no privilege of root', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import type { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/database.ts';
 import { ReadDetector } from '../../src/database/read-detector.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
@@ -30,7 +30,7 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -49,7 +49,7 @@ import { Wallet } from '../support/wallet.ts';
 const ROWS = 5_000;
 const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
 const SOURCES = join(import.meta.dirname, '../../src');
-/** The most rows of one table that a call reads, and that a batch of a job reads and removes. */
+/** The most rows of one table that a call reads, and that the first batch of a job reads and removes. */
 const CALL_ROWS = 5;
 const BATCH_ROWS = 500;
 /** Pending deliveries that a scrape of the metrics counts. */
@@ -64,11 +64,12 @@ const JOBS = [
   'select_unsent_messages',
 ];
 
-const service = await startTestService();
-await fill(service.database);
+const testDatabase = await cloneDatabase();
+const service = await startTestService({ database: testDatabase });
+await fill(testDatabase);
 const statements = await explainAllStatements();
 
-afterAll(() => service.close());
+afterAll(() => testDatabase[Symbol.asyncDispose]());
 
 describe('the service', () => {
   // Those of the database folder ask Postgres about itself.
@@ -137,19 +138,19 @@ test.each([
 
 describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (mode) => {
   test('reads every table by an index, or at known places', () => {
-    const scans = statements.flatMap(({ name, plans }) =>
+    const scans = statements.flatMap(({ name, sql, plans }) =>
       readsOf(plans[mode])
-        .filter((read) => !BY_INDEX.has(read.type) && !isCheaperWhole(name))
+        .filter((read) => !BY_INDEX.has(read.type) && !isCheaperWhole(name, sql))
         .map(({ type, table }) => `${type} on ${table}: ${name}`),
     );
     expect(scans).toEqual([]);
   });
 
   test('reads no more rows than needed, however many there are', () => {
-    const excesses = statements.flatMap(({ name, plans }) => {
+    const excesses = statements.flatMap(({ name, sql, plans }) => {
       const most = name === 'select_backlog' ? COUNTED_ROWS : JOBS.includes(name) ? BATCH_ROWS : CALL_ROWS;
       return readsOf(plans[mode])
-        .filter(({ rows }) => rows > most && !isCheaperWhole(name))
+        .filter(({ rows }) => rows > most && !isCheaperWhole(name, sql))
         .map(({ type, table, rows }) => `${rows} rows, ${type} on ${table}: ${name}`);
     });
     expect(excesses).toEqual([]);
@@ -169,12 +170,18 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
   });
 });
 
-/** Up to some 60,000 sessions, Postgres finds those of a batch of IDs by reading them all. */
-function isCheaperWhole(name: string): boolean {
-  return name === 'delete_sessions';
+/**
+ * Up to some 60,000 sessions, Postgres finds those of a batch of IDs by reading them all. So it finds the end of a
+ * large batch among few rows.
+ */
+function isCheaperWhole(name: string, text: string): boolean {
+  return name === 'delete_sessions' || (name === 'select_batch_end' && !text.includes(`offset ${BATCH_ROWS - 1}`));
 }
 
-/** Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. */
+/**
+ * Thousands of rows in every table, a hundred per application, and what Postgres wants to know of them. None has
+ * expired for the service itself, whose expiry job runs meanwhile.
+ */
 async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.unsafe(`
     insert into applications (id, name, client_id, redirect_uris, created_at)
@@ -219,9 +226,10 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into rate_limits (key, instants, last_id, expires_at)
       select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
-    insert into known_origins (key, expires_at) select key, expires_at from rate_limits;
+    insert into known_origins (key, user_id, expires_at)
+      select sha256(id::text::bytea), user_id, expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
-      select id, 'event.created', '{}', now() - interval '30 days' - series.n * interval '1 second', null
+      select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
     insert into webhook_deliveries (application_id, webhook_id, message_id, status, due_at, created_at)
       select message.application_id, webhook.id, message.id, (array['pending', 'succeeded', 'failed'])[1 + message.id % 3],
@@ -241,6 +249,24 @@ async function fill({ sql }: TestDatabase): Promise<void> {
 
 /** Sends each statement as the service does: over its ports, from its login page, and from its jobs. */
 async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
+  const ofService = await explainStatementsOfService();
+  await service.close();
+  // The service's own job may have run meanwhile, and removed little.
+  const ofRemoval = await explainRemoval();
+  const names = new Set(ofRemoval.map(({ name }) => name));
+  return [...ofService.filter(({ name }) => !names.has(name)), ...ofRemoval];
+}
+
+/** Leaves tables so empty that Postgres may come to read them whole. */
+async function explainRemoval(): Promise<readonly ExplainedStatement[]> {
+  using explainer = new StatementExplainer(testDatabase);
+  const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
+  await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 3 });
+  await database.close();
+  return explainer.explained;
+}
+
+async function explainStatementsOfService(): Promise<readonly ExplainedStatement[]> {
   using explainer = new StatementExplainer(service.database);
   const tenant = await createTenant(service);
   for (const operation of OPERATIONS) {
@@ -264,14 +290,14 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   const authPageUrl = `${PUBLIC_URL}/login`;
 
   const browser = { digest: randomBytes(32), address: '::1' };
-  const keys = deriveLoginCodeKeys(encryptionKeys);
+  const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await beginLogin(service, tenant) };
-  const send = () => createLoginCode(call, { keys, limitFactor: 1 }, browser, { ...byEmail, email: user.email });
+  const send = () => createLoginCode(call, codes, browser, { ...byEmail, email: user.email });
   const { code } = await send();
   await send();
-  await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code });
+  await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
@@ -286,8 +312,8 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
     const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, linksWallet: true };
-    const sent = await createLoginCode(call, { keys, limitFactor: 1 }, browser, linking);
-    await redeemLoginCode(call, { tokens, keys }, browser, { ...intent, code: sent.code });
+    const sent = await createLoginCode(call, codes, browser, linking);
+    await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
   }
 
   const usage = new ApiKeyUsage();
@@ -313,11 +339,10 @@ async function explainAllStatements(): Promise<readonly ExplainedStatement[]> {
   await deliverAll(database, cipher, tenant);
   await readBacklog(call.run);
   await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
-  const demoParts = { directory: directory.path, url: 'http://localhost:8080', authPageUrl, showsCodes: true };
-  for (let start = 0; start < 2; start++)
-    await openDemo(call, { ...demoParts, tokens, cipher, policy: new AddressPolicy([]), sessionMaxAgeSeconds: 43_200 });
-  // Last, since it leaves tables so empty that Postgres may come to read them whole.
-  await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 14 });
+  const demoParts = { clock: () => new Date(), database, directory: directory.path, url: 'http://localhost:8080' };
+  const policy = new AddressPolicy([]);
+  const settings = { authPageUrl, cipher, policy, sessionMaxAgeSeconds: 43_200, showsCodes: true, tokens };
+  for (let start = 0; start < 2; start++) await openDemo({ ...demoParts, ...settings });
   return explainer.explained;
 }
 

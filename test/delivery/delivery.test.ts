@@ -8,7 +8,6 @@ const service = await startTestService({
     webhookDelivery: true,
     webhookAllowedNetworks: ['127.0.0.0/8'],
     webhookRetrySchedule: [0, 0, 0],
-    requestTimeoutMs: 60_000,
   },
 });
 const receiver = await WebhookReceiver.open();

@@ -11,8 +11,8 @@ test('applications with many messages do not hide those behind them', async () =
     insert into webhook_messages (application_id, type, payload, created_at)
     select id, 'event.created', '{}', now()
     from unnest(${applicationIds}::uuid[]) as id, generate_series(1, 250)`;
-  const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 5_000 });
-  const found = await findApplications(database.within(performance.now() + 5_000), FIRST_APPLICATION);
+  const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
+  const found = await findApplications(database.within(performance.now() + 60_000), FIRST_APPLICATION);
   await database.close();
   expect(found).toEqual({ applicationIds, next: FIRST_APPLICATION });
 });

@@ -10,7 +10,7 @@ import { adminClient, clientsOf, createTenant, createTestUser, startTestService 
 
 const DAY = 24 * HOUR;
 const clock = new TestClock();
-const service = await startTestService({ clock: clock.read, config: { requestTimeoutMs: 60_000 } });
+const service = await startTestService({ clock: clock.read });
 const { sql } = service.database;
 const { encryptionKeys = [] } = service.config.secrets;
 const owner = await createTestUser(service);
@@ -34,7 +34,7 @@ interface WorkerOptions {
 /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
 function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, ...options }: WorkerOptions = {}) {
   const database =
-    options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+    options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
   const worker = new DeliveryWorker({
     ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
     ...{ sender: { send: async (request: AttemptRequest) => send(request) }, schedule, attemptTimeoutMs },
@@ -64,7 +64,7 @@ async function subscribe({ ordered = false } = {}) {
 
 /** Opens a database whose statements can be made to fail. */
 function openMortalDatabase() {
-  const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+  const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
   let fails = (_: PlaceholderValues) => false;
   const run = database.run.bind(database);
   database.run = (statement, parameters, deadline) =>
@@ -272,7 +272,7 @@ test('gives a message to more webhooks than one statement takes, each once', asy
       from webhook_deliveries where application_id = ${tenant.id}`;
     return row;
   };
-  await expect.poll(count, { timeout: 20_000 }).toEqual({ count: 4_602, different: 4_602 });
+  await expect.poll(count).toEqual({ count: 4_602, different: 4_602 });
   // The next tests need not wait for all of them.
   await sql`delete from webhook_queues where application_id = ${tenant.id}`;
 });

@@ -14,7 +14,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   beforeAll(async () => {
     demo = await openDemoFixture();
     chrome = await launchChromium();
-  }, 60_000);
+  });
   afterAll(async () => {
     await chrome?.close();
     await demo?.[Symbol.asyncDispose]();

@@ -8,7 +8,7 @@ import { createTenant, startTestService } from '../support/service.ts';
 /** More than begin at once on one connection: the others wait for their turn when their end comes. */
 const REQUESTS = 40;
 
-const service = await startTestService({ config: { requestTimeoutMs: 60_000 } });
+const service = await startTestService();
 const { apiKey } = await createTenant(service);
 
 afterAll(service.close);

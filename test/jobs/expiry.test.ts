@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
@@ -64,7 +64,7 @@ describe('removeExpired', () => {
     expect(await fixture.count('sessions')).toBe(1);
   });
 
-  test('removes batches of 500, the oldest first, and stops between them on the signal', async () => {
+  test('begins with a batch of 500, the oldest first, and stops between batches on the signal', async () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(700, new Date(NOW.getTime() - 700), 1);
     const stop = new AbortController();
@@ -88,11 +88,22 @@ describe('removeExpired', () => {
     await fixture.addSessions(1_000, new Date(NOW.getTime() - 1_000), 1);
     await removeExpired(recording, OPTIONS);
     const sent = recording.sent.filter(({ sql }) =>
-      /delete from "session_ids"|from "session_ids".* offset 499/.test(sql),
+      /delete from "session_ids"|from "session_ids".* offset \d+/.test(sql),
     );
     const instants = sent.map(({ parameters }) => parameters.map((value) => Date.parse(String(value)) - NOW.getTime()));
     const start = -1 - NOW.getTime();
     expect(instants).toEqual([[start], [start, -501], [-501], [-501, -1]]);
+  });
+
+  test('removes from the other tables when one fails, and throws the failure', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await Promise.all([fixture.addIntents(3, new Date(0)), fixture.addSessions(3, new Date(0))]);
+    await fixture.sql`alter table login_codes rename to elsewhere`;
+    onTestFinished(async () => {
+      await fixture.sql`alter table elsewhere rename to login_codes`;
+    });
+    await expect(removeExpired(fixture.database, OPTIONS)).rejects.toMatchObject({ code: '42P01' });
+    expect([await fixture.count('login_intents'), await fixture.count('session_ids')]).toEqual([0, 0]);
   });
 
   test('waits for rows that another replica is removing', async () => {
@@ -135,6 +146,28 @@ describe('the expiry job', () => {
     await ended;
   });
 
+  test('begins the next pass at once when one has taken longer than the interval', async () => {
+    let now = 0;
+    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    const job = new AbortController();
+    const sent: unknown[] = [];
+    const slow: Pick<Database, 'run'> = {
+      async run(statement) {
+        now += 90_000;
+        sent.push(statement);
+        return Object.assign([], { count: 0 }) as never;
+      },
+    };
+    const ended = runExpiryJob(slow, {
+      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
+      onError: (error) => expect.unreachable(String(error)),
+    });
+    // Each pass begins with the same statement.
+    await expect.poll(() => sent.filter((statement) => statement === sent[0]).length).toBeGreaterThan(1);
+    job.abort();
+    await ended;
+  });
+
   test('reports a failure and goes on', async () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.sql`alter table sessions rename to elsewhere`;
@@ -154,7 +187,7 @@ describe('the expiry job', () => {
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { connections: 2, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 2, statementTimeoutMs: 60_000 });
   return { database, [Symbol.asyncDispose]: () => database.close() };
 }
 

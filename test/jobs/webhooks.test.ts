@@ -62,6 +62,6 @@ test('encrypts earlier signing keys anew when the encryption key is rotated', as
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { connections: 2, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 2, statementTimeoutMs: 60_000 });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

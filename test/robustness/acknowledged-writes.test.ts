@@ -20,7 +20,7 @@ const KILLS = quickOrLong(2, 20);
 const WRITES_IN_FLIGHT = 300;
 const TERMINATIONS = quickOrLong(40, 500);
 const MAX_PAUSE_MS = quickOrLong(200, 300);
-const LONG = { timeout: quickOrLong(90_000, 900_000) };
+const LONG = { timeout: quickOrLong(120_000, 900_000) };
 
 let database: TestDatabase;
 

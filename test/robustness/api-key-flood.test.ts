@@ -22,7 +22,7 @@ const MAX_GROWTH_BYTES = 40 * 2 ** 20;
 const REVOCATION_MS = 5_000;
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 5_000 });
+const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
 
 afterAll(async () => {
   await database.close();

@@ -12,7 +12,6 @@ import { runSmokeTest } from '../support/smoke-test.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const BUILD_TIMEOUT_MS = 600_000;
-const RUN_TIMEOUT_MS = 120_000;
 const USER = 65_532;
 
 // Without the tools, CI fails; on a developer's machine these tests are skipped.
@@ -25,7 +24,7 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
 
   afterAll(() => image[Symbol.asyncDispose]());
 
-  test('creates secrets, migrates, serves, is healthy, and stops', { timeout: RUN_TIMEOUT_MS }, async () => {
+  test('creates secrets, migrates, serves, is healthy, and stops', async () => {
     await using postgres = await TcpProxy.open(inject('postgresUrl'));
     await using volume = await createVolume();
     const secrets = volume.path;

@@ -93,7 +93,7 @@ test.each([
   expect((await connection.reply()).status).toBe(401);
   proceed(connection);
   const isOver = () => connection.socket.readableEnded || connection.socket.destroyed;
-  await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isOver).toBe(true);
   expect(connection.ending).toBeDefined();
 });
 

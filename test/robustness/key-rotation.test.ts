@@ -115,10 +115,10 @@ async function startReplicas() {
     async waitUntilUnused(secrets: Keys): Promise<void> {
       const isUnused = ({ parsed }: RecordedLog) =>
         parsed.some(({ msg, keyId }) => msg === 'encryption key is not in use' && keyId === idOf(secrets));
-      await expect.poll(() => logs.map(isUnused), { timeout: 20_000 }).toEqual([true, true]);
+      await expect.poll(() => logs.map(isUnused)).toEqual([true, true]);
       // A replica that has just been replaced may have written its last webhooks with the old key.
       const usedKeys = async () => Object.keys(await countByKey(database));
-      await expect.poll(usedKeys, { timeout: 20_000 }).not.toContain(idOf(secrets));
+      await expect.poll(usedKeys).not.toContain(idOf(secrets));
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(running.map((service) => service.close()));

@@ -76,7 +76,7 @@ afterAll(async () => {
 
 test.for(TABLES)(
   'while $table is locked, calls that need it end by their deadline, and other calls keep their speed',
-  { timeout: quickOrLong(60_000, 300_000) },
+  { timeout: quickOrLong(120_000, 300_000) },
   async (locked, context) => {
     for (let attempt = 1; ; attempt++) {
       const { answers, failed, late, before, during, settled, connections } = await lockDuringLoad(locked);

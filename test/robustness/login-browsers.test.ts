@@ -10,7 +10,7 @@ import { wrongCode } from '../support/mail-server.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 30_000;
 
 /** EIP-1193: the user rejected the request. */
 const USER_REJECTED = 4001;
@@ -36,7 +36,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const { service, tenant } = fixture;
     application = await startClientApplication(service.url, `http://localhost:${service.port}`, tenant);
     chrome = await launchChromium();
-  }, 60_000);
+  });
   afterEach(() => context.close());
   afterAll(async () => {
     await chrome?.close();

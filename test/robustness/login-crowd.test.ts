@@ -8,7 +8,7 @@ it('the login page serves 100 requests at a time while Postgres hangs and refuse
   await using service = await startTestService({ config: LOGIN_CONFIG });
   const { database, config: like } = service;
   await using proxy = await TcpProxy.open(database.url);
-  const config = { databaseUrl: proxy.through(database.url), requestTimeoutMs: 60_000 };
+  const config = { databaseUrl: proxy.through(database.url) };
   await using slow = await startTestService({ database, like, config });
   const visit = () => new LoginBrowser(slow).open(`/login?intent=${randomUUID()}`);
   expect((await visit()).status).toBe(404);

@@ -28,7 +28,7 @@ async function requestCode(email: string, name: string): Promise<void> {
 async function emailsFor(email: string, name = 'Shop'): Promise<ReceivedEmail[]> {
   const [emailsBefore, sessionsBefore] = [mail.emails.length, sessions];
   await requestCode(email, name);
-  await expect.poll(() => sessions, { timeout: 10_000 }).toBe(sessionsBefore + 1);
+  await expect.poll(() => sessions).toBe(sessionsBefore + 1);
   return mail.emails.slice(emailsBefore);
 }
 

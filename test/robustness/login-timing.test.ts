@@ -102,7 +102,7 @@ it.for([
   },
 );
 
-it('an e-mail and a decoy cost about the same work', { timeout: 120_000 }, async (context) => {
+it('an e-mail and a decoy cost about the same work', async (context) => {
   const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
   const [url] = await once(mailServer, 'message');
   const deliver = createMailer(url, 'login@usher.test');

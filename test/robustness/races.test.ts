@@ -9,23 +9,17 @@ import {
 import { raceRenewals, raceRevocations } from '../support/session-races.ts';
 import { quickOrLong } from '../support/soak.ts';
 
-test('no check-in commits after a delete has answered, on either of two replicas', { timeout: 120_000 }, () =>
-  raceCheckInsWithDeletes(quickOrLong(150, 1_000)),
-);
+test('no check-in commits after a delete has answered, on either of two replicas', () =>
+  raceCheckInsWithDeletes(quickOrLong(150, 1_000)));
 
 test('a delete is not starved by callers who check in without a pause', () => deleteWhileCheckingIn(48));
 
-test('check-ins and undos that race on two replicas add up to what is left', { timeout: 120_000 }, () =>
-  raceCheckInsWithUndos(quickOrLong(300, 1_000)),
-);
+test('check-ins and undos that race on two replicas add up to what is left', () =>
+  raceCheckInsWithUndos(quickOrLong(300, 1_000)));
 
-test('exchanges that race on two replicas all get the one session', { timeout: 60_000 }, () =>
-  raceExchanges(quickOrLong(150, 1_000)),
-);
+test('exchanges that race on two replicas all get the one session', () => raceExchanges(quickOrLong(150, 1_000)));
 
-test('renewals that race on two replicas all get the one successor', { timeout: 120_000 }, () =>
-  raceRenewals(quickOrLong(50, 300)),
-);
+test('renewals that race on two replicas all get the one successor', () => raceRenewals(quickOrLong(50, 300)));
 
 test('nothing that races a revocation on two replicas outlives it', { timeout: 240_000 }, () =>
   raceRevocations(quickOrLong(100, 300)),

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,13 +119,41 @@ test.each(users)(
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
   await using other = await startSocketServer(() => {});
-  const port = String(other.port);
-  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: port, DATA_DIR: dataDir } });
-  expect(stderr).toMatch(new RegExp(`^usher: [^\\n]*EADDRINUSE[^\\n]*${port}[^\\n]*\\n$`));
+  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: String(other.port), DATA_DIR: dataDir } });
+  expect(stderr).toMatch(/^usher: HOST and PORT cannot be used: [^\n]*EADDRINUSE[^\n]*\n$/);
+  expect(stderr).toContain(`127.0.0.1:${other.port}`);
   expect(exitCode).toBe(1);
   expect(stdout).not.toContain('Usher is at');
   expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
 });
+
+/** Takes from root the right to ports below 1024. */
+const AS_USER = ownUid === 0 ? 'setpriv --bounding-set=-net_bind_service' : '';
+const ALLOWS_ALL_PORTS =
+  (await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '')) < '1';
+
+test.each([
+  ['is taken', {}, 'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:PORT'],
+  ['is not on this machine', { METRICS_HOST: '192.0.2.1' }, 'METRICS_HOST and METRICS_PORT[^\\n]*EADDRNOTAVAIL[^\\n]*'],
+  ['has no such host', { METRICS_HOST: 'nowhere.invalid' }, 'METRICS_HOST and METRICS_PORT[^\\n]*nowhere.invalid'],
+  ['is privileged', { METRICS_PORT: '1' }, 'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EACCES[^\\n]*:1'],
+  ['is a word', { METRICS_PORT: 'metrics' }, 'Invalid settings: METRICS_PORT [^\\n]*'],
+  ['is too high', { METRICS_PORT: '65536' }, 'Invalid settings: METRICS_PORT [^\\n]*'],
+])(
+  'a port of metrics that %s stops the start with one line, before anything is started',
+  async (problem, env, line) => {
+    if (problem === 'is privileged' && ALLOWS_ALL_PORTS) return;
+    await using other = await startSocketServer(() => {});
+    const unused = join(directory, 'unused');
+    const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
+      ...{ PORT: '0', DATA_DIR: unused, WORKERS: '2', METRICS_PORT: String(other.port) },
+      ...env,
+    });
+    expect(stderr).toMatch(new RegExp(`^usher: ${line.replace(/:PORT$/, `:${other.port}`)}\\n$`));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(existsSync(unused)).toBe(false);
+  },
+);
 
 /** Copies what `npm start` needs, Node included. */
 async function copyProject(clone: string): Promise<void> {

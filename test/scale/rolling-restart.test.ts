@@ -95,7 +95,7 @@ async function startHaproxy(instances: readonly UsherProcess[]) {
       const rows = (await text(connection).catch(() => '')).split('\n');
       return rows.filter((row) => /,usher-\d,.*,UP,/.test(row)).length;
     };
-    await expect.poll(countUp, { interval: 100, timeout: 30_000 }).toBe(2 * instances.length);
+    await expect.poll(countUp, { interval: 100 }).toBe(2 * instances.length);
   };
   await waitForServers();
   return {

@@ -24,7 +24,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
     await chmod(files.ssl_cert_file, 0o644);
     ca = files.ssl_cert_file;
     server = stack.use(await DebianPostgres.start({ ssl: 'on', listen_addresses: '127.0.0.1,127.0.0.2', ...files }));
-  }, 60_000);
+  });
   afterAll(() => stack.disposeAsync());
 
   test.each([
@@ -40,7 +40,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
   ])('%s with ?%s', async (host, query, expected) => {
     const url = `postgres://usher@${host}:${server.port}/postgres?${query.replace('CA', ca)}`;
     const sql = openClient(url, { max: 1, fetch_types: false });
-    const database = new Database(url, { connections: 1, statementTimeoutMs: 5_000 });
+    const database = new Database(url, { connections: 1, statementTimeoutMs: 60_000 });
     const usesTls = sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`.then(([row]) => row?.ssl);
     const ping = database.ping(performance.now() + 5_000);
     if (typeof expected === 'boolean') {

@@ -26,7 +26,8 @@ export class ClientProject implements AsyncDisposable {
   /** Without the registry, the client gets the packages that the repository has. */
   static async create({ usesRegistry = false } = {}): Promise<ClientProject> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-project-'));
-    const tarball = join(directory, (await runOrThrow(`npm run client:pack --silent ${directory}`)).trim());
+    const packed = join(directory, 'new', 'packed');
+    const tarball = join(packed, (await runOrThrow(`npm run client:pack --silent ${packed}`)).trim());
     await writeFile(join(directory, 'package.json'), '{"type":"module"}');
     const project = new ClientProject(directory, tarball);
     await (usesRegistry ? project.#install() : project.#link());

@@ -1,7 +1,7 @@
 import type { Database, Run } from '../../src/database/database.ts';
 
 /** Returns a `run` that counts the statements it runs. */
-export function countStatements(database: Database, { timeoutMs = 5_000 } = {}): { run: Run; count: () => number } {
+export function countStatements(database: Database, { timeoutMs = 60_000 } = {}): { run: Run; count: () => number } {
   let count = 0;
   return {
     run: (statement, parameters) => {

@@ -14,7 +14,8 @@ export interface TestDatabase extends AsyncDisposable {
 
 /** Creates a migrated, empty database. Disposal drops it. */
 export function cloneDatabase(): Promise<TestDatabase> {
-  return createDatabase(`template ${TEMPLATE}`, [inject('postgresUrl'), ...inject('workerUrls')]);
+  // Cheaper than the default, which logs every page of the copy.
+  return createDatabase(`template ${TEMPLATE} strategy file_copy`, [inject('postgresUrl'), ...inject('workerUrls')]);
 }
 
 /** Creates a database with options of `create database`, on every server. Disposal drops it. */

@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { findFreePort } from './free-port.ts';
 
 /** The directory of the programs. */
 export const POSTGRES_BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
@@ -126,15 +126,6 @@ export async function createUnprivilegedDirectory(): Promise<string> {
   if (IS_ROOT) await chown(directory, NOBODY, NOBODY);
   await chmod(directory, 0o700);
   return directory;
-}
-
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve) =>
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
-  );
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Runs one of the programs of Postgres as a user who is not root. */

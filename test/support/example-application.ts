@@ -1,9 +1,9 @@
 /** Runs an example application, and a browser that visits it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { findFreePort } from './free-port.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from './service.ts';
 
 export interface ExampleApplication {
@@ -57,16 +57,6 @@ export class ExampleBrowser {
     const loginIntentId = new URL(reply.headers.get('location') ?? '').searchParams.get('intent') ?? '';
     return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
   }
-}
-
-/** Returns a port that nobody listens on. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 }
 
 /** Signs a user in to the application, and out again. @throws if a page is not the expected one */

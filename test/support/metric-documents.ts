@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { METRICS } from '../../src/metrics/definitions.ts';
 import { REPOSITORY } from './process.ts';
 
-const DIRECTORY = join(REPOSITORY, 'src/metrics');
-export const ALERTS = join(DIRECTORY, 'alerts.yaml');
-export const ALERT_TESTS = join(DIRECTORY, 'alerts.test.yaml');
+export const METRICS_DIRECTORY = join(REPOSITORY, 'src/metrics');
+export const ALERTS = join(METRICS_DIRECTORY, 'alerts.yaml');
+export const ALERT_TESTS = join(METRICS_DIRECTORY, 'alerts.test.yaml');
 
 /** Whether tests with the tools of Prometheus are skipped, where Debian's package `prometheus` is missing. */
 export const SKIPS_PROMETHEUS = spawnSync('promtool', ['--version']).error !== undefined && !process.env.CI;
@@ -35,7 +35,7 @@ export function readDashboard(): Query[] {
 }
 
 export function readPage(name: string): string {
-  return readFileSync(join(DIRECTORY, name), 'utf8');
+  return readFileSync(join(METRICS_DIRECTORY, name), 'utf8');
 }
 
 /** Returns what looks like the name of a metric and is none, by the text where it stands. */

@@ -1,7 +1,7 @@
 /** What a scrape says. */
 import { createLogger } from '../../src/log.ts';
 import type { Collect } from '../../src/metrics/collect.ts';
-import { serveMetrics } from '../../src/metrics/metrics-server.ts';
+import { openMetricsServer } from '../../src/metrics/metrics-server.ts';
 
 /** The configuration of a service that keeps metrics. */
 export const MEASURED = { metricsPort: 0 };
@@ -15,7 +15,8 @@ export interface Series {
 /** Serves the metrics as main does, on a free port. */
 export async function openMetrics({ collect }: { readonly collect: Collect | undefined }) {
   if (!collect) throw new Error('The service has no metrics');
-  const { url, close } = await serveMetrics({ host: '127.0.0.1', port: 0, collect, logger: createLogger('silent') });
+  const { url, serve, close } = await openMetricsServer({ host: '127.0.0.1', port: 0, logger: createLogger('silent') });
+  serve(collect);
   return { url, port: Number(new URL(url).port), [Symbol.asyncDispose]: close };
 }
 

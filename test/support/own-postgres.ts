@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openClient } from '../../src/database/open-client.ts';
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 /** A Postgres that only one test uses: it can be killed and brought back at the same URL with the same data. */
 export class OwnPostgres implements AsyncDisposable {

@@ -6,7 +6,8 @@ import { chmod, copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createUnprivilegedDirectory, findFreePort, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
+import { createUnprivilegedDirectory, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
+import { findFreePort } from './free-port.ts';
 
 const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
 const PASSWORD = 'a-password-for-tests';

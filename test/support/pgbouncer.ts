@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openClient } from '../../src/database/open-client.ts';
-import { createUnprivilegedDirectory, findFreePort, spawnUnprivileged } from './debian-postgres.ts';
+import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgres.ts';
+import { findFreePort } from './free-port.ts';
 
 const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
 

@@ -2,11 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { ALERTS } from './metric-documents.ts';
+import { parse } from 'yaml';
+import { findFreePort } from './free-port.ts';
+import { METRICS_DIRECTORY, readPage } from './metric-documents.ts';
 
 export class Prometheus {
   readonly #url: string;
@@ -20,10 +21,14 @@ export class Prometheus {
   /** Scrapes the target, such as `127.0.0.1:9464`, once a second. */
   static async start(target: string): Promise<Prometheus> {
     const directory = await mkdtemp(join(tmpdir(), 'usher-prometheus-'));
+    const { scrape_configs: jobs, ...settings } = parse(readPage('prometheus.yaml'));
     const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-      scrape_configs: [{ job_name: 'usher', static_configs: [{ targets: [target] }] }],
-      rule_files: [ALERTS],
+      ...settings,
+      global: { evaluation_interval: '1s' },
+      scrape_configs: [
+        { ...jobs[0], scrape_interval: '1s', scrape_timeout: '1s', static_configs: [{ targets: [target] }] },
+      ],
+      rule_files: settings.rule_files.map((name: string) => join(METRICS_DIRECTORY, name)),
     };
     await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(config));
     const port = await findFreePort();
@@ -39,7 +44,7 @@ export class Prometheus {
       await exited;
       await rm(directory, { recursive: true, force: true });
     });
-    await expect.poll(() => prometheus.#get('/-/ready'), { timeout: 30_000 }).toContain('Ready');
+    await expect.poll(() => prometheus.#get('/-/ready')).toContain('Ready');
     return prometheus;
   }
 
@@ -70,14 +75,4 @@ export class Prometheus {
     const response = await fetch(this.#url + path).catch(() => undefined);
     return response ? await response.text() : '';
   }
-}
-
-/** Prometheus does not tell which port it has taken. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }

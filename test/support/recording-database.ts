@@ -21,7 +21,7 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   readonly #db: PostgresJsDatabase;
 
   constructor(url: string) {
-    super(url, { connections: 1, statementTimeoutMs: 5_000 });
+    super(url, { connections: 1, statementTimeoutMs: 60_000 });
     this.client = openClient(url, {
       ...{ max: 1, fetch_types: false, onnotice: () => {} },
       connection: { search_path: DEFAULT_SCHEMA },

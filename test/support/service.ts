@@ -71,6 +71,8 @@ export function testConfig(databaseUrl: string, env: Record<string, string> = {}
       AUTH_SIGNING_KEYS_FILE: 'signing-keys',
       ENCRYPTION_KEY_FILE: 'encryption-key',
       DATABASE_CONNECTIONS: '2',
+      // A busy machine may be slow, and a call that is late is refused, as are more calls while calls are slow.
+      REQUEST_TIMEOUT_MS: '60000',
       // Tests of deliveries turn it on.
       WEBHOOK_DELIVERY: 'false',
       ...env,

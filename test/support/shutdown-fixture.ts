@@ -8,7 +8,7 @@ import { RawConnection } from './raw-connection.ts';
 import { createTenant, createTestEvent, startTestService } from './service.ts';
 
 /** Calls wait for locks for as long as a test holds them. */
-const PATIENT = { shutdownTimeoutMs: 60_000, requestTimeoutMs: 60_000 };
+const PATIENT = { shutdownTimeoutMs: 60_000 };
 
 export type ShutdownFixture = Awaited<ReturnType<typeof openShutdownFixture>>;
 

@@ -11,9 +11,8 @@ import {
 
 export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
 
-/** Its request timeout allows for a busy machine. */
-export async function openWebhookFixture({ config, ...options }: TestServiceOptions = {}) {
-  const service = await startTestService({ ...options, config: { requestTimeoutMs: 60_000, ...config } });
+export async function openWebhookFixture(options: TestServiceOptions = {}) {
+  const service = await startTestService(options);
   const tenant = await createTenant(service);
   const owner = await createTestUser(service, { name: 'Ada' });
   const { webhookId } = await createTestWebhook(service, tenant, {

@@ -54,9 +54,9 @@ export interface KeyedDatabase extends TestDatabase {
 
 export async function createKeyedDatabase(encryptionKey: Buffer, count: number): Promise<KeyedDatabase> {
   const { url, sql, ...rest } = await cloneDatabase();
-  const database = new Database(url, { connections: 1, statementTimeoutMs: 5_000 });
+  const database = new Database(url, { connections: 1, statementTimeoutMs: 60_000 });
   const now = new Date();
-  const run: Call['run'] = (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000);
+  const run: Call['run'] = (statement, parameters) => database.run(statement, parameters, performance.now() + 60_000);
   const call: Call = { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now };
   const { application, apiKey } = await createApplication(call, { name: 'App', redirectUris: ['https://app.test'] });
   const { id: ownerId } = await createUser(call, { email: 'ada@example.com', walletAddress: 'wallet' });

@@ -51,7 +51,7 @@ ${renderTable(
 </details>
 <p>An operation is called by its REST route, or by its RPC: a POST of JSON to <code>/usher.v1.Service/Method</code>, or any client of Connect, gRPC or gRPC-Web.
 gRPC reflection is on, so <code>buf curl</code> needs no schema.
-The examples in TypeScript begin with:</p>
+The examples in TypeScript use the client package, which <code>npm run client:pack</code> makes in a clone of Usher. They begin with:</p>
 ${renderCode(CLIENT_SETUP)}`;
 
 const LOGIN_GUIDE = html`<div class="parties" aria-hidden="true">${PARTIES.map((party) => html`<span>${capitalize(party)}</span>`)}</div>

@@ -71,7 +71,8 @@ export class OpenApi {
       description: rpc.description,
       serviceDescription: this.#connect.tags.find(({ name }) => name === method.parent.name)?.description ?? '',
       request: Object.entries(properties).map(([name, schema]) => ({
-        ...{ name, schema },
+        name,
+        schema,
         isRequired: required.includes(name),
       })),
       response: this.#flatten(schemaOf(rpc, 200), ''),

@@ -40,7 +40,10 @@ export function createDeliveryHandlers(pageTokens: PageTokens) {
 function toDelivery(delivery: Delivery) {
   const { messageId, type, status, attemptCount, lastStatusCode, lastError, nextAttemptAt, createdAt } = delivery;
   return {
-    ...{ messageId, type, status, attemptCount },
+    messageId,
+    type,
+    status,
+    attemptCount,
     ...(lastStatusCode !== null && { lastStatusCode }),
     ...(lastError !== null && { lastError }),
     ...(nextAttemptAt !== null && { nextAttemptAt: timestampFromDate(nextAttemptAt) }),
@@ -50,7 +53,8 @@ function toDelivery(delivery: Delivery) {
 
 function toAttempt({ at, durationMs, statusCode, error, responseBody }: Attempt) {
   return {
-    ...{ at: timestampFromDate(at), durationMs },
+    at: timestampFromDate(at),
+    durationMs,
     ...(statusCode !== null && { statusCode }),
     ...(error !== null && { error }),
     ...(responseBody !== null && { responseBody }),

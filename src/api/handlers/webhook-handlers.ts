@@ -61,7 +61,11 @@ function toWebhook({ signingKey, application, ...webhook }: Webhook) {
 function toSummary(webhook: WebhookSummary) {
   const { id, url, isActive, owner, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhook;
   return {
-    ...{ webhookId: id, url, isActive, eventTypes: [...eventTypes], ordered },
+    webhookId: id,
+    url,
+    isActive,
+    eventTypes: [...eventTypes],
+    ordered,
     owner: { id: owner.id, name: owner.name ?? '', email: owner.email },
     ...(description !== null && { description }),
     ...(disabledReason !== null && { disabledReason }),

@@ -10,7 +10,12 @@ const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
 // No handler comes to use them: each refuses the empty request, or has no database.
 const parts = {
-  ...{ apiKeys: {}, cipher: {}, liveSessions: {}, pageTokens: {}, tokens: {}, authPageUrl: 'http://localhost' },
+  apiKeys: {},
+  cipher: {},
+  liveSessions: {},
+  pageTokens: {},
+  tokens: {},
+  authPageUrl: 'http://localhost',
   health: { handlers: { check: () => {}, list: () => {} } },
 };
 const procedures = createProcedures(parts as never);

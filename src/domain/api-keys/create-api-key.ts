@@ -22,7 +22,10 @@ export async function createApiKey(
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
   const [created] = await run(insertApiKey, {
-    ...{ ...fields, apiKeyId, digest, now },
+    ...fields,
+    apiKeyId,
+    digest,
+    now,
     expiresAt: expiresAt?.toISOString() ?? null,
   });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');

@@ -40,15 +40,19 @@ export interface BegunSession extends Profile {
 export async function exchangeToken(
   { application, run, now, onMessage }: ApplicationCall,
   { tokens, sessionMaxAgeSeconds, subscribed = new Set() }: ExchangeParts,
-  { ipAddress, userAgent }: Peer,
+  peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
   const { authToken } = check(request, rules);
-  const { userId, authenticatedAt, method } = await tokens.verify(authToken, application.clientId, now);
-  const maxAgeSeconds = application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds;
-  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, authenticatedAt.getTime() + maxAgeSeconds * 1_000);
+  const login = await tokens.verify(authToken, application.clientId, now);
+  const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
+  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, login.authenticatedAt.getTime() + maxAgeMs);
   const parameters = {
-    ...{ applicationId: application.id, userId, id: randomUUID(), ipAddress, userAgent, method, authenticatedAt, now },
+    ...login,
+    ...peer,
+    applicationId: application.id,
+    id: randomUUID(),
+    now,
     expiresAt: new Date(endsAt),
   };
   const tells = subscribed.has(application.id);
@@ -148,29 +152,21 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
       .returning({ ...shown, userId, expiresAt, ipAddress, userAgent, method }),
   );
   // The session of a concurrent exchange has its own ID, and is recorded by that exchange.
-  const recorded = sql`
+  const recorded = db.$with('recorded', {}).as(sql`
     insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
     select ${applicationId}, ${begun.id}, ${begun.userId}, ${authenticatedAt}, ${begun.createdAt}, ${begun.expiresAt}
-    from ${begun} where ${begun.id} = ${id}`;
-  const joined = sql`
+    from ${begun} where ${begun.id} = ${id}`);
+  const joined = db.$with('joined', {}).as(sql`
     insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
     select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
-    on conflict do nothing`;
+    on conflict do nothing`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun} where ${begun.id} = ${id}` });
   const message = tells ? [insertMessages(db, sessionCreated(sql`${begun} where ${begun.id} = ${id}`))] : [];
   const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
     'session',
   );
   return db
-    .with(
-      caller,
-      live,
-      begun,
-      audit,
-      db.$with('recorded', {}).as(recorded),
-      db.$with('joined', {}).as(joined),
-      ...message,
-    )
+    .with(caller, live, begun, audit, recorded, joined, ...message)
     .select({ session: pickShown(session), hasMessage: tells ? hasMessage : sql<boolean>`false` })
     .from(caller)
     .leftJoin(session, sql`true`);

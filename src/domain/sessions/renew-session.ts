@@ -32,7 +32,10 @@ export async function renewSession(
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) throw new ServiceError('SESSION_EXPIRED');
   const [session] = await run(findOrBeginSuccessor, {
-    ...{ applicationId: application.id, sessionId, successorId: randomUUID(), now },
+    applicationId: application.id,
+    sessionId,
+    successorId: randomUUID(),
+    now,
     expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
     maxAgeSeconds: application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds,
   });

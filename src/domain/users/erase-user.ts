@@ -1,6 +1,6 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
+import { knownOrigins, loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
@@ -48,6 +48,7 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
     challenges: sql`
       delete from ${walletChallenges} using ${known}
       where ${walletChallenges.address} = lower(${known.walletAddress})`,
+    origins: sql`delete from ${knownOrigins} using ${known} where ${knownOrigins.userId} = ${known.id}`,
     shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
   };
   const last = {

@@ -42,7 +42,11 @@ export async function listDeliveries(
     page,
     ({ afterId, ...position }) =>
       call.run(select, {
-        ...{ applicationId, webhookId, status, since, ...position },
+        applicationId,
+        webhookId,
+        status,
+        since,
+        ...position,
         afterId: /^\d+$/.test(afterId) ? afterId : MAX_MESSAGE_ID,
       }),
     ({ createdAt, messageId }) => ({ at: createdAt, id: parseMessageId(messageId) ?? '' }),

@@ -95,7 +95,7 @@ async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtu
 async function insertIntents(sql: postgres.Sql, { application, createdAt }: Fixtures, rows: number, ago: string) {
   await sql`
     insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
-    select ${application.id}::uuid, gen_random_uuid(), ${application.redirectUris[1] ?? ''}::text, 'state-of-a-request-' || number,
+    select ${application.id}::uuid, uuidv7(expired_at - interval '30 minutes' - now()), ${application.redirectUris[1] ?? ''}::text, 'state-of-a-request-' || number,
       expired_at - interval '30 minutes', expired_at
     from generate_series(1, ${rows}::int) as number,
       lateral (select ${createdAt}::timestamptz - ${ago}::interval + number * interval '1 millisecond' / 100 as expired_at) as expiry`;

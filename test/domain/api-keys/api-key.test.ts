@@ -60,7 +60,7 @@ describe('a mistyped API key is refused without a look-up,', () => {
     const mistyped = keys.flatMap(mistype);
     expect(mistyped.length).toBeGreaterThan(0);
     for (const text of mistyped) {
-      expect(await refusalOf(apiKeys.authenticate(text, { deadline: performance.now() + 5_000 })), text).toEqual(
+      expect(await refusalOf(apiKeys.authenticate(text, { deadline: performance.now() + 60_000 })), text).toEqual(
         INVALID_API_KEY,
       );
     }
@@ -68,7 +68,7 @@ describe('a mistyped API key is refused without a look-up,', () => {
 
   test('when it is missing', async () => {
     expect(
-      await refusalOf(new ApiKeys(lookUp).authenticate(undefined, { deadline: performance.now() + 5_000 })),
+      await refusalOf(new ApiKeys(lookUp).authenticate(undefined, { deadline: performance.now() + 60_000 })),
     ).toEqual(INVALID_API_KEY);
   });
 });

@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ExampleApplication, findFreePort, startExample } from '../../support/example-application.ts';
+import { type ExampleApplication, startExample } from '../../support/example-application.ts';
+import { findFreePort } from '../../support/free-port.ts';
 import {
   ADMIN_KEY,
   clientsOf,

@@ -1,0 +1,105 @@
+/** What answers requests: the API, the login page, and the demo application of an embedded Postgres. */
+import { Admission } from './api/admission.ts';
+import { type Api, createApi } from './api/api.ts';
+import type { CallLog } from './api/call-log.ts';
+import { sendFailure } from './api/envelope.ts';
+import type { Readiness } from './api/operations/readiness.ts';
+import type { Bootstrap } from './bootstrap.ts';
+import type { Config } from './config/config.ts';
+import type { Database } from './database/database.ts';
+import { createDemoApplication } from './demo/application.ts';
+import { type Demo, openDemo } from './demo/demo.ts';
+import { AdminKeys } from './domain/admin-keys.ts';
+import type { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
+import { AuthTokens } from './domain/login/auth-tokens.ts';
+import { ExternalIssuer } from './domain/login/external-issuer.ts';
+import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
+import { PageTokens } from './domain/pages/page-tokens.ts';
+import type { Revocations } from './domain/sessions/revocations.ts';
+import type { AddressPolicy } from './domain/webhooks/address-policy.ts';
+import type { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
+import type { HttpHandler, PathHandler, StreamHandler } from './http/http-context.ts';
+import type { LoginMailer } from './login-page/login-mailer.ts';
+import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
+
+/** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
+
+export interface HandlerParts extends CallLog {
+  readonly bootstrap: Bootstrap;
+  readonly cipher: SigningKeyCipher;
+  readonly clock: () => Date;
+  /** Aborted when the server ends its streams. */
+  readonly closing: AbortSignal;
+  readonly database: Database;
+  /** The demo of this start, if another process has opened it. */
+  readonly demo: Demo | undefined;
+  readonly mailer: LoginMailer;
+  readonly onMessage: (applicationId: string) => void;
+  readonly policy: AddressPolicy;
+  readonly readiness: Readiness;
+  /** Undefined if this is the only process of the replica. */
+  readonly revocations: Revocations | undefined;
+  /** How this machine reaches the server. */
+  readonly url: string;
+  readonly usage: ApiKeyUsage;
+}
+
+export interface Handlers {
+  readonly admissions: Readonly<Record<string, Admission>>;
+  readonly caches: Api['caches'];
+  /** Defined if the server runs on its embedded Postgres. */
+  readonly demo: Demo | undefined;
+  readonly handle: HttpHandler;
+  readonly handleStream: StreamHandler;
+}
+
+/** @throws Error of one line if the settings contradict each other */
+export async function createHandlers(config: Config, { bootstrap, ...given }: HandlerParts): Promise<Handlers> {
+  const { secrets, isEmbedded } = bootstrap;
+  const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
+  const publicUrl = config.publicUrl ?? given.url;
+  // The default of PUBLIC_URL is not known before the port is.
+  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
+  const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
+  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
+  const pageUrl = `${publicUrl.replace(/\/$/, '')}/login`;
+  const authPageUrl = config.authPageUrl ?? pageUrl;
+  const hasLoginPage = config.authPageUrl === undefined;
+  const parts = { ...given, authPageUrl, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
+
+  const api = createApi({
+    ...parts,
+    adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
+    pageTokens: new PageTokens(secrets.encryptionKeys),
+  });
+  const handlers: PathHandler[] = [...api.handlers];
+  const admission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
+  if (hasLoginPage) {
+    const limitFactor = isEmbedded && !config.smtp ? TRIAL_FACTOR : 1;
+    const codes = { keys: deriveLoginCodeKeys(secrets.encryptionKeys), limitFactor };
+    handlers.push(createLoginPage({ ...parts, admission, codes, methods: config.loginMethods, pageUrl }));
+  }
+  let { demo } = given;
+  if (isEmbedded) {
+    const showsCodes = hasLoginPage && !config.smtp && config.loginMethods.includes('email');
+    demo ??= await openDemo({ ...parts, directory: config.dataDir, showsCodes });
+    handlers.push(createDemoApplication(demo, given.url, (text) => process.stdout.write(text)));
+  }
+  return {
+    admissions: { ...api.admissions, login: admission },
+    caches: api.caches,
+    demo,
+    handle: askInOrder(api.rest, handlers),
+    handleStream: api.grpcStreams,
+  };
+}
+
+/** REST answers everything below `/api`. The first handler that knows the path answers the rest. */
+function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
+  return async (context) => {
+    if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
+    for (const handle of handlers) if (await handle(context)) return;
+    sendFailure(context, 'NOT_FOUND');
+  };
+}

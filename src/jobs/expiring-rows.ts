@@ -1,0 +1,68 @@
+/** What expires, and when. */
+import { and, gt, inArray, lte, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import { auditEvents } from '../database/audit-schema.ts';
+import type { Statement } from '../database/database.ts';
+import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import { instantPlaceholder, loginIntents } from '../database/schema.ts';
+import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
+import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
+
+/** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
+const INTENT_GRACE_MS = 60 * 60_000;
+
+export const DAY_MS = 24 * 60 * 60_000;
+
+/** How long the audit log is kept: a year, and what a yearly review takes. */
+const AUDIT_RETENTION_MS = 400 * DAY_MS;
+
+/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
+const MESSAGE_GRACE_MS = 4 * DAY_MS;
+
+/** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
+export const deleteUnrecordedSessions: Statement<unknown> = (db) =>
+  db
+    .delete(sessions)
+    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('now')}`)
+    .prepare('delete_unrecorded_sessions');
+
+/** Deletes the sessions of a batch of IDs, but not their successors. They have no index on their expiry. */
+const deleteSessions: Statement<unknown> = (db) => {
+  const expired = db
+    .select({ applicationId: sessionIds.applicationId, userId: sessionIds.userId, id: sessionIds.id })
+    .from(sessionIds)
+    .where(isInBatch(sessionIds.expiresAt));
+  const session = sql`(${sessions.applicationId}, ${sessions.userId}, ${sessions.id})`;
+  return db.delete(sessions).where(inArray(session, expired)).prepare('delete_sessions');
+};
+
+export interface ExpiringRows {
+  /** Has an index. */
+  readonly expiresAt: PgColumn;
+  readonly graceMs: number;
+  /** Whether the rows are kept as long as the log of deliveries, too. */
+  readonly isLogged?: true;
+  /** Deletes what depends on a batch of the rows. */
+  readonly deleteDependents?: Statement<unknown>;
+}
+
+export const EXPIRING: readonly ExpiringRows[] = [
+  { expiresAt: loginCodes.expiresAt, graceMs: 0 },
+  { expiresAt: walletChallenges.expiresAt, graceMs: 0 },
+  { expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS },
+  { expiresAt: sessionIds.expiresAt, graceMs: 0, deleteDependents: deleteSessions },
+  { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },
+  { expiresAt: userCutoffs.expiresAt, graceMs: 0 },
+  { expiresAt: rateLimits.expiresAt, graceMs: 0 },
+  { expiresAt: auditEvents.occurredAt, graceMs: AUDIT_RETENTION_MS },
+  { expiresAt: knownOrigins.expiresAt, graceMs: 0 },
+  { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
+  { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
+  { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
+];
+
+/** Returns the condition for the rows after `after`, up to `until`. */
+export function isInBatch(expiresAt: PgColumn): SQL | undefined {
+  return and(gt(expiresAt, instantPlaceholder('after')), lte(expiresAt, instantPlaceholder('until')));
+}
