@@ -10,9 +10,9 @@ import { countUnsettled, createSubscribers, judgeWhenTold, makeChanges } from '.
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const REPLICAS = 2;
-const REPLICA_KILLS = quickOrLong(3, 20);
+const REPLICA_KILLS = quickOrLong(2, 20);
 const POSTGRES_KILLS = quickOrLong(1, 5);
-const CHANGES = quickOrLong(600, 10_000);
+const CHANGES = quickOrLong(300, 10_000);
 const APPLICATIONS = 8;
 const CALLERS = 12;
 const MAX_PAUSE_MS = quickOrLong(500, 3_000);
