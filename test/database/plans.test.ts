@@ -60,6 +60,7 @@ const JOBS = [
   'delete_sessions',
   'insert_deliveries',
   'select_batch_end',
+  'select_due_queues',
   'select_encrypted',
   'select_unsent_messages',
 ];
@@ -350,7 +351,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '');
 }
 
-/** Delivers to endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
+/** Delivers to slow endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
 async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: Tenant): Promise<void> {
   const { webhooks, events } = clientsOf(service, tenant);
   const { id: ownerId } = await createTestUser(service);
@@ -368,7 +369,7 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
       database,
       clock: () => new Date(),
       logger: createLogger('silent'),
-      sender: { send: async () => gone },
+      sender: { send: () => sleep(1_100, gone) },
     },
     ...{ schedule: [0, 1], attemptTimeoutMs: 5_000, userAgent: 'test', concurrency: 4 },
   });
