@@ -81,11 +81,16 @@ export const rateLimits = pgTable(
 export const knownOrigins = pgTable(
   'known_origins',
   {
-    /** SHA-256 of the address and the browser or network. */
+    /** HMAC-SHA-256 of the address and the browser or network. */
     key: bytes('key').primaryKey(),
+    /** Who signed in, to forget it with the user. Null in rows of an earlier version. */
+    userId: uuid('user_id'),
     expiresAt: instant('expires_at').notNull(),
   },
-  (table) => [index('known_origins_expires_at_idx').on(table.expiresAt)],
+  (table) => [
+    index('known_origins_expires_at_idx').on(table.expiresAt),
+    index('known_origins_user_id_idx').on(table.userId),
+  ],
 );
 
 /** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */

@@ -6,9 +6,10 @@ import type { ServiceError } from '../domain/errors.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import { nameNewUser } from '../domain/login/complete-email-login.ts';
-import { createLoginCode, type LoginCodeSettings } from '../domain/login/create-login-code.ts';
+import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
+import type { LoginCodeSettings } from '../domain/login/login-code.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import { UUID } from '../domain/validation.ts';
@@ -95,13 +96,12 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const keysAndTokens = { tokens: parts.tokens, keys: parts.codes.keys };
-  returnToApplication(request, await redeemLoginCode(call, keysAndTokens, browser, fields), 'name');
+  returnToApplication(request, await redeemLoginCode(call, parts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  returnToApplication(request, await nameNewUser(call, parts.tokens, browser, fields));
+  returnToApplication(request, await nameNewUser(call, parts, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { Database } from '../../src/database/database.ts';
+import { ReadDetector } from '../../src/database/read-detector.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
@@ -42,7 +43,7 @@ import {
   startTestService,
   type Tenant,
 } from '../support/service.ts';
-import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
@@ -59,6 +60,7 @@ const JOBS = [
   'delete_sessions',
   'insert_deliveries',
   'select_batch_end',
+  'select_due_queues',
   'select_encrypted',
   'select_unsent_messages',
 ];
@@ -81,6 +83,21 @@ describe('the service', () => {
     const prepared = files.flatMap(({ text }) => [...text.matchAll(/\.prepare\(\s*(?:'(\w+)')?/g)]);
     const missing = prepared.map(([, name = 'one without a name']) => name).filter((name) => !explained.has(name));
     expect(missing).toEqual([]);
+    const names = prepared.map(([, name]) => name);
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  });
+
+  test('takes for reads exactly the statements that change nothing, lock nothing, and call no volatile function', async () => {
+    const rows = await service.database.sql`select distinct proname as name from pg_proc where provolatile = 'v'`;
+    const volatile = new Set(rows.map(({ name }) => name));
+    const isRead = ({ sql, plans }: ExplainedStatement) => {
+      const called = [...sql.matchAll(/(\w+)"?\s*\(/g)].map(([, name = '']) => name.toLowerCase());
+      return !changesRows(plans.force_generic_plan) && !called.some((name) => volatile.has(name));
+    };
+    const detector = new ReadDetector();
+    const misjudged = statements.filter((explained) => detector.isRead(explained.statement) !== isRead(explained));
+    expect(misjudged.map(({ name }) => name)).toEqual([]);
+    expect(new Set(statements.map(isRead))).toEqual(new Set([true, false]));
   });
 
   test('sends no statement that is not prepared', () => {
@@ -210,7 +227,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into rate_limits (key, instants, last_id, expires_at)
       select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
-    insert into known_origins (key, expires_at) select key, expires_at from rate_limits;
+    insert into known_origins (key, user_id, expires_at)
+      select sha256(id::text::bytea), user_id, expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
@@ -273,14 +291,14 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const authPageUrl = `${PUBLIC_URL}/login`;
 
   const browser = { digest: randomBytes(32), address: '::1' };
-  const keys = deriveLoginCodeKeys(encryptionKeys);
+  const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await beginLogin(service, tenant) };
-  const send = () => createLoginCode(call, { keys, limitFactor: 1 }, browser, { ...byEmail, email: user.email });
+  const send = () => createLoginCode(call, codes, browser, { ...byEmail, email: user.email });
   const { code } = await send();
   await send();
-  await redeemLoginCode(call, { tokens, keys }, browser, { ...byEmail, code });
+  await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await beginLogin(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
@@ -295,8 +313,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, linksWallet: true };
-    const sent = await createLoginCode(call, { keys, limitFactor: 1 }, browser, linking);
-    await redeemLoginCode(call, { tokens, keys }, browser, { ...intent, code: sent.code });
+    const sent = await createLoginCode(call, codes, browser, linking);
+    await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
   }
 
   const usage = new ApiKeyUsage();
@@ -333,7 +351,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '');
 }
 
-/** Delivers to endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
+/** Delivers to slow endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
 async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: Tenant): Promise<void> {
   const { webhooks, events } = clientsOf(service, tenant);
   const { id: ownerId } = await createTestUser(service);
@@ -351,7 +369,7 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
       database,
       clock: () => new Date(),
       logger: createLogger('silent'),
-      sender: { send: async () => gone },
+      sender: { send: () => sleep(1_100, gone) },
     },
     ...{ schedule: [0, 1], attemptTimeoutMs: 5_000, userAgent: 'test', concurrency: 4 },
   });

@@ -8,8 +8,14 @@ import type { Browser } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import { findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
 import { rememberOrigin } from './known-origins.ts';
+import type { LoginCodeSettings } from './login-code.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
 import { signUp } from './sign-up.ts';
+
+export interface EmailLoginParts {
+  readonly codes: LoginCodeSettings;
+  readonly tokens: AuthTokens;
+}
 
 /**
  * Completes the login of whoever has entered the code: of the user with its e-mail address, or of a new one. Returns
@@ -19,10 +25,10 @@ import { signUp } from './sign-up.ts';
  */
 export async function completeEmailLogin(
   call: Call,
-  tokens: AuthTokens,
+  { codes, tokens }: EmailLoginParts,
   browser: Browser,
   intent: LoginIntent,
-  { userId, email, walletAddress }: StoredLoginCode,
+  { userId: knownId, email, walletAddress }: StoredLoginCode,
   name?: string,
 ): Promise<Completion | undefined> {
   const how = { method: 'email', browserDigest: browser.digest } as const;
@@ -31,17 +37,18 @@ export async function completeEmailLogin(
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId: id }, how);
   };
   // Somebody may have become a user since the code was sent.
-  const known = userId ?? (email ? (await findUserByEmail(call, email))?.id : undefined);
+  let userId = knownId ?? (email ? (await findUserByEmail(call, email))?.id : undefined);
   let completion: Completion | undefined;
-  if (known) {
-    completion = await completeAs(known);
-  } else if (email) {
+  if (!userId && email) {
     if (intent.askName && name === undefined) return undefined;
     const user = { email, name: name ?? null, walletAddress: walletAddress ?? '' };
-    completion = (await signUp(call, tokens, intent.id, user, how)) ?? (await completeAs(await findRival(call, user)));
+    const signedUp = await signUp(call, tokens, intent.id, user, how);
+    userId = signedUp?.userId ?? (await findRival(call, user));
+    completion = signedUp;
   }
+  if (userId) completion ??= await completeAs(userId);
   // Without it, the user has the limits of a stranger next time.
-  if (email) await rememberOrigin(call, browser, email).catch(() => {});
+  if (userId && email) await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   return completion;
 }
 
@@ -62,7 +69,7 @@ const rules = { loginIntentId: uuid, name: identifier };
  */
 export async function nameNewUser(
   call: Call,
-  tokens: AuthTokens,
+  parts: EmailLoginParts,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion> {
@@ -71,7 +78,7 @@ export async function nameNewUser(
   const { applicationId, allowSignUp } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
-  const completion = isEntered && (await completeEmailLogin(call, tokens, browser, intent, latest, name));
+  const completion = isEntered && (await completeEmailLogin(call, parts, browser, intent, latest, name));
   if (!completion) throw new ServiceError('CODE_NOT_VALID');
   return completion;
 }

@@ -9,7 +9,7 @@ import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
 import { findProvedWallet } from './find-proved-wallet.ts';
-import { deriveLoginCode, digestLoginCode, type LoginCodeKeys, recoverLoginCode } from './login-code.ts';
+import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { admitLoginCode } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
@@ -25,12 +25,6 @@ export interface LoginCode {
   readonly isDecoy: boolean;
   readonly code: string;
   readonly applicationName: string;
-}
-
-export interface LoginCodeSettings {
-  readonly keys: LoginCodeKeys;
-  /** Multiplies the limits on codes. */
-  readonly limitFactor: number;
 }
 
 /**
@@ -55,7 +49,7 @@ export async function createLoginCode(
   const login = { ...inBrowser, email, walletAddress, userId: user?.id ?? null };
   const code =
     (await repeatLiveCode(call, settings, login)) ??
-    (await insertNewCode(call, settings, login, await admitLoginCode(call, browser, email, settings.limitFactor)));
+    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, browser, email)));
   return { email: user?.email ?? email, isDecoy: !user && !allowSignUp, code, applicationName };
 }
 

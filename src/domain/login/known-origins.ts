@@ -1,5 +1,4 @@
 /** Remembers in which browsers and networks someone has signed in with an e-mail address. */
-import { hash } from 'node:crypto';
 import { and, eq, gt, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { knownOrigins } from '../../database/login-schema.ts';
@@ -7,6 +6,7 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { Browser } from './browser.ts';
 import { foldEmail } from './fold-email.ts';
+import { hmac, type LoginCodeKeys } from './login-code.ts';
 import { networkOf } from './network.ts';
 
 const LIFETIME_MS = 180 * 24 * 60 * 60_000;
@@ -14,21 +14,37 @@ const LIFETIME_MS = 180 * 24 * 60 * 60_000;
 export type Familiarity = 'browser' | 'network' | 'stranger';
 
 /** Returns what is known of the origin of a request for a code. */
-export async function findFamiliarity({ run, now }: Call, browser: Browser, email: string): Promise<Familiarity> {
-  const keys = keysOf(browser, email);
-  const known = await run(selectOrigins, { ...keys, now });
-  if (known.some(({ key }) => key.equals(keys.browser))) return 'browser';
-  return known.length > 0 ? 'network' : 'stranger';
+export async function findFamiliarity(
+  { run, now }: Call,
+  keys: LoginCodeKeys,
+  browser: Browser,
+  email: string,
+): Promise<Familiarity> {
+  const known = await Promise.all(
+    keys.map(async (key) => {
+      const digests = digestOrigins(key, browser, email);
+      const rows = await run(selectOrigins, { ...digests, now });
+      return { isNetwork: rows.length > 0, isBrowser: rows.some((row) => row.key.equals(digests.browser)) };
+    }),
+  );
+  if (known.some(({ isBrowser }) => isBrowser)) return 'browser';
+  return known.some(({ isNetwork }) => isNetwork) ? 'network' : 'stranger';
 }
 
 /** Remembers the browser and its network for 180 days. */
-export async function rememberOrigin({ run, now }: Call, browser: Browser, email: string): Promise<void> {
-  await run(upsertOrigins, { ...keysOf(browser, email), expiresAt: new Date(now.getTime() + LIFETIME_MS) });
+export async function rememberOrigin(
+  { run, now }: Call,
+  [key]: LoginCodeKeys,
+  browser: Browser,
+  user: { readonly userId: string; readonly email: string },
+): Promise<void> {
+  const expiresAt = new Date(now.getTime() + LIFETIME_MS);
+  await run(upsertOrigins, { ...digestOrigins(key, browser, user.email), userId: user.userId, expiresAt });
 }
 
-function keysOf({ digest, address }: Browser, email: string) {
-  const keyOf = (origin: string) => hash('sha256', `${foldEmail(email)} signed in from ${origin}`, 'buffer');
-  return { browser: keyOf(digest.toString('hex')), network: keyOf(networkOf(address)) };
+function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, email: string) {
+  const digestOf = (origin: string) => hmac(key, `${foldEmail(email)} signed in from ${origin}`);
+  return { browser: digestOf(digest.toString('hex')), network: digestOf(networkOf(address)) };
 }
 
 const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {
@@ -41,10 +57,17 @@ const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {
 };
 
 const upsertOrigins: Statement<unknown> = (db) => {
-  const row = (name: string) => ({ key: sql.placeholder(name), expiresAt: sql.placeholder('expiresAt') });
+  const row = (name: string) => ({
+    key: sql.placeholder(name),
+    userId: sql.placeholder('userId'),
+    expiresAt: sql.placeholder('expiresAt'),
+  });
   return db
     .insert(knownOrigins)
     .values([row('browser'), row('network')])
-    .onConflictDoUpdate({ target: knownOrigins.key, set: { expiresAt: sql`excluded.expires_at` } })
+    .onConflictDoUpdate({
+      target: knownOrigins.key,
+      set: { userId: sql`excluded.user_id`, expiresAt: sql`excluded.expires_at` },
+    })
     .prepare('upsert_known_origins');
 };

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
 import type { Browser } from './browser.ts';
 import { foldEmail } from './fold-email.ts';
 import { type Familiarity, findFamiliarity } from './known-origins.ts';
-import type { CodeLength } from './login-code.ts';
+import type { CodeLength, LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
 
@@ -47,12 +47,17 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
 const SHORT_CODES = { subject: 'short login codes', burst: 100, intervalMs: 36 * SECOND_MS };
 
 /**
- * Admits a new code and returns its length. `factor` multiplies the bursts.
+ * Admits a new code and returns its length.
  *
  * @throws ServiceError `Too many codes`
  */
-export async function admitLoginCode(call: Call, browser: Browser, email: string, factor: number): Promise<CodeLength> {
-  const familiarity = await findFamiliarity(call, browser, email);
+export async function admitLoginCode(
+  call: Call,
+  { keys, limitFactor: factor }: LoginCodeSettings,
+  browser: Browser,
+  email: string,
+): Promise<CodeLength> {
+  const familiarity = await findFamiliarity(call, keys, browser, email);
   const origin: Origin = {
     address: foldEmail(email),
     browser: browser.digest.toString('hex'),

@@ -7,6 +7,12 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 /** The first key creates digests, all verify. */
 export type LoginCodeKeys = readonly Buffer[];
 
+export interface LoginCodeSettings {
+  readonly keys: LoginCodeKeys;
+  /** Multiplies the limits on codes. */
+  readonly limitFactor: number;
+}
+
 /** Derives the keys from the encryption keys, so that both rotate together. */
 export function deriveLoginCodeKeys(encryptionKeys: readonly Buffer[]): LoginCodeKeys {
   return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher login code', 32)));
@@ -38,7 +44,8 @@ export function isLoginCode(keys: LoginCodeKeys, id: string, code: string, diges
   return keys.some((key) => timingSafeEqual(digestLoginCode([key], id, code), digest));
 }
 
-function hmac(key: Buffer | undefined, text: string): Buffer {
+/** Returns an HMAC-SHA-256, so that nobody without the key can guess the text. */
+export function hmac(key: Buffer | undefined, text: string): Buffer {
   if (!key) throw new Error('There is no key for login codes');
   return createHmac('sha256', key).update(text).digest();
 }

@@ -5,12 +5,11 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
-import { completeEmailLogin } from './complete-email-login.ts';
+import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
-import { isLoginCode, type LoginCodeKeys } from './login-code.ts';
+import { isLoginCode } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
@@ -24,7 +23,7 @@ const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
  */
 export async function redeemLoginCode(
   call: Call,
-  { tokens, keys }: { tokens: AuthTokens; keys: LoginCodeKeys },
+  parts: EmailLoginParts,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion | undefined> {
@@ -35,12 +34,12 @@ export async function redeemLoginCode(
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const { id, userId, codeDigest } = latest;
   const wasSent = userId !== null || intent.allowSignUp;
-  const isRight = isLoginCode(keys, id, code.replace(/\s/g, ''), codeDigest) && wasSent;
+  const isRight = isLoginCode(parts.codes.keys, id, code.replace(/\s/g, ''), codeDigest) && wasSent;
   // Counted before the result is revealed, so that concurrent guesses are all counted.
   const [counted] = await call.run(countAttempt, { applicationId, loginIntentId, id, isRight, now: call.now });
   if (!counted) throw new ServiceError('CODE_NOT_VALID');
   if (!isRight) throw new ServiceError(counted.attempts < ATTEMPTS ? 'WRONG_CODE' : 'CODE_NOT_VALID');
-  return completeEmailLogin(call, tokens, browser, intent, latest);
+  return completeEmailLogin(call, parts, browser, intent, latest);
 }
 
 /** The right code may be sent again: by a double click, or because the login could not be completed the first time. */

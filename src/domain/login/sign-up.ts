@@ -23,10 +23,12 @@ export async function signUp(
   loginIntentId: string,
   user: { email: string; name: string | null; walletAddress: string },
   how: HowSignedIn,
-): Promise<Completion | undefined> {
+): Promise<(Completion & { userId: string }) | undefined> {
   const userId = randomUUID();
   const [intent] = await run(insertUserAndComplete, { ...user, ...how, userId, loginIntentId, now });
-  return intent && answerLogin(tokens, { ...intent, ...how, loginIntentId, userId, completedAt: now });
+  if (!intent) return undefined;
+  const answer = await answerLogin(tokens, { ...intent, ...how, loginIntentId, userId, completedAt: now });
+  return { userId, ...answer };
 }
 
 const insertUserAndComplete: Statement<CompletedIntent[]> = (db) => {
