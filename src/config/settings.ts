@@ -146,7 +146,7 @@ export const SETTINGS = {
     '`false`: this process sends no webhooks.',
     { default: true },
   ),
-  webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Attempts in flight per process.', {
+  webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Quick attempts per process.', {
     default: 128,
   }),
   webhookAllowedNetworks: setting(

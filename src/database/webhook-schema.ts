@@ -137,9 +137,11 @@ export const webhookQueues = pgTable(
     isUrgent: boolean('is_urgent').notNull().default(false),
     /** How many deliveries are read at a time. It grows while the endpoint answers. */
     batchSize: smallint('batch_size').notNull().default(1),
+    /** Whether its last attempts were answered within a second. */
+    isQuick: boolean('is_quick').notNull().default(false),
     /** How many batches have failed since one of their attempts succeeded. */
     failedBatches: integer('failed_batches').notNull().default(0),
-    /** When the first attempt failed since one succeeded. */
+    /** When the first attempt failed since one succeeded, or had no answer within a second. */
     failingSince: instant('failing_since'),
     /** The failed messages that are to be delivered again: those created between these instants. */
     redeliverSince: instant('redeliver_since'),
@@ -147,9 +149,9 @@ export const webhookQueues = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.webhookId] }),
-    // Apart, so that no number of failing endpoints stands before one that works.
-    index('webhook_queues_healthy_idx')
-      .on(table.nextAt)
+    // Apart, so that no number of slow or failing endpoints stands before one that works.
+    index('webhook_queues_working_idx')
+      .on(table.isQuick, table.nextAt)
       .where(sql`${table.nextAt} is not null and ${table.failedBatches} = 0`),
     index('webhook_queues_failing_idx')
       .on(table.nextAt)

@@ -45,3 +45,16 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
     response_body: outcome.responseBody,
   };
 }
+
+/** Returns the state of a delivery that is left as it is, but for when it is due. */
+export function postpone(delivery: DueDelivery, dueAt: Date): Result {
+  return {
+    message_id: delivery.messageId,
+    status: 'pending',
+    due_at: dueAt,
+    status_code: delivery.lastStatusCode,
+    error: delivery.lastError,
+    attempt_count: delivery.attemptCount,
+    schedule_index: delivery.scheduleIndex,
+  };
+}

@@ -11,11 +11,13 @@ import {
 } from '../database/webhook-schema.ts';
 import { isOfWebhook, selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import { isOwnWebhook } from '../domain/webhooks/webhook.ts';
+import type { Line } from './slots.ts';
 
 export interface DueQueue {
   readonly applicationId: string;
   readonly webhookId: string;
   readonly batchSize: number;
+  readonly line: Line;
 }
 
 /** What the claim of a queue tells its holder. */
@@ -41,31 +43,32 @@ export interface DueDelivery {
   readonly payload: string | null;
   readonly attemptCount: number;
   readonly scheduleIndex: number;
+  readonly lastStatusCode: number | null;
+  readonly lastError: string | null;
   readonly isManual: boolean;
   readonly isUrgent: boolean;
 }
 
-/** Returns the queues that are due, the longest due first. Those of failing endpoints stand in a line of their own. */
-export const selectDueQueues = {
-  healthy: createSelectDue(sql`${webhookQueues.failedBatches} = 0`),
-  failing: createSelectDue(sql`${webhookQueues.failedBatches} > 0`),
+/** Returns the queues of each line that are due, the longest due first. Parameters: now, and the limit of each line. */
+export const selectDueQueues: Statement<DueQueue[]> = (db) => {
+  const selectLine = (line: Line, condition: SQL) => sql`(
+    select application_id, webhook_id, batch_size, ${sql.raw(`'${line}'`)} as line from ${webhookQueues}
+    where next_at is not null and next_at <= ${instantPlaceholder('now')}::timestamptz and ${condition}
+    order by next_at limit ${sql.placeholder(line)})`;
+  const due = sql`
+    ${selectLine('quick', sql`failed_batches = 0 and is_quick`)}
+    union all ${selectLine('unproven', sql`failed_batches = 0 and not is_quick`)}
+    union all ${selectLine('failing', sql`failed_batches > 0`)}`;
+  return db
+    .select({
+      applicationId: sql<string>`application_id`,
+      webhookId: sql<string>`webhook_id`,
+      batchSize: sql<number>`batch_size`,
+      line: sql<Line>`line`,
+    })
+    .from(sql`(${due}) as due`)
+    .prepare('select_due_queues');
 };
-
-function createSelectDue(condition: SQL): Statement<DueQueue[]> {
-  const selectDue: Statement<DueQueue[]> = (db) =>
-    db
-      .select({
-        applicationId: webhookQueues.applicationId,
-        webhookId: webhookQueues.webhookId,
-        batchSize: webhookQueues.batchSize,
-      })
-      .from(webhookQueues)
-      .where(and(isNotNull(webhookQueues.nextAt), lte(webhookQueues.nextAt, instantPlaceholder('now')), condition))
-      .orderBy(asc(webhookQueues.nextAt))
-      .limit(sql.placeholder('limit'))
-      .prepare('select_due_queues');
-  return selectDue;
-}
 
 /** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
 export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
@@ -116,6 +119,8 @@ const deliveryColumns = {
   payload: sql<string | null>`message.payload`,
   attemptCount: webhookDeliveries.attemptCount,
   scheduleIndex: webhookDeliveries.scheduleIndex,
+  lastStatusCode: webhookDeliveries.lastStatusCode,
+  lastError: webhookDeliveries.lastError,
   isManual: webhookDeliveries.isManual,
   isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
 };

@@ -1,7 +1,6 @@
 /** Writes down what has become of a batch, and releases the queue. */
-import { sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../database/database.ts';
-import { instantPlaceholder } from '../database/schema.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Db, placeholders, type Statement } from '../database/database.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
@@ -45,35 +44,29 @@ export interface Released {
   readonly failingSince: string | null;
 }
 
+/** What the attempts of a queue have come to: `slow` if none has ended. */
+export type Outcome = 'success' | 'failure' | 'slow';
+
 /**
  * Does nothing if the lease has passed to another process. Otherwise the queue is due again when its next delivery is;
  * at once if it was woken meanwhile, since this statement may not see the reason.
  *
- * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, inOrder, isFailure (null if
- * nothing was attempted), isCounted, and as ISO 8601 or null retryAt (the first of the new due instants) and notBefore.
+ * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, inOrder, outcome (null if
+ * nothing was attempted), isCounted, isQuick, and retryAt (the first of the new due instants) and notBefore, or null.
  */
 export const settleBatch: Statement<Released[]> = (db) => {
-  const { applicationId, webhookId, lease, results } = placeholders('applicationId', 'webhookId', 'lease', 'results');
-  const { wakeCount, inOrder, isFailure, isCounted } = placeholders('wakeCount', 'inOrder', 'isFailure', 'isCounted');
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const retryAt = sql`${sql.placeholder('retryAt')}::timestamptz`;
-  const notBefore = sql`${sql.placeholder('notBefore')}::timestamptz`;
-  const columns = (name: string) => ({ [name]: sql`${sql.identifier(name)}`.as(name) });
-
+  const { applicationId, webhookId, lease, wakeCount } = placeholders(
+    'applicationId',
+    'webhookId',
+    'lease',
+    'wakeCount',
+  );
+  const { inOrder, isCounted, isQuick } = placeholders('inOrder', 'isCounted', 'isQuick');
+  const [now, retryAt, notBefore] = [instant('now'), instant('retryAt'), instant('notBefore')];
   const held = db.$with('held', columns('webhook_id')).as(sql`
     select webhook_id from ${webhookQueues}
     where application_id = ${applicationId} and webhook_id = ${webhookId} and lease = ${lease}::uuid for update`);
-  const result = db.$with('result', columns('message_id')).as(sql`
-    select * from json_to_recordset(${results}::json) as result (message_id bigint, status text,
-      due_at timestamptz, status_code smallint, error text, attempt_count integer, schedule_index smallint)`);
-  const settled = db.$with('settled', columns('message_id')).as(sql`
-    update ${webhookDeliveries} as delivery set
-      status = result.status, due_at = result.due_at, last_status_code = result.status_code,
-      last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
-    from result, held
-    where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
-      and delivery.message_id = any(array(select message_id from result)) and delivery.message_id = result.message_id
-    returning delivery.message_id`);
+  const { result, settled } = settleDeliveries(db, sql`exists (select 1 from held)`);
   const others = sql`
     select due_at from ${webhookDeliveries}
     where application_id = ${applicationId} and webhook_id = ${webhookId} and due_at is not null
@@ -89,19 +82,15 @@ export const settleBatch: Statement<Released[]> = (db) => {
       next_at = case
         when queue.is_urgent then ${now}
         when queue.wake_count <> ${wakeCount}::bigint or queue.redeliver_since is not null then greatest(${now}, ${notBefore})
-        when ${isActive} then (select greatest(due, ${notBefore}) from (select ${nextDue} as due) next where due is not null)
+        when ${isActive} then (
+          select greatest(${now}, due, ${notBefore}) from (select ${nextDue} as due) next where due is not null)
       end,
-      batch_size = case
-        when ${isFailure}::boolean then 1
-        when not ${isFailure}::boolean then least(queue.batch_size * 2, ${sql.raw(String(MAX_BATCH_SIZE))})
-        else queue.batch_size end,
-      failed_batches = case
-        when ${isFailure}::boolean then queue.failed_batches + 1
-        when not ${isFailure}::boolean then 0
+      batch_size = case ${outcome} when 'failure' then 1 when 'success' then ${largerBatch} else queue.batch_size end,
+      is_quick = case when ${outcome} is null then queue.is_quick else ${outcome} = 'success' and ${isQuick}::boolean end,
+      failed_batches = case ${outcome} when 'failure' then queue.failed_batches + 1 when 'success' then 0
         else queue.failed_batches end,
-      failing_since = case
-        when not ${isFailure}::boolean then null
-        when ${isFailure}::boolean and ${isCounted}::boolean then coalesce(queue.failing_since, ${now})
+      failing_since = case when ${outcome} = 'success' then null
+        when ${outcome} is not null and ${isCounted}::boolean then coalesce(queue.failing_since, ${now})
         else queue.failing_since end
     from held
     where queue.application_id = ${applicationId} and queue.webhook_id = ${webhookId}
@@ -112,3 +101,63 @@ export const settleBatch: Statement<Released[]> = (db) => {
     .from(released)
     .prepare('settle_batch');
 };
+
+/**
+ * Settles deliveries that have been put off until `leaseEnd`, and wakes their queue. A failure counts unless an attempt
+ * has succeeded since the release, and those of one batch or of several at the same time count once.
+ *
+ * Parameters: applicationId, webhookId, now, results as JSON, outcome (success, failure, or null if nothing was
+ * attempted), leaseEnd, releasedAt, notBefore.
+ */
+export const settleSlow: Statement<Released[]> = (db) => {
+  const { applicationId, webhookId } = placeholders('applicationId', 'webhookId');
+  const [now, leaseEnd] = [instant('now'), instant('leaseEnd')];
+  const { result, settled } = settleDeliveries(db, sql`delivery.due_at = ${leaseEnd} and ${leaseEnd} > ${now}`);
+  const isFailing = sql`(${outcome} = 'failure' and queue.failing_since <= ${instant('releasedAt')})`;
+  const woken = db.$with('woken', columns('failing_since')).as(sql`
+    update ${webhookQueues} as queue set
+      wake_count = queue.wake_count + 1,
+      next_at = case
+        when queue.lease is not null or queue.is_urgent then queue.next_at
+        when ${isFailing} then greatest(queue.next_at, ${instant('notBefore')})
+        when queue.failed_batches > 0 and ${outcome} is distinct from 'success' then queue.next_at
+        else ${now} end,
+      batch_size = case when ${isFailing} then 1 when ${outcome} = 'success' then ${largerBatch} else queue.batch_size end,
+      failed_batches = case when ${isFailing} then greatest(queue.failed_batches, 1)
+        when ${outcome} = 'success' then 0 else queue.failed_batches end,
+      failing_since = case when ${outcome} = 'success' then null else queue.failing_since end
+    where queue.application_id = ${applicationId} and queue.webhook_id = ${webhookId}
+      and exists (select 1 from settled)
+    returning queue.failing_since`);
+  return db
+    .with(result, settled, woken)
+    .select({ failingSince: sql<string | null>`failing_since` })
+    .from(woken)
+    .prepare('settle_slow');
+};
+
+const outcome = sql`${sql.placeholder('outcome')}::text`;
+const largerBatch = sql`least(queue.batch_size * 2, ${sql.raw(String(MAX_BATCH_SIZE))})`;
+
+/** In ISO 8601, or null. */
+const instant = (name: string) => sql`${sql.placeholder(name)}::timestamptz`;
+
+const columns = (name: string) => ({ [name]: sql`${sql.identifier(name)}`.as(name) });
+
+/** Returns the CTEs `result`, which reads the placeholder `results`, and `settled`, which writes it to `delivery`. */
+function settleDeliveries(db: Db, condition: SQL) {
+  const { applicationId, webhookId, results } = placeholders('applicationId', 'webhookId', 'results');
+  const result = db.$with('result', columns('message_id')).as(sql`
+    select * from json_to_recordset(${results}::json) as result (message_id bigint, status text,
+      due_at timestamptz, status_code smallint, error text, attempt_count integer, schedule_index smallint)`);
+  const settled = db.$with('settled', columns('message_id')).as(sql`
+    update ${webhookDeliveries} as delivery set
+      status = result.status, due_at = result.due_at, last_status_code = result.status_code,
+      last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
+    from result
+    where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
+      and delivery.message_id = any(array(select message_id from result)) and delivery.message_id = result.message_id
+      and ${condition}
+    returning delivery.message_id`);
+  return { result, settled };
+}

@@ -6,8 +6,8 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
-import { STATEMENT_TIMEOUT_MS } from './batch.ts';
 import type { Result } from './settle.ts';
+import { STATEMENT_TIMEOUT_MS } from './settlement.ts';
 import { DeliveryWorker } from './worker.ts';
 
 /** Apart from those of calls, so that neither waits for the other. */

@@ -1,7 +1,7 @@
 import { mkdtempDisposable, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openClient } from '../../src/database/open-client.ts';
@@ -12,9 +12,14 @@ import { startMain, survivorsOf } from '../support/process.ts';
 
 const temporaryDirectory = () => mkdtempDisposable(join(tmpdir(), 'usher-embedded-'));
 
+const parent = await temporaryDirectory();
+/** The first test creates what the others start again. The last one removes it. */
+const dataDir = join(parent.path, 'data');
+
+afterAll(() => parent.remove());
+
 test('an embedded Postgres is restarted after a crash, with nothing lost', async () => {
   await using disposables = new AsyncDisposableStack();
-  const { path: dataDir } = disposables.use(await temporaryDirectory());
   const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => '');
   const service = await startServer(config, { logger: createLogger('silent') });
   disposables.defer(() => service.close());
@@ -37,16 +42,15 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
 });
 
 test.runIf(process.getuid?.() === 0)('started by root, the embedded Postgres has no privilege of root', async () => {
-  await using directory = await temporaryDirectory();
-  const secret = join(directory.path, 'secret');
+  const secret = join(parent.path, 'secret');
   await writeFile(secret, 'secret');
   await using disposables = new AsyncDisposableStack();
-  const server = await startEmbeddedPostgres(join(directory.path, 'data'), { durable: false });
+  const server = await startEmbeddedPostgres(dataDir, { durable: false });
   disposables.defer(() => server.close());
   const sql = openClient(server.url, { max: 1, onnotice: () => {} });
   disposables.defer(() => sql.end());
 
-  const status = await readFile(`/proc/${await readPid(join(directory.path, 'data'))}/status`, 'utf8');
+  const status = await readFile(`/proc/${await readPid(dataDir)}/status`, 'utf8');
   expect(status).toMatch(/^Uid:\t65534\t65534\t65534\t65534$/m);
   expect(status.match(/^Cap(Inh|Prm|Eff|Amb):\t0{16}$/gm)).toHaveLength(4);
   await sql`create table output (line text)`;
@@ -72,8 +76,6 @@ test('of two first starts in one directory one serves, and the other says that i
 });
 
 test('a service whose data directory is removed says so in one line and exits with 1', async () => {
-  await using directory = await temporaryDirectory();
-  const dataDir = join(directory.path, 'data');
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   const descendants = await main.descendants();
   await rm(dataDir, { recursive: true });

@@ -7,13 +7,13 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { createLogger } from '../../src/log.ts';
 
 test('a queue whose claim is under way is not claimed once more', async () => {
-  const queue = { applicationId: 'a', webhookId: 'wh_1', batchSize: 1 };
+  const queue = { applicationId: 'a', webhookId: 'wh_1', batchSize: 1, line: 'quick' };
   const claim = Promise.withResolvers<void>();
   let isClaimed = false;
   const search = vi.fn(() => (isClaimed ? [] : [queue]));
   const startClaim = vi.fn(() => claim.promise.then(() => []));
   const answers = new Map<unknown, () => unknown>([
-    [selectDueQueues.healthy, search],
+    [selectDueQueues, search],
     [claimQueue, startClaim],
   ]);
   const run = (async (statement: unknown) => answers.get(statement)?.() ?? []) as unknown as Run;

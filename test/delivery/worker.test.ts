@@ -169,7 +169,7 @@ test('a message of a webhook that is made inactive meanwhile waits until it is a
 });
 
 test('a process that takes over an expired lease settles, and the late one changes nothing', async () => {
-  const { events, list, webhookId } = await subscribe();
+  const { events, list, webhookId } = await subscribe({ ordered: true });
   await events.createEvent({ eventId: 'e' });
   const late = Promise.withResolvers<AttemptOutcome>();
   let reached = 0;
@@ -197,6 +197,123 @@ test('a process that takes over an expired lease settles, and the late one chang
   await second.stop();
 });
 
+describe('a message whose endpoint does not answer for a second', () => {
+  /** Starts a worker whose attempts of the event `slow` hang until the test ends them. */
+  function startHanging(options: WorkerOptions = {}) {
+    const sent: string[] = [];
+    const hanging: ((outcome: AttemptOutcome) => void)[] = [];
+    const send = ({ body }: AttemptRequest) => {
+      const { eventId = 'test' } = JSON.parse(body).data;
+      // Other tests have left messages, too.
+      if (/^(slow|next|other)/.test(eventId)) sent.push(eventId);
+      if (!eventId.startsWith('slow')) return answer(204);
+      return new Promise<AttemptOutcome>((resolve) => hanging.push(resolve));
+    };
+    const worker = startWorker(send, options);
+    const endAll = (status: number) => {
+      for (const resolve of hanging.splice(0)) resolve(answer(status));
+    };
+    onTestFinished(() => endAll(500));
+    return { ...worker, sent, endAll };
+  }
+
+  test('does not delay the next one, and is settled when it answers', async () => {
+    const { events, list } = await subscribe();
+    const { sent, endAll } = startHanging();
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => sent).toEqual(['slow']);
+    await events.createEvent({ eventId: 'next' });
+    await expect.poll(() => sent).toEqual(['slow', 'next']);
+    await expect.poll(list).toMatchObject([
+      { status: 'succeeded', attemptCount: 1 },
+      { status: 'pending', attemptCount: 0 },
+    ]);
+    endAll(204);
+    const succeeded = { status: 'succeeded', attemptCount: 1, lastStatusCode: 204 };
+    await expect.poll(list).toMatchObject([succeeded, succeeded]);
+  });
+
+  test('delays the next one of an ordered webhook', async () => {
+    const { events, webhooks, webhookId, list } = await subscribe({ ordered: true });
+    const { sent, endAll } = startHanging();
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => sent).toEqual(['slow']);
+    await events.createEvent({ eventId: 'next' });
+    const other = await subscribe();
+    await other.events.createEvent({ eventId: 'slow-other' });
+    await other.events.createEvent({ eventId: 'other' });
+    await expect.poll(() => sent.includes('other')).toBe(true);
+    expect(sent).not.toContain('next');
+    expect((await readQueue(webhookId)).lease).not.toBeNull();
+    await webhooks.updateWebhook({ webhookId, description: 'still ordered' });
+    endAll(204);
+    await expect.poll(async () => (await list()).map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+  });
+
+  test('is sent again by another process when its own has died, and not before its lease ends', async () => {
+    const { events, list, webhookId } = await subscribe();
+    const { database, die } = openMortalDatabase();
+    const dead = startHanging({ database });
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => dead.sent).toHaveLength(1);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    die();
+    const { sent, endAll } = startHanging();
+    await events.createEvent({ eventId: 'next' });
+    clock.advance(24 * SECOND);
+    await expect.poll(() => sent).toEqual(['next']);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    clock.advance(2 * SECOND);
+    await expect.poll(() => sent).toEqual(['next', 'slow']);
+    dead.endAll(500);
+    endAll(204);
+    const succeeded = { status: 'succeeded', attemptCount: 1 };
+    await expect.poll(list).toMatchObject([succeeded, succeeded]);
+  });
+
+  test('is settled by whoever sends it after its lease has ended, and the late answer changes nothing', async () => {
+    const { events, list, webhookId } = await subscribe();
+    const late = startHanging();
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => late.sent).toHaveLength(1);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    clock.advance(26 * SECOND);
+    late.endAll(500);
+    await late.stop();
+    expect(await list()).toMatchObject([{ status: 'pending', attemptCount: 0 }]);
+    startWorker(() => answer(204));
+    await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
+  });
+
+  test('is tried again by its schedule, and its endpoint is left alone unless another message has arrived', async () => {
+    const { events, list, webhookId } = await subscribe();
+    const { sent, endAll } = startHanging({ schedule: [0, 60, 60] });
+    const released = () => expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    for (const eventId of ['slow-1', 'slow-2']) {
+      await events.createEvent({ eventId });
+      await expect.poll(() => sent).toContain(eventId);
+    }
+    await released();
+    endAll(500);
+    const failed = { status: 'pending', attemptCount: 1, lastStatusCode: 500 };
+    await expect.poll(list).toMatchObject([failed, failed]);
+    expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 1, failing_since: expect.any(Date) });
+
+    clock.advance(2 * MINUTE);
+    await expect.poll(() => sent).toHaveLength(3);
+    endAll(204);
+    await expect.poll(() => sent).toHaveLength(4);
+    await released();
+    await events.createEvent({ eventId: 'next' });
+    await expect.poll(() => sent).toContain('next');
+    await expect.poll(async () => (await list())[0]).toMatchObject({ status: 'succeeded' });
+    endAll(500);
+    const attemptsOf = async () => (await list()).map(({ attemptCount }) => attemptCount).sort();
+    await expect.poll(attemptsOf).toEqual([1, 2, 2]);
+    expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 0, failing_since: null });
+  });
+});
+
 test('a delivery is settled once even if its attempt cannot be logged', async () => {
   const { events, list } = await subscribe();
   const { database, failWhen } = openMortalDatabase();
@@ -213,7 +330,7 @@ test('a delivery is settled once even if its attempt cannot be logged', async ()
 });
 
 test('no transaction is open while an attempt is made', async () => {
-  const { events, webhookId } = await subscribe();
+  const { tenant, events, webhookId } = await subscribe();
   const held = Promise.withResolvers<AttemptOutcome>();
   let reached = 0;
   startWorker(() => {
@@ -225,7 +342,8 @@ test('no transaction is open while an attempt is made', async () => {
   const open = () => sql`
     select from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`;
   await expect.poll(open).toHaveLength(0);
-  await sql`select from webhook_queues where webhook_id = ${webhookId} for update nowait`;
+  await sql`
+    select from webhook_queues where application_id = ${tenant.id} and webhook_id = ${webhookId} for update nowait`;
   held.resolve(answer(204));
 });
 

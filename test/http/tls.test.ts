@@ -1,18 +1,14 @@
-/** What Usher speaks over TLS, and how it takes a renewed certificate. */
+/** What Usher speaks over TLS. A renewed certificate: test/robustness/certificate-renewal.test.ts. */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type Listener, openListener } from '../../src/http/listener.ts';
 import { type Certificate, STRICT_TRANSPORT_SECURITY } from '../../src/http/tls.ts';
-import { createCertificate, writeCertificate } from '../support/certificate.ts';
+import { createCertificate } from '../support/certificate.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { startTestService } from '../support/service.ts';
-import { logOf, startWorkers } from '../support/workers.ts';
 
 async function openTls(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options });
@@ -145,42 +141,4 @@ describe('Strict-Transport-Security', () => {
       expect(answered, headers[':path']).toMatchObject({ 'strict-transport-security': STRICT_TRANSPORT_SECURITY });
     }
   });
-});
-
-test('all workers take a renewed certificate from its files, and keep the one before if it is broken', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
-  try {
-    const files = await writeCertificate(directory);
-    await using main = await startWorkers(join(directory, 'data'), files);
-    const port = Number(new URL(main.url).port);
-    const served = async () => {
-      const prints = new Set<string>();
-      for (let connection = 0; connection < 4; connection++) {
-        const socket = await openTls(port);
-        prints.add(socket.getPeerCertificate().fingerprint256);
-        socket.destroy();
-      }
-      return [...prints];
-    };
-    const workersThatSay = (msg: string) =>
-      new Set(
-        logOf(main)
-          .filter((line) => line.msg === msg)
-          .map(({ worker }) => worker),
-      ).size;
-    const first = await served();
-    expect(first).toHaveLength(1);
-
-    await writeFile(files.TLS_CERT_FILE, 'no certificate');
-    await expect.poll(() => workersThatSay('certificate not renewed')).toBe(2);
-    expect(await served()).toEqual(first);
-
-    await writeCertificate(directory);
-    await expect.poll(() => workersThatSay('certificate renewed')).toBe(2);
-    const second = await served();
-    expect(second).toHaveLength(1);
-    expect(second).not.toEqual(first);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
 });

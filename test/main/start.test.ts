@@ -8,7 +8,6 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
-import { request } from '../support/http.ts';
 import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
@@ -80,41 +79,41 @@ test('the next start reads .env, prefers the environment, serves the same data a
   await using main = await startMain({ env: { PORT: '0' }, dotEnv });
 
   expect(main.stdout).not.toContain('"level"');
-  const { apiKey, clientId, redirectUris } = await readDemo(dataDir);
-  await expectCommandsToWork(main, 'https://usher.test');
+  const replies = await runCommands(main.commands.filter((command) => command.startsWith('curl ')));
+  const authUrl = expect.stringMatching(/^https:\/\/usher\.test\/login\?intent=/);
+  expect(replies).toMatchObject([{ data: { authUrl } }, ...Array(8).fill({ status: true })]);
   // The webhook has followed to the other port.
   await expect.poll(() => main.stdout).toMatch(/^ {2}WEBHOOK event\.deleted /m);
-  const { body } = await request(main.url, {
-    method: 'POST',
-    path: `/api/oauth/generate-auth-url?clientId=${clientId}`,
-    headers: { 'x-api-key': apiKey },
-    body: JSON.stringify({ redirectUri: redirectUris[0], state: 's' }),
-  });
-  expect(JSON.parse(body).data.authUrl).toMatch(/^https:\/\/usher\.test\/login\?intent=/);
   expect(await main.end('SIGINT')).toBe(0);
 });
 
-/** Runs every command that the start has printed. */
-async function expectCommandsToWork(main: UsherProcess, publicUrl = main.url): Promise<void> {
-  const { apiKey, clientId, webhookId } = await readDemo(dataDir);
+/** Runs commands that the start has printed, and returns what they print. */
+async function runCommands(commands: readonly string[]) {
+  const { apiKey } = await readDemo(dataDir);
   const replies = [];
-  for (const command of main.commands) {
+  for (const command of commands) {
     expect(command).toContain(apiKey);
     // npx takes half a second to find the buf that is on the path.
     const { exitCode, stdout } = await runShell(command.replace(/^npx /, ''));
     expect({ command, exitCode }).toEqual({ command, exitCode: 0 });
     replies.push(JSON.parse(stdout));
   }
+  return replies;
+}
+
+async function expectCommandsToWork(main: UsherProcess): Promise<void> {
+  const { clientId, webhookId } = await readDemo(dataDir);
+  const replies = await runCommands(main.commands);
   const [{ data }, { data: exchanged }] = replies;
   const user = { email: expect.stringMatching(/^ada\.[0-9a-f]{8}@example\.com$/), name: 'Ada Lovelace' };
   const webhook = { webhookId, application: { name: 'Demo', clientId }, owner: { name: 'Ada Lovelace' } };
-  expect(data.authUrl).toBe(`${publicUrl}/login?intent=${data.loginIntentId}`);
+  expect(data.authUrl).toBe(`${main.url}/login?intent=${data.loginIntentId}`);
   expect(replies).toMatchObject([
     { status: true, message: 'Auth URL generated successfully' },
     { status: true, message: 'Token exchanged successfully', data: { user } },
     { status: true, message: 'Webhook retrieved successfully', data: webhook },
     { status: true, message: 'Event deleted successfully' },
-    { authUrl: `${publicUrl}/login?intent=${replies[4].loginIntentId}` },
+    { authUrl: `${main.url}/login?intent=${replies[4].loginIntentId}` },
     { user, session: { id: exchanged.session.id } },
     { webhook: { webhookId, signingKey: replies[2].data.signingKey } },
     {},

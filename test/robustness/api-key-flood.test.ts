@@ -7,7 +7,7 @@ import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
 import { countStatements } from '../support/count-statements.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
-import { startLoad } from '../support/load.ts';
+import { endOf, startLoad } from '../support/load.ts';
 import { refusalOf } from '../support/refusals.ts';
 import { adminClient, createTenant, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -54,9 +54,10 @@ test('during a flood new keys work at once, known keys keep working, and a revok
     const { apiKey } = await adminClient(service).createApiKey({ applicationId: tenant.id });
     firstUses.push(await statusWith(apiKey));
   }
+  const revokingAt = performance.now();
   await adminClient(service).revokeApiKey({ apiKeyId: tenant.apiKeyId });
   const revokedAt = performance.now();
-  await expect.poll(() => statusWith(tenant.apiKey), { timeout: 2 * REVOCATION_MS, interval: 20 }).toBe('401');
+  await expect.poll(() => statusWith(tenant.apiKey), { interval: 20 }).toBe('401');
   const [used, guessed] = [await uses.stop(), await guesses.stop()];
 
   const accepted = used.filter(({ outcome }) => outcome === '404');
@@ -67,7 +68,7 @@ test('during a flood new keys work at once, known keys keep working, and a revok
   });
   expect(new Set(guessed.map(({ outcome }) => outcome))).toEqual(new Set(['401']));
   expect(new Set(firstUses)).toEqual(new Set(['404']));
-  expect(used.filter(({ startedAt, outcome }) => startedAt < revokedAt - 1_000 && outcome !== '404')).toEqual([]);
+  expect(used.filter((answer) => endOf(answer) < revokingAt && answer.outcome !== '404')).toEqual([]);
   expect(accepted.length).toBeGreaterThan(0);
   expect(lateMs).toBeLessThan(REVOCATION_MS);
 });

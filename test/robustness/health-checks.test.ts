@@ -26,7 +26,7 @@ const MAX_GROWTH_BYTES = 60 * 1024 * 1024;
 const HOLD_MS = quickOrLong(2_000, 20_000);
 /** By how much other work on the machine may delay a probe. */
 const NOISE_MS = quickOrLong(2_000, 10);
-const READY_REQUESTS = quickOrLong(10_000, 60_000);
+const READY_REQUESTS = quickOrLong(2_000, 60_000);
 /** How long a burst may take to be over, its garbage included. */
 const SETTLE_MS = quickOrLong(1_000, 5_000);
 /** How much of a core watches may take; asking Postgres for each would take all of it. */

@@ -53,9 +53,9 @@ function hostileCalls(apiKey: string): HttpRequest[] {
   ];
 }
 
-const ROUNDS = quickOrLong(600, 6_000);
+const ROUNDS = quickOrLong(60, 6_000);
 
-test('10,000 hostile calls add no series', async () => {
+test('hostile calls add no series, however many', async () => {
   await using fixture = await LoginFixture.open({ config: MEASURED });
   const { service, tenant } = fixture;
   await using metrics = await openMetrics(service);

@@ -15,24 +15,28 @@ const RATE = quickOrLong(10, 5);
 const RETRY_MS = 250;
 /** How long the busy application calls before. */
 const HEAD_START_MS = quickOrLong(1_500, 3_000);
-/** A machine that is busy otherwise lets some calls run into their deadline. */
-const MIN_SERVED = quickOrLong(30, 39);
-const P99_MS = quickOrLong(10_000, 1_000);
+/** A machine that is busy otherwise is not to make calls late, nor to look like a database that is. */
+const REQUEST_TIMEOUT_MS = quickOrLong(60_000, 5_000);
+const MIN_SERVED = 39;
+const P99_MS = quickOrLong(REQUEST_TIMEOUT_MS, 1_000);
 const NOISE_MS = quickOrLong(3_000, 100);
 
-test.for([
+const LOADS = [
   { connections: 150, attendees: 1, commitMs: 0 },
   { connections: 150, attendees: 1, commitMs: 8 },
   { connections: 500, attendees: 1, commitMs: 30 },
   { connections: 150, attendees: 1_000_000, commitMs: 8 },
   { connections: 500, attendees: 1_000_000, commitMs: 30 },
-])(
+];
+
+// A test that makes 500 calls at a time takes the machine from the service.
+test.for(LOADS.filter(({ connections, commitMs }) => quickOrLong(connections === 150 && commitMs > 0, true)))(
   '$connections connections that check in $attendees attendees with commits of $commitMs ms',
   { timeout: 120_000 },
   async ({ connections, attendees, commitMs }, context) => {
     await using database = await cloneDatabase();
     await delayCommits(database, commitMs);
-    await using service = await startUsher(database.url);
+    await using service = await startUsher(database.url, { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
     const [busy, other] = [await createTenant(service), await createTenant(service)];
     using busyPool = openPool(service, busy, connections);
     using otherPool = openPool(service, other, CALLS);

@@ -9,7 +9,7 @@ import { startUsher, type UsherProcess } from '../support/process.ts';
 import { createTenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const ROUNDS = quickOrLong(2, 20);
+const ROUNDS = quickOrLong(1, 20);
 const CALLERS = 32;
 /** How many calls the service has answered before the signal. */
 const WARM_UP_CALLS = 200;

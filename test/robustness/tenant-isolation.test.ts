@@ -420,7 +420,7 @@ const pairs = ['rest', 'connect', 'grpc-web', 'grpc']
     })),
   );
 
-test.for(pairs.filter((_, at) => quickOrLong(at % 4 === 1, true)))(
+test.for(pairs.filter((_, at) => quickOrLong(at % 8 === 1, true)))(
   '$title takes as long for a foreign resource as for a missing one',
   { timeout: quickOrLong(120_000, 900_000) },
   async ({ protocol, row, title }, context) => {

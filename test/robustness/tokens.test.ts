@@ -13,7 +13,7 @@ import { attacksOn } from '../support/token-attacks.ts';
 import { createTokenForge } from '../support/token-forge.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.250Z');
-const CHANGES = quickOrLong(100, 5_000);
+const CHANGES = quickOrLong(30, 5_000);
 const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 1e9);
 
 /** Adds, removes or replaces characters, or repeats a part of the token. */

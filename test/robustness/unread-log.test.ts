@@ -9,8 +9,8 @@ import { listeningPortOf, startUsher, UsherProcess } from '../support/process.ts
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Several times what a pipe holds; in the long form, several times what the service keeps. */
-const CALLS = quickOrLong(3_000, 200_000);
-const WARM_UP_CALLS = quickOrLong(1_000, 20_000);
+const CALLS = quickOrLong(1_500, 200_000);
+const WARM_UP_CALLS = quickOrLong(500, 20_000);
 const CALLERS = 16;
 /** What the service keeps of the log, before and after it is formatted. */
 const MAX_GROWTH_BYTES = 48 * 1024 * 1024;

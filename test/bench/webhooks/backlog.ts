@@ -3,6 +3,7 @@ import { Database } from '../../../src/database/database.ts';
 import { openClient } from '../../../src/database/open-client.ts';
 import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';
+import { Slots } from '../../../src/delivery/slots.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../../src/log.ts';
 import { alternate } from '../alternate.ts';
@@ -18,6 +19,7 @@ import { medianOf } from '../statistics.ts';
 const FEW = 10_000;
 const LIMIT = 1.2;
 const BATCH_SIZE = 8;
+const SLOTS = 128;
 const BATCHES = 100;
 const ROUNDS = 10;
 const TIMEOUT_MS = 10_000;
@@ -87,8 +89,11 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
   const before = [readUsage(process.pid).cpuMicros, usage()] as const;
   for (let done = 0; done < BATCHES; ) {
     const run = parts.database.within(performance.now() + TIMEOUT_MS);
-    const queues = await run(selectDueQueues.healthy, { now: new Date(), limit: 10 });
-    for (const queue of queues) await new Batch(parts, queue, new AbortController().signal).run(BATCH_SIZE, () => {});
+    const queues = await run(selectDueQueues, { now: new Date(), quick: 10, unproven: 10, failing: 10 });
+    for (const queue of queues) {
+      const slots = new Slots(SLOTS).take({ ...queue, line: 'quick', batchSize: BATCH_SIZE });
+      await new Batch(parts, queue, new AbortController().signal).run(slots);
+    }
     done += queues.length;
   }
   return {

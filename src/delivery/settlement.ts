@@ -1,0 +1,184 @@
+/** What follows from the attempts of a batch: for their deliveries, the queue and the webhook. */
+import type { Logger } from 'pino';
+import {
+  type Database,
+  DatabaseUnavailableError,
+  type PlaceholderValues,
+  type Run,
+  type Statement,
+} from '../database/database.ts';
+import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
+import { pause } from '../domain/pause.ts';
+import { type Attempted, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
+import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
+import type { ClaimedQueue, DueDelivery } from './queue.ts';
+import { backoffMs } from './retry-schedule.ts';
+import { insertAttempts, type Outcome, type Released, type Result, settleBatch, settleSlow } from './settle.ts';
+
+export interface SettleParts {
+  readonly clock: () => Date;
+  readonly database: Database;
+  readonly logger: Logger;
+  /** Counts attempts by what they have made of their deliveries. */
+  readonly outcomes?: Record<Result['status'], number>;
+  /** The delay before each attempt, in seconds. */
+  readonly schedule: readonly number[];
+}
+
+/** A queue that this process holds. */
+export interface Claim extends ClaimedQueue {
+  readonly applicationId: string;
+  readonly webhookId: string;
+  readonly lease: string;
+  readonly leaseEnd: Date;
+  /** The end of the lease, of `performance.now()`. */
+  readonly deadline: number;
+  /** Whether the deliveries are sent one after the other. */
+  readonly inOrder: boolean;
+}
+
+/** How long a statement may take. */
+export const STATEMENT_TIMEOUT_MS = 5_000;
+const SETTLE_RETRY_MS = 500;
+
+export class Settlement {
+  readonly #parts: SettleParts;
+  readonly #claim: Claim;
+  /** Aborted when the process cannot wait any longer. */
+  readonly #signal: AbortSignal;
+  #releasedAt: string | null = null;
+
+  constructor(parts: SettleParts, claim: Claim, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#claim = claim;
+    this.#signal = signal;
+  }
+
+  /** Releases a queue that nothing was sent of. */
+  async releaseUnused(notBefore: string | null): Promise<void> {
+    await this.#release({ results: [], outcome: null, isCounted: false, isQuick: false, notBefore });
+  }
+
+  /**
+   * Settles the attempts that have ended, and releases the queue. The deliveries of the slow ones are due again when
+   * the lease ends, in case this process dies.
+   */
+  async release(ended: readonly Attempted[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
+    // What was cut short by a shutdown counts as not attempted, and is due as before.
+    const made = ended.filter((attempted) => !this.#isCut(attempted));
+    const results = [...this.#toResults(made), ...slow.map((delivery) => postpone(delivery, this.#claim.leaseEnd))];
+    const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
+    const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
+    const notBefore = outcome === 'failure' ? this.#backOff() : null;
+    await this.#conclude(made, outcome, this.#release({ results, outcome, isCounted, isQuick, notBefore }));
+  }
+
+  /** Settles slow attempts that have ended since the release. Does nothing after the end of the lease. */
+  async settleSlow(ended: readonly Attempted[]): Promise<void> {
+    const made = ended.filter((attempted) => !this.#isCut(attempted));
+    const cut = ended.filter((attempted) => this.#isCut(attempted));
+    const results = [...this.#toResults(made), ...cut.map(({ delivery }) => postpone(delivery, this.#parts.clock()))];
+    const outcome = toOutcome(made);
+    const leaseEnd = this.#claim.leaseEnd.toISOString();
+    const values = { results, outcome, leaseEnd, releasedAt: this.#releasedAt, notBefore: this.#backOff() };
+    await this.#conclude(made, outcome, this.#write(settleSlow, values));
+  }
+
+  #release({ results, ...values }: ReleaseValues): Promise<Released | undefined> {
+    const { lease, wakeCount, inOrder } = this.#claim;
+    const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
+    const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)).toISOString() : null;
+    this.#releasedAt = this.#parts.clock().toISOString();
+    return this.#write(settleBatch, { results, lease, wakeCount, inOrder, retryAt, ...values });
+  }
+
+  /** Tries until the lease has ended, since what is not settled is sent again. */
+  async #write(
+    statement: Statement<Released[]>,
+    { results, ...values }: PlaceholderValues & { results: readonly Result[] },
+  ): Promise<Released | undefined> {
+    const { applicationId, webhookId, deadline } = this.#claim;
+    for (;;) {
+      const parameters = { applicationId, webhookId, results: JSON.stringify(results) };
+      try {
+        const now = this.#parts.clock().toISOString();
+        const [released] = await this.#run(statement, { ...parameters, ...values, now });
+        return released;
+      } catch (error) {
+        const mayTryAgain = error instanceof DatabaseUnavailableError && performance.now() < deadline;
+        if (!mayTryAgain || this.#signal.aborted) throw error;
+        await pause(SETTLE_RETRY_MS, this.#signal);
+      }
+    }
+  }
+
+  async #conclude(
+    made: readonly Attempted[],
+    outcome: Outcome | null,
+    settled: Promise<Released | undefined>,
+  ): Promise<void> {
+    // A delivery is settled even if its log cannot be written.
+    const logged = this.#log(made).catch((error) => this.#parts.logger.warn({ err: error }, 'attempt log failed'));
+    const [released] = await Promise.all([settled, logged]);
+    if (released) await this.#disableIfNeeded(released, made, outcome);
+  }
+
+  #toResults(made: readonly Attempted[]): Result[] {
+    const { schedule, clock, outcomes } = this.#parts;
+    const results = made.map((attempted) => toResult(attempted, schedule, clock()));
+    if (outcomes) for (const { status } of results) outcomes[status]++;
+    return results;
+  }
+
+  async #log(made: readonly Attempted[]): Promise<void> {
+    const attempts = JSON.stringify(made.map(toLoggedAttempt));
+    if (made.length > 0) await this.#run(insertAttempts, { ...this.#ids, attempts });
+  }
+
+  async #disableIfNeeded(
+    { failingSince }: Released,
+    made: readonly Attempted[],
+    outcome: Outcome | null,
+  ): Promise<void> {
+    const now = this.#parts.clock();
+    const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
+    const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
+    if (!isGone && !(outcome === 'failure' && failingMs >= MAX_FAILING_MS)) return;
+    const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
+    const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
+    const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });
+    if (disabled) this.#parts.logger.warn({ ...this.#ids, reason }, 'webhook disabled');
+  }
+
+  #backOff(): string {
+    const { schedule, clock } = this.#parts;
+    return new Date(clock().getTime() + backoffMs(schedule, this.#claim.failedBatches)).toISOString();
+  }
+
+  #isCut({ outcome }: Attempted): boolean {
+    return outcome.statusCode === null && this.#signal.aborted;
+  }
+
+  get #ids() {
+    const { applicationId, webhookId } = this.#claim;
+    return { applicationId, webhookId };
+  }
+
+  get #run(): Run {
+    return this.#parts.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
+  }
+}
+
+interface ReleaseValues {
+  readonly results: readonly Result[];
+  readonly outcome: Outcome | null;
+  readonly isCounted: boolean;
+  readonly isQuick: boolean;
+  readonly notBefore: string | null;
+}
+
+/** One success among them is enough. */
+function toOutcome(made: readonly Attempted[]): Outcome | null {
+  if (made.length === 0) return null;
+  return made.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';
+}
