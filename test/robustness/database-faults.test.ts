@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, longestOf, startLoad } from '../support/load.ts';
-import { createSubjects, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
+import { createSubjectsIn, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -30,7 +30,7 @@ const usher = await startUsher(proxy.through(postgres.url), {
   REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
   WEBHOOK_DELIVERY: 'false',
 });
-const calls = new MixedCalls(usher, await createSubjects(usher));
+const calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
 const load = startLoad(calls.over(...PROTOCOLS), LOAD);
 await sleep(WARM_UP_MS);
 await load.stop();

@@ -4,12 +4,12 @@ import { cloneDatabase, countConnections, type TestDatabase } from '../support/d
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, type Load, longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
-import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
+import { createSubjectsIn, MixedCalls, undocumented } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const LOCK_MS = quickOrLong(3_000, 10_000);
-const REQUEST_TIMEOUT_MS = quickOrLong(1_500, 5_000);
+const LOCK_MS = quickOrLong(6_000, 10_000);
+const REQUEST_TIMEOUT_MS = 5_000;
 const NORMAL_MS = quickOrLong(500, 3_000);
 const CALLERS_PER_CALL = quickOrLong(2, 6);
 /** When speed begins to count: by then each kind of statement that needs the table has been isolated. */
@@ -64,7 +64,7 @@ beforeAll(async () => {
     DATABASE_CONNECTIONS: String(CONNECTIONS),
     WEBHOOK_DELIVERY: 'false',
   });
-  calls = new MixedCalls(usher, await createSubjects(usher));
+  calls = new MixedCalls(usher, await createSubjectsIn(database.url));
   await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));
 });
 
