@@ -22,8 +22,8 @@ const ALL_CONNECTIONS = CONNECTIONS + CONNECTIONS / 2;
 const MAX_ISOLATED_CONNECTIONS = 8;
 /** While the tables of the API keys are locked, known keys work at least this long. */
 const KEY_CACHE_MS = 2_000;
-/** How many times the speed is measured: other work on the machine may slow calls. */
-const ATTEMPTS = 3;
+/** How many times the speed is measured: other work on the machine may slow calls. The short form measures none. */
+const ATTEMPTS = quickOrLong(0, 3);
 
 interface LockedTable {
   readonly table: string;
@@ -75,12 +75,14 @@ afterAll(async () => {
 });
 
 test.for(TABLES)(
-  'while $table is locked, calls that need it end by their deadline, and other calls keep their speed',
+  'while $table is locked, calls that need it end by their deadline, and other calls go on',
   { timeout: quickOrLong(120_000, 300_000) },
   async (locked, context) => {
     for (let attempt = 1; ; attempt++) {
       const { answers, failed, late, before, during, settled, connections } = await lockDuringLoad(locked);
-      const isAsFast = percentile(settled, 50) < 2 * percentile(before, 50) + 5;
+      const isAsFast =
+        percentile(settled, 50) < 2 * percentile(before, 50) + 5 &&
+        percentile(settled, 99) < percentile(before, 99) + SLACK_MS;
       expect(undocumented(answers)).toEqual([]);
       expect(failed).toEqual([]);
       expect(connections).toBeLessThanOrEqual(ALL_CONNECTIONS + MAX_ISOLATED_CONNECTIONS + 1);
@@ -92,8 +94,7 @@ test.for(TABLES)(
         figures: `other calls before: ${describeSpeed(before)}; during: ${describeSpeed(during)}; at most ${connections} connections`,
       });
       expect(late).toEqual([]);
-      expect(percentile(settled, 50)).toBeLessThan(2 * percentile(before, 50) + 5);
-      expect(percentile(settled, 99)).toBeLessThan(percentile(before, 99) + SLACK_MS);
+      if (ATTEMPTS > 0) expect(isAsFast).toBe(true);
       return;
     }
   },
