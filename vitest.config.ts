@@ -7,7 +7,9 @@ const ROBUSTNESS = 'test/robustness/**/*.test.ts';
 const SCALE = 'test/scale/**/*.test.ts';
 
 /** What must be the same on Citus. */
-const ON_CITUS = ['contract', 'delivery', 'domain', 'login-page'].map((folder) => `test/${folder}/**/*.test.ts`);
+const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';

@@ -9,12 +9,10 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
-import { type RecordStatement, recordWhenSettled } from './statement-duration.ts';
 import { isTraced, runInStatementSpan } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
-export type { RecordStatement } from './statement-duration.ts';
 
 /** The least number of statements that may wait for locks at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;
@@ -24,6 +22,9 @@ const MIN_READ_CONNECTIONS = 2;
 
 /** The longest pause before a statement that Postgres has undone is run again. */
 const MAX_RETRY_PAUSE_MS = 40;
+
+/** Takes note of a statement that has ended, retries included. `errorType` is the class of its error. */
+export type RecordStatement = (name: string, seconds: number, errorType: string) => void;
 
 export interface DatabaseOptions {
   /** How many connections write. */
@@ -79,9 +80,7 @@ export class Database {
     onLockWait?: () => void,
   ): Promise<Rows> {
     const run = () => this.#run(statement, parameters, deadline, onLockWait);
-    const rows = isTraced() ? runInStatementSpan(statement, run) : run();
-    if (this.#recordStatement) recordWhenSettled(statement, rows, this.#recordStatement);
-    return rows;
+    return isTraced() ? runInStatementSpan(statement, run) : run();
   }
 
   async #run<Rows>(
@@ -91,16 +90,26 @@ export class Database {
     onLockWait?: () => void,
   ): Promise<Rows> {
     const pool = this.#detector.isRead(statement) ? this.#reads : this.#writes;
-    for (;;) {
-      // A statement that nobody waits for must not take effect.
-      if (performance.now() >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
+    const startedAt = performance.now();
+    for (let now = startedAt; ; now = performance.now()) {
       try {
-        return await pool.run({ statement, parameters, deadline, onLockWait });
+        // A statement that nobody waits for must not take effect.
+        if (now >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
+        const rows = await pool.run({ statement, parameters, deadline, onLockWait });
+        this.#record(statement, startedAt, '');
+        return rows;
       } catch (error) {
-        if (!isSerializationFailure(error)) throw error;
+        if (!isSerializationFailure(error)) {
+          this.#record(statement, startedAt, error instanceof Error ? error.constructor.name : typeof error);
+          throw error;
+        }
         await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
       }
     }
+  }
+
+  #record({ name }: Statement<unknown>, startedAt: number, errorType: string): void {
+    this.#recordStatement?.(name, (performance.now() - startedAt) / 1_000, errorType);
   }
 
   /** Returns `run` for one call, all of whose statements end by its deadline. */

@@ -29,6 +29,9 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   known_origins: 'key',
 };
 
+/** Without it Citus refuses a transaction that changes several tables which refer to each other. Elsewhere it has no effect. */
+export const HANDLE_SHARDS_IN_TURN = "set local citus.multi_shard_modify_mode = 'sequential'";
+
 export interface Distribution {
   readonly table: string;
   /** Null for a reference table. */
@@ -57,12 +60,28 @@ export async function distributeTables(url: string, schema?: string): Promise<re
 }
 
 async function distribute(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
-  const [citus] = await client`select from pg_extension where extname = 'citus'`;
-  if (!citus) throw new Error('the database is not on Citus: it has no extension citus');
-  // Sequential, because one transaction handles tables that refer to each other.
-  await client.unsafe(
-    `begin; set local search_path = "${schema}"; set local citus.multi_shard_modify_mode = 'sequential'`,
-  );
+  if (!(await isOnCitus(client))) throw new Error('the database is not on Citus: it has no extension citus');
+  await client.unsafe(`begin; set local search_path = "${schema}"; ${HANDLE_SHARDS_IN_TURN}`);
+  const distributions = await distributeOthers(client, schema);
+  await client.unsafe('commit');
+  return distributions;
+}
+
+/** Distributes, within the transaction of a migration, the tables that it adds to a database that is distributed. */
+export async function distributeNewTables(client: postgres.Sql, schema: string): Promise<void> {
+  if (!(await isOnCitus(client))) return;
+  const [distributed] = await client`
+    select from pg_dist_partition join pg_class on pg_class.oid = logicalrelid
+    where relnamespace = ${schema}::regnamespace and partmethod = 'h' limit 1`;
+  if (distributed) await distributeOthers(client, schema);
+}
+
+async function isOnCitus(client: postgres.Sql): Promise<boolean> {
+  const rows = await client`select from pg_extension where extname = 'citus'`;
+  return rows.length > 0;
+}
+
+async function distributeOthers(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
   const distributions = await planDistributions(client, schema);
   const foreignKeys = await dropForeignKeys(client, distributions);
   for (const { table, column } of distributions) {
@@ -71,7 +90,6 @@ async function distribute(client: postgres.Sql, schema: string): Promise<readonl
     else await client`select create_distributed_table(${table}, ${column})`;
   }
   for (const statement of foreignKeys) await client.unsafe(statement);
-  await client.unsafe('commit');
   return distributions;
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
+import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
 import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
@@ -119,7 +120,9 @@ async function requireNonePending(migration: Migration): Promise<void> {
 /** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
 async function applyFirstPending(migration: Migration): Promise<string | undefined> {
   const { client, schema, migrations } = migration;
-  await client.unsafe(`begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+  await client.unsafe(
+    `begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0; ${HANDLE_SHARDS_IN_TURN}`,
+  );
   try {
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
@@ -128,6 +131,7 @@ async function applyFirstPending(migration: Migration): Promise<string | undefin
     const [first] = await selectPending(migration);
     // Foreign keys that drizzle-kit generates name `public`.
     for (const statement of first?.sql ?? []) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+    await distributeNewTables(client, schema);
     if (first)
       await client`insert into ${client(JOURNAL)} (hash, created_at) values (${first.hash}, ${first.folderMillis})`;
     await client.unsafe('commit');

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { Database } from '../../src/database/database.ts';
+import { ReadDetector } from '../../src/database/read-detector.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
@@ -42,7 +43,7 @@ import {
   startTestService,
   type Tenant,
 } from '../support/service.ts';
-import { type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
@@ -82,6 +83,21 @@ describe('the service', () => {
     const prepared = files.flatMap(({ text }) => [...text.matchAll(/\.prepare\(\s*(?:'(\w+)')?/g)]);
     const missing = prepared.map(([, name = 'one without a name']) => name).filter((name) => !explained.has(name));
     expect(missing).toEqual([]);
+    const names = prepared.map(([, name]) => name);
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  });
+
+  test('takes for reads exactly the statements that change nothing, lock nothing, and call no volatile function', async () => {
+    const rows = await service.database.sql`select distinct proname as name from pg_proc where provolatile = 'v'`;
+    const volatile = new Set(rows.map(({ name }) => name));
+    const isRead = ({ sql, plans }: ExplainedStatement) => {
+      const called = [...sql.matchAll(/(\w+)"?\s*\(/g)].map(([, name = '']) => name.toLowerCase());
+      return !changesRows(plans.force_generic_plan) && !called.some((name) => volatile.has(name));
+    };
+    const detector = new ReadDetector();
+    const misjudged = statements.filter((explained) => detector.isRead(explained.statement) !== isRead(explained));
+    expect(misjudged.map(({ name }) => name)).toEqual([]);
+    expect(new Set(statements.map(isRead))).toEqual(new Set([true, false]));
   });
 
   test('sends no statement that is not prepared', () => {

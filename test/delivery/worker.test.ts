@@ -330,7 +330,7 @@ test('a delivery is settled once even if its attempt cannot be logged', async ()
 });
 
 test('no transaction is open while an attempt is made', async () => {
-  const { events, webhookId } = await subscribe();
+  const { tenant, events, webhookId } = await subscribe();
   const held = Promise.withResolvers<AttemptOutcome>();
   let reached = 0;
   startWorker(() => {
@@ -342,7 +342,8 @@ test('no transaction is open while an attempt is made', async () => {
   const open = () => sql`
     select from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`;
   await expect.poll(open).toHaveLength(0);
-  await sql`select from webhook_queues where webhook_id = ${webhookId} for update nowait`;
+  await sql`
+    select from webhook_queues where application_id = ${tenant.id} and webhook_id = ${webhookId} for update nowait`;
   held.resolve(answer(204));
 });
 

@@ -49,7 +49,7 @@ describe('removeExpired', () => {
   test('keeps a session whose predecessor has expired', async () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(1, new Date(NOW.getTime() - 1));
-    await fixture.sql`update sessions set id = gen_random_uuid(), expires_at = ${NOW}`;
+    await fixture.sql`update sessions set id = ${randomUUID()}, expires_at = ${NOW}`;
     await removeExpired(fixture.database, OPTIONS);
     expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([1, 0]);
   });
@@ -77,7 +77,8 @@ describe('removeExpired', () => {
     };
     await removeExpired(stopInFullBatch, { ...OPTIONS, signal: stop.signal });
     const left = await fixture.sql`
-      select count(*)::int, min(expires_at) as oldest from sessions join session_ids using (id, expires_at)`;
+      select count(*)::int, min(expires_at) as oldest
+      from sessions join session_ids using (application_id, id, expires_at)`;
     expect(left).toEqual([{ count: 200, oldest: new Date(NOW.getTime() - 200) }]);
   });
 

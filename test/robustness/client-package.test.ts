@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientProject, INSTALL_TIMEOUT_MS, installPackages } from '../support/client-project.ts';
 import { expectLogin } from '../support/example-application.ts';
-import { REPOSITORY } from '../support/process.ts';
+import { REPOSITORY, runShell } from '../support/process.ts';
 
 // Without a registry, CI fails; on a developer's machine these tests are skipped.
 describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package', () => {
@@ -23,6 +23,11 @@ describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package
   afterAll(async () => {
     await project[Symbol.asyncDispose]();
     await rm(nodes, { recursive: true });
+  });
+
+  test.each(['publint --strict', 'attw --profile esm-only'])('is clean by %s', async (command) => {
+    const { exitCode, stdout, stderr } = await runShell(`${command} ${project.tarball}`);
+    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
   });
 
   test.each([20, 22, 24])(

@@ -1,12 +1,11 @@
 /** Replicas that start together, and versions of Usher side by side on one database. */
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin } from '../support/login-browser.ts';
+import { migrateWith } from '../support/migrations.ts';
 import { REPOSITORY } from '../support/process.ts';
 import {
   adminClient,
@@ -32,27 +31,6 @@ async function createEmptyDatabase(): Promise<TestDatabase> {
   const database = await cloneDatabase();
   await database.sql`drop schema usher cascade`;
   return database;
-}
-
-interface Journal {
-  readonly entries: readonly { readonly tag: string; readonly when: number }[];
-}
-
-/** Migrates as another version of Usher would: with the present migrations up to `last`, and later ones after them. */
-async function migrateWith(
-  url: string,
-  { last, later = [] }: { last?: string; later?: readonly string[] },
-): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'usher-migrations-'));
-  await cp(MIGRATIONS, folder, { recursive: true });
-  const journalFile = join(folder, 'meta/_journal.json');
-  const journal: Journal = JSON.parse(await readFile(journalFile, 'utf8'));
-  const present = journal.entries.filter(({ tag }) => last === undefined || tag <= last);
-  const latest = Math.max(...present.map(({ when }) => when));
-  const added = later.map((_, index) => ({ idx: 1000 + index, when: latest + 1 + index, tag: `later_${index}` }));
-  await writeFile(journalFile, JSON.stringify({ ...journal, entries: [...present, ...added] }));
-  for (const [index, text] of later.entries()) await writeFile(join(folder, `later_${index}.sql`), text);
-  await migrateDatabase(url, { folder }).finally(() => rm(folder, { recursive: true }));
 }
 
 /** Starts replicas at the same time on the database. */

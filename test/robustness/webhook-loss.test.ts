@@ -1,20 +1,12 @@
 /** Every change that commits is told, and no other, whatever is killed and whenever. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { startLoad } from '../support/load.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import {
-  countPending,
-  countUnsettled,
-  createSubscribers,
-  findCommitted,
-  findTold,
-  makeChanges,
-} from '../support/told-changes.ts';
+import { countUnsettled, createSubscribers, judgeWhenTold, makeChanges } from '../support/told-changes.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const REPLICAS = 2;
@@ -135,30 +127,9 @@ async function openScene() {
     /** Stops the changes, waits until nothing is pending, and compares. */
     async end() {
       const { length: calls } = await load.stop();
-      await expect.poll(() => countPending(sql), { timeout: 120_000, interval: 250 }).toBe(0);
-      return { tried: `${calls * 5} calls`, ...(await judge(sql, receiver, { acknowledged, mayComeAgain })) };
+      return { tried: `${calls * 5} calls`, ...(await judgeWhenTold(sql, receiver, { acknowledged, mayComeAgain })) };
     },
     [Symbol.asyncDispose]: () => disposables.disposeAsync(),
-  };
-}
-
-async function judge(
-  sql: postgres.Sql,
-  receiver: WebhookReceiver,
-  { acknowledged, mayComeAgain }: { acknowledged: ReadonlySet<string>; mayComeAgain: number },
-) {
-  const [told, committed] = [findTold(receiver), await findCommitted(sql)];
-  const lost = [...new Set([...acknowledged, ...committed])].filter((change) => !told.has(change));
-  const untrue = [...told.keys()].filter((change) => !committed.has(change));
-  const twice = [...told].filter(([, ids]) => ids.size > 1);
-  const [row] = await sql`select sum(attempt_count - 1)::int as retries,
-    (count(*) filter (where status = 'failed'))::int as given_up from webhook_deliveries`;
-  const attempts = receiver.messages.length;
-  const duplicates = attempts - new Set(receiver.messages.map(({ id }) => id)).size;
-  return {
-    ...{ lost, untrue, twice, duplicates, givenUp: row?.given_up, mayComeAgain: mayComeAgain + row?.retries },
-    summary: `${lost.length} of ${acknowledged.size} acknowledged changes; ${untrue.length} told that did not commit`,
-    figures: `${duplicates} of ${attempts} attempts were repeated; ${mayComeAgain} were in flight at the kills, ${row?.retries} were retries`,
   };
 }
 

@@ -15,27 +15,17 @@ export async function prepareCitus(
   url: string,
   template: string,
 ): Promise<{ workerUrls: readonly string[]; close(): Promise<void> }> {
-  const nodes = await onServer(url, (sql) => sql<Node[]>`select nodename, nodeport, groupid from pg_dist_node`);
-  const coordinator = nodes.find(({ groupid }) => groupid === 0);
-  const workers = nodes.filter(({ groupid }) => groupid !== 0);
-  if (!coordinator || workers.length === 0) throw new Error('CITUS_URL names no coordinator with workers');
-  const urlOf = ({ nodename, nodeport }: Node) => Object.assign(new URL(url), { host: `${nodename}:${nodeport}` }).href;
-  const workerUrls = workers.map(urlOf);
+  const { workers } = await readNodes(url);
+  const workerUrls = workers.map((worker) => urlOfNode(url, worker));
   const servers = [url, ...workerUrls];
   const dropAll = async () => {
     for (const server of servers)
       await onServer(server, (sql) => sql.unsafe(`drop database if exists ${template} with (force)`));
   };
   await dropAll();
-  for (const server of servers) {
-    await onServer(server, (sql) => sql.unsafe(`create database ${template}`));
-    await onServer(withDatabase(server, template), (sql) => sql`create extension citus`);
-  }
+  for (const server of servers) await onServer(server, (sql) => sql.unsafe(`create database ${template}`));
+  await connectServers(url, template);
   const templateUrl = withDatabase(url, template);
-  await onServer(templateUrl, async (sql) => {
-    await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
-    for (const { nodename, nodeport } of workers) await sql`select citus_add_node(${nodename}, ${nodeport})`;
-  });
   await migrateDatabase(templateUrl);
   await distributeTables(templateUrl);
   // A database that somebody uses, such as a daemon of Citus, cannot be cloned.
@@ -46,6 +36,29 @@ export async function prepareCitus(
     });
   }
   return { workerUrls, close: dropAll };
+}
+
+/** Makes a cluster of the databases of one name, which every server of the cluster at the URL has. */
+export async function connectServers(url: string, database: string): Promise<void> {
+  const { coordinator, workers } = await readNodes(url);
+  for (const server of [url, ...workers.map((worker) => urlOfNode(url, worker))])
+    await onServer(withDatabase(server, database), (sql) => sql`create extension citus`);
+  await onServer(withDatabase(url, database), async (sql) => {
+    await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
+    for (const { nodename, nodeport } of workers) await sql`select citus_add_node(${nodename}, ${nodeport})`;
+  });
+}
+
+async function readNodes(url: string): Promise<{ coordinator: Node; workers: readonly Node[] }> {
+  const nodes = await onServer(url, (sql) => sql<Node[]>`select nodename, nodeport, groupid from pg_dist_node`);
+  const coordinator = nodes.find(({ groupid }) => groupid === 0);
+  const workers = nodes.filter(({ groupid }) => groupid !== 0);
+  if (!coordinator || workers.length === 0) throw new Error('CITUS_URL names no coordinator with workers');
+  return { coordinator, workers };
+}
+
+function urlOfNode(url: string, { nodename, nodeport }: Node): string {
+  return Object.assign(new URL(url), { host: `${nodename}:${nodeport}` }).href;
 }
 
 /** Returns the URL of another database of the server. */

@@ -37,9 +37,9 @@ export function startWrites(service: { url: string }, tenant: Tenant) {
     /** The IDs of the events whose creation was answered. */
     acknowledged,
     /** Resolves when so many more are. */
-    async waitForMore(count: number) {
+    async waitForMore(count: number, timeout = 30_000) {
       const before = acknowledged.length;
-      await expect.poll(() => acknowledged.length, { interval: 10 }).toBeGreaterThan(before + count);
+      await expect.poll(() => acknowledged.length, { interval: 10, timeout }).toBeGreaterThan(before + count);
     },
     async stop() {
       const answers = await load.stop();

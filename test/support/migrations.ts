@@ -1,15 +1,44 @@
+/** The migrations of other versions of Usher. */
 import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { migrateDatabase } from '../../src/database/migrate.ts';
 import { REPOSITORY } from './process.ts';
 
+interface Entry {
+  readonly tag: string;
+  readonly when: number;
+}
+
 /** Returns a copy of the migrations that ends before the one with that name. */
-export async function migrationsBefore(name: string) {
+export function migrationsBefore(name: string) {
+  return copyMigrations((entries) =>
+    entries.slice(
+      0,
+      entries.findIndex(({ tag }) => tag.endsWith(name)),
+    ),
+  );
+}
+
+/** Migrates as another version would: with the present migrations up to `last`, and later ones after them. */
+export async function migrateWith(
+  url: string,
+  { last, later = [] }: { last?: string; later?: readonly string[] },
+): Promise<void> {
+  await using folder = await copyMigrations((entries) => {
+    const present = entries.filter(({ tag }) => last === undefined || tag <= last);
+    const latest = Math.max(...present.map(({ when }) => when));
+    return [...present, ...later.map((_, index) => ({ when: latest + 1 + index, tag: `later_${index}` }))];
+  });
+  for (const [index, text] of later.entries()) await writeFile(join(folder.path, `later_${index}.sql`), text);
+  await migrateDatabase(url, { folder: folder.path });
+}
+
+async function copyMigrations(choose: (entries: readonly Entry[]) => readonly Entry[]) {
   const copy = await mkdtempDisposable(join(tmpdir(), 'usher-migrations-'));
   await cp(join(REPOSITORY, 'drizzle'), copy.path, { recursive: true });
   const file = join(copy.path, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(file, 'utf8'));
-  const end = journal.entries.findIndex(({ tag }: { tag: string }) => tag.endsWith(name));
-  await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, end) }));
+  await writeFile(file, JSON.stringify({ ...journal, entries: choose(journal.entries) }));
   return copy;
 }

@@ -1,8 +1,8 @@
-/** Two servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
+/** Three servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,8 @@ interface Server {
   readonly name: string;
   readonly address: string;
   readonly restUrl: string;
+  readonly data: string;
+  readonly patroni: ChildProcess;
 }
 
 export class PatroniCluster implements AsyncDisposable {
@@ -47,6 +49,19 @@ export class PatroniCluster implements AsyncDisposable {
     return `postgres://postgres:${PASSWORD}@${(await this.#leader())?.address}/${database}`;
   }
 
+  /** Resolves when one standby is synchronous, and the others follow. Until then Patroni makes none of them the leader. */
+  async waitForStandbys(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    const countAll = async () => {
+      const found = await Promise.all([this.#findAll('/leader'), this.#findAll('/synchronous')]);
+      return found.every(({ length }) => length === 1) ? 2 + (await this.#findAll('/asynchronous')).length : 0;
+    };
+    while ((await countAll()) < this.#servers.length) {
+      if (performance.now() > deadline) throw new Error('Patroni has no synchronous standby');
+      await sleep(200);
+    }
+  }
+
   /** Makes the standby the leader, as `patronictl switchover` does. */
   async switchOver(): Promise<void> {
     const leader = await this.#leader();
@@ -54,6 +69,15 @@ export class PatroniCluster implements AsyncDisposable {
     const body = JSON.stringify({ leader: leader.name });
     const reply = await fetch(`${leader.restUrl}/switchover`, { method: 'POST', body });
     if (!reply.ok) throw new Error(`Patroni refuses the switchover: ${await reply.text()}`);
+  }
+
+  /** Sends kill -9 to the leader's Patroni and Postgres, as if its machine had lost its power. */
+  async killLeader(): Promise<void> {
+    const leader = await this.#leader();
+    if (!leader) throw new Error('There is no leader');
+    const [pid] = (await readFile(join(leader.data, 'postmaster.pid'), 'utf8')).split('\n');
+    leader.patroni.kill('SIGKILL');
+    process.kill(Number(pid), 'SIGKILL');
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -73,21 +97,18 @@ export class PatroniCluster implements AsyncDisposable {
       ...['--listen-client-urls', etcd, '--advertise-client-urls', etcd],
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
     ]);
-    for (const name of ['one', 'two']) {
-      const server = {
-        name,
-        address: `127.0.0.1:${await findFreePort()}`,
-        restUrl: `http://127.0.0.1:${await findFreePort()}`,
-      };
+    // When one is gone, another can still follow the new leader.
+    for (const name of ['one', 'two', 'three']) {
+      const address = `127.0.0.1:${await findFreePort()}`;
+      const restUrl = `http://127.0.0.1:${await findFreePort()}`;
       const data = join(directory, name, 'data');
-      this.#servers.push(server);
-      this.#spawn('/usr/bin/patroni', [config], {
+      const patroni = this.#spawn('/usr/bin/patroni', [config], {
         PATRONI_NAME: name,
         PATRONI_ETCD3_HOST: new URL(etcd).host,
-        PATRONI_RESTAPI_LISTEN: new URL(server.restUrl).host,
-        PATRONI_RESTAPI_CONNECT_ADDRESS: new URL(server.restUrl).host,
-        PATRONI_POSTGRESQL_LISTEN: server.address,
-        PATRONI_POSTGRESQL_CONNECT_ADDRESS: server.address,
+        PATRONI_RESTAPI_LISTEN: new URL(restUrl).host,
+        PATRONI_RESTAPI_CONNECT_ADDRESS: new URL(restUrl).host,
+        PATRONI_POSTGRESQL_LISTEN: address,
+        PATRONI_POSTGRESQL_CONNECT_ADDRESS: address,
         PATRONI_POSTGRESQL_DATA_DIR: data,
         PATRONI_POSTGRESQL_PGPASS: join(directory, `${name}.pgpass`),
         PATRONI_POSTGRESQL_BIN_DIR: POSTGRES_BIN,
@@ -96,37 +117,29 @@ export class PatroniCluster implements AsyncDisposable {
         PATRONI_REPLICATION_USERNAME: 'replicator',
         PATRONI_REPLICATION_PASSWORD: PASSWORD,
       });
+      this.#servers.push({ name, address, restUrl, data, patroni });
     }
-    await this.#waitForStandby();
+    await this.waitForStandbys();
   }
 
-  #spawn(command: string, parameters: string[], env: NodeJS.ProcessEnv = {}): void {
+  #spawn(command: string, parameters: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
     const child = spawnUnprivileged(command, parameters, { ...process.env, ...env });
     this.#stack.defer(() => end(child));
+    return child;
   }
 
-  #leader(): Promise<Server | undefined> {
-    return this.#find('/leader');
+  async #leader(): Promise<Server | undefined> {
+    const [leader] = await this.#findAll('/leader');
+    return leader;
   }
 
-  /** Returns the server that has the role. */
-  async #find(path: '/leader' | '/synchronous'): Promise<Server | undefined> {
-    for (const server of this.#servers) {
-      const hasRole = await fetch(`${server.restUrl}${path}`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-      if (hasRole) return server;
-    }
-    return undefined;
-  }
-
-  async #waitForStandby(): Promise<void> {
-    const deadline = performance.now() + START_TIMEOUT_MS;
-    while (!((await this.#find('/leader')) && (await this.#find('/synchronous')))) {
-      if (performance.now() > deadline) throw new Error('Patroni has no synchronous standby');
-      await sleep(200);
-    }
+  /** Returns the servers that have the role. */
+  async #findAll(path: '/leader' | '/synchronous' | '/asynchronous'): Promise<Server[]> {
+    const found = this.#servers.map(async (server) => {
+      const { ok } = await fetch(`${server.restUrl}${path}`).catch(() => ({ ok: false }));
+      return ok ? [server] : [];
+    });
+    return (await Promise.all(found)).flat();
   }
 }
 

@@ -12,7 +12,11 @@ export class RecordedLog {
   /** As they are written, each with its line break. */
   readonly lines: string[] = [];
 
-  readonly logger = createLogger('trace', { write: (line) => void this.lines.push(line) });
+  readonly logger;
+
+  constructor(level: 'trace' | 'error' = 'trace') {
+    this.logger = createLogger(level, { write: (line) => void this.lines.push(line) });
+  }
 
   /** Starts a service that writes this log. */
   async start(options: TestServiceOptions = {}): Promise<TestService> {

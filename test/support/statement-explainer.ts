@@ -9,6 +9,7 @@ import type { TestDatabase } from './database.ts';
 type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
 export interface ExplainedStatement {
+  readonly statement: Statement<unknown>;
   /** As `.prepare('name')` has it. */
   readonly name: string;
   readonly sql: string;
@@ -96,7 +97,7 @@ export class StatementExplainer implements Disposable {
     const values = fillPlaceholders(query.params, parameters);
     const plans: Partial<Record<PlanMode, PlanNode>> = {};
     for (const mode of this.#settings.modes) plans[mode] = await this.explain(query.sql, values, mode);
-    this.explained.push({ name, sql: query.sql, plans });
+    this.explained.push({ statement, name, sql: query.sql, plans });
   }
 
   [Symbol.dispose](): void {
@@ -122,6 +123,12 @@ export function readsOf(node: PlanNode | undefined): { type: string; table: stri
   const perLoop =
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   return [{ type, table, rows: Math.round(perLoop * node['Actual Loops']) }, ...below];
+}
+
+/** Returns whether a plan writes or locks rows. */
+export function changesRows(node: PlanNode | undefined): boolean {
+  if (!node) return false;
+  return ['ModifyTable', 'LockRows'].includes(node['Node Type']) || (node.Plans ?? []).some(changesRows);
 }
 
 /** Returns how many shards the widest part of a statement reads or writes on Citus. */

@@ -1,6 +1,7 @@
 /** Changes of applications that have webhooks, to compare what was acknowledged, committed and delivered. */
 import { randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
+import { expect } from 'vitest';
 import { clientsOf, createTenant, createTestUser, type Tenant } from './service.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
@@ -51,7 +52,7 @@ export function makeChanges(tenants: readonly Tenant[], urlOf: () => string, ack
 }
 
 /** Returns the changes that have committed. */
-export async function findCommitted(sql: postgres.Sql): Promise<Set<string>> {
+async function findCommitted(sql: postgres.Sql): Promise<Set<string>> {
   const rows = await sql`
     select 'event.created ' || id as change from events
     union all select 'event.deleted ' || id from events where deleted_at is not null
@@ -60,7 +61,7 @@ export async function findCommitted(sql: postgres.Sql): Promise<Set<string>> {
 }
 
 /** Returns the IDs of the messages that were received for each change. More than one is a second message. */
-export function findTold({ messages }: WebhookReceiver): Map<string, Set<string>> {
+function findTold({ messages }: WebhookReceiver): Map<string, Set<string>> {
   const told = new Map<string, Set<string>>();
   for (const { id, body } of messages) {
     const { type, data } = JSON.parse(body);
@@ -78,9 +79,34 @@ export async function countUnsettled(sql: postgres.Sql, { messages }: WebhookRec
 }
 
 /** Returns how many messages are not yet fanned out or delivered. */
-export async function countPending(sql: postgres.Sql): Promise<number> {
+async function countPending(sql: postgres.Sql): Promise<number> {
   const [row] = await sql`select
     (select count(*) from webhook_messages where fanned_out_to is not null)::int
     + (select count(*) from webhook_deliveries where due_at is not null)::int as count`;
   return row?.count;
+}
+
+/**
+ * Waits until nothing is pending, and compares. `mayComeAgain` is how many messages were in flight when their sender or
+ * the database was killed.
+ */
+export async function judgeWhenTold(
+  sql: postgres.Sql,
+  receiver: WebhookReceiver,
+  { acknowledged, mayComeAgain }: { acknowledged: ReadonlySet<string>; mayComeAgain: number },
+) {
+  await expect.poll(() => countPending(sql), { timeout: 120_000, interval: 250 }).toBe(0);
+  const [told, committed] = [findTold(receiver), await findCommitted(sql)];
+  const lost = [...new Set([...acknowledged, ...committed])].filter((change) => !told.has(change));
+  const untrue = [...told.keys()].filter((change) => !committed.has(change));
+  const twice = [...told].filter(([, ids]) => ids.size > 1);
+  const [row] = await sql`select sum(attempt_count - 1)::int as retries,
+    (count(*) filter (where status = 'failed'))::int as given_up from webhook_deliveries`;
+  const attempts = receiver.messages.length;
+  const duplicates = attempts - new Set(receiver.messages.map(({ id }) => id)).size;
+  return {
+    ...{ lost, untrue, twice, duplicates, givenUp: row?.given_up, mayComeAgain: mayComeAgain + row?.retries },
+    summary: `${lost.length} of ${acknowledged.size} acknowledged changes; ${untrue.length} told that did not commit`,
+    figures: `${duplicates} of ${attempts} attempts were repeated; ${mayComeAgain} were in flight at the kills, ${row?.retries} were retries`,
+  };
 }

@@ -50,6 +50,9 @@ export async function answeringWorkers(main: UsherProcess, calls: number): Promi
   return lines().map(({ worker = Number.NaN }) => worker);
 }
 
+/** As long as a start may take. */
+const READY_TIMEOUT_MS = 60_000;
+
 /** Resolves when so many workers answer calls, none of them in `without`. */
 export async function waitForWorkers(
   main: UsherProcess,
@@ -60,7 +63,7 @@ export async function waitForWorkers(
     const workers = new Set(await answeringWorkers(main, 6).catch(() => []));
     return workers.size === count && without.every((worker) => !workers.has(worker));
   };
-  await expect.poll(areReady, { interval: 100 }).toBe(true);
+  await expect.poll(areReady, { interval: 100, timeout: READY_TIMEOUT_MS }).toBe(true);
 }
 
 export interface Demo {

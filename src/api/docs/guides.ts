@@ -50,7 +50,7 @@ ${renderTable(
 )}
 </details>
 <p>An operation is called by its REST route, or by its RPC: a POST of JSON to <code>/usher.v1.Service/Method</code>, or any client of Connect, gRPC or gRPC-Web.
-gRPC reflection is on, so <code>buf curl</code> needs no schema.
+gRPC reflection is on, so <a href="https://buf.build/docs/cli/installation/"><code>buf curl</code></a> needs no schema.
 The examples in TypeScript use the client package, which <code>npm run client:pack</code> makes in a clone of Usher. They begin with:</p>
 ${renderCode(CLIENT_SETUP)}`;
 

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { knownOrigins, loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
@@ -52,21 +52,25 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
     erased,
     cutoff,
     ended,
-    left_applications: sql`delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}`,
     codes: sql`delete from ${loginCodes} using ${known} where lower(${loginCodes.email}) = lower(${known.email})`,
     challenges: sql`
       delete from ${walletChallenges} using ${known}
       where ${walletChallenges.address} = lower(${known.walletAddress})`,
     origins: sql`delete from ${knownOrigins} using ${known} where ${knownOrigins.userId} = ${known.id}`,
-    messages: sql`delete from ${webhookMessages} using ${known} where ${webhookMessages.userId} = ${known.id}`,
     shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
   };
-  const statements = Object.entries(parts).map(([name, statement]) => db.$with(name, {}).as(statement));
+  const last = {
+    left_applications: sql`delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}`,
+    messages: sql`delete from ${webhookMessages} using ${known} where ${webhookMessages.userId} = ${known.id}`,
+  };
+  const withAll = (statements: Record<string, SQL>) =>
+    Object.entries(statements).map(([name, statement]) => db.$with(name, {}).as(statement));
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`known`, applicationId: noApplication });
   const deleted = sql`(select * from ${known} where deleted_at is null)`;
   const message = insertMessages(db, sessionsRevoked, userDeleted(deleted));
+  // The message goes to the applications that are left. On Citus a part sees what those before it have done.
   return db
-    .with(known, audit, ...statements, message)
+    .with(known, audit, ...withAll(parts), message, ...withAll(last))
     .select({ notifiedIds })
     .from(known)
     .prepare('erase_user');

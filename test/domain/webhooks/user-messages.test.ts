@@ -1,5 +1,6 @@
 /** Messages about users and sessions: to which applications, when, and with what. */
 import { afterAll, expect, test } from 'vitest';
+import { MINUTE } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
@@ -47,9 +48,9 @@ test('tells of sessions that begin and of live ones that are revoked, and of no 
   const begun = await auth.exchangeToken({ authToken });
   const sessionId = begun.session?.id ?? '';
   await auth.exchangeToken({ authToken });
-  await sql`
-    update sessions set created_at = created_at - interval '10 min', expires_at = expires_at - interval '10 min'
-    where id = ${sessionId}`;
+  const createdAt = new Date(Date.now() - 10 * MINUTE);
+  const expiresAt = new Date(Date.now() + 5 * MINUTE);
+  await sql`update sessions set created_at = ${createdAt}, expires_at = ${expiresAt} where id = ${sessionId}`;
   const renewed = await sessions.renewSession({ sessionId });
   expect(renewed.session?.id).not.toBe(sessionId);
   await sessions.revokeSession({ sessionId });

@@ -1,0 +1,99 @@
+/** Versions of Usher one after the other on tables that are distributed. Needs CITUS_URL. */
+import { describe, expect, inject, test } from 'vitest';
+import { distributeTables } from '../../src/database/distribute.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { connectServers } from '../support/citus.ts';
+import { createDatabase, type TestDatabase } from '../support/database.ts';
+import { failuresOf } from '../support/failover-load.ts';
+import { longestOf, startLoad } from '../support/load.ts';
+import { migrateWith, migrationsBefore } from '../support/migrations.ts';
+import { startTestService } from '../support/service.ts';
+import { runSmokeTest } from '../support/smoke-test.ts';
+import { report } from '../support/soak.ts';
+
+const ROWS = 50;
+
+/** As of a later version: new tables of each kind, a column and an index for a reference and a distributed table. */
+const LATER = [
+  'CREATE TABLE "notes" ("application_id" uuid NOT NULL REFERENCES "public"."applications"("id"), "id" uuid NOT NULL, PRIMARY KEY ("application_id", "id"))',
+  `INSERT INTO "notes" SELECT "application_id", gen_random_uuid() FROM "events" WHERE "name" = 'old'`,
+  'ALTER TABLE "users" ADD COLUMN "note" text',
+  'ALTER TABLE "events" ADD COLUMN "note" text',
+  'CREATE INDEX "users_note_idx" ON "users" ("note")',
+  'CREATE INDEX "events_note_idx" ON "events" ("application_id", "note")',
+  'ALTER TABLE "sessions" ADD COLUMN "note" text; ALTER TABLE "users" ADD COLUMN "other" text; ALTER TABLE "events" ADD COLUMN "other" text',
+];
+
+describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+  test.each([
+    // The migrations after it are of every kind: they move rows into new tables, and change those of users.
+    ['usher', 'sessions'],
+    // Where the first version that could distribute tables had them.
+    ['public', 'expiry_without_cascades'],
+  ])(
+    'migrates tables that a version with the schema %s has distributed before the migration %s, and distributes the new ones',
+    async (schema, name) => {
+      await using database = await createCitusDatabase();
+      const { url, sql } = database;
+      await using before = await migrationsBefore(name);
+      await migrateDatabase(url, { schema, folder: before.path });
+      await distributeTables(url, schema);
+      await fill(database, schema);
+      if (schema === 'public') {
+        await sql`create schema drizzle`;
+        await sql`alter table public.__drizzle_migrations set schema drizzle`;
+      }
+
+      await using service = await startTestService({ database });
+      expect(await distributeTables(url)).toEqual([]);
+      const [counts] = await sql`select
+      (select count(*) from applications)::int as applications, (select count(*) from sessions)::int as sessions,
+      (select count(*) from session_ids)::int as session_ids`;
+      const recorded = name === 'sessions' ? ROWS : 0;
+      expect(counts).toEqual({ applications: ROWS, sessions: ROWS, session_ids: recorded });
+      await runSmokeTest(service);
+    },
+  );
+
+  test('no call fails while a later version migrates', async (context) => {
+    await using service = await startTestService();
+    const { url, sql } = service.database;
+    await fill(service.database, 'usher');
+    const load = startLoad({ smokeTest: () => runSmokeTest(service).then(() => 'ok') }, { callers: 4 });
+    await expect.poll(() => load.answers.length).toBeGreaterThan(4);
+    await migrateWith(url, { later: LATER });
+    const { length } = load.answers;
+    await expect.poll(() => load.answers.length).toBeGreaterThan(length + 4);
+    const answers = await load.stop();
+    report(context, {
+      tried: `${LATER.length} migrations on Citus during ${answers.length} logins and events`,
+      lost: `${failuresOf(answers).length} of them failed`,
+      figures: `the longest took ${Math.round(longestOf(answers))} ms`,
+    });
+    expect(failuresOf(answers)).toEqual([]);
+    expect(await distributeTables(url)).toEqual([]);
+    expect(await sql`select count(*)::int as count from notes`).toEqual([{ count: ROWS }]);
+  });
+});
+
+async function createCitusDatabase(): Promise<TestDatabase> {
+  const database = await createDatabase('', [inject('postgresUrl'), ...inject('workerUrls')]);
+  await connectServers(inject('postgresUrl'), new URL(database.url).pathname.slice(1));
+  return database;
+}
+
+/** Inserts rows as the version before the sessions had them. */
+async function fill({ sql }: TestDatabase, schema: string): Promise<void> {
+  await sql.begin((transaction) =>
+    transaction.unsafe(`
+      set local search_path = "${schema}";
+    insert into applications (id, name, client_id, redirect_uris, created_at)
+      select gen_random_uuid(), 'App', 'client ' || n, array['https://app.test'], now() from generate_series(1, ${ROWS}) n;
+    insert into users (id, email, wallet_address, created_at)
+      select gen_random_uuid(), n || '@example.com', 'wallet ' || n, now() from generate_series(1, ${ROWS}) n;
+    insert into events (application_id, id, name, created_at) select id, 'event', 'old', now() from applications;
+    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, created_at, expires_at)
+      select applications.id, users.id, gen_random_uuid(), email, '', '', '', now(), now() + interval '1 hour'
+      from applications join users on wallet_address = replace(client_id, 'client', 'wallet')`),
+  );
+}
