@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, longestOf, startLoad } from '../support/load.ts';
-import { createSubjects, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
+import { createSubjectsIn, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -30,7 +30,7 @@ const usher = await startUsher(proxy.through(postgres.url), {
   REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
   WEBHOOK_DELIVERY: 'false',
 });
-const calls = new MixedCalls(usher, await createSubjects(usher));
+const calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
 const load = startLoad(calls.over(...PROTOCOLS), LOAD);
 await sleep(WARM_UP_MS);
 await load.stop();
@@ -80,7 +80,8 @@ test.for(faults)('while $name, no call waits past its deadline, and full speed f
   await expect
     .poll(() => performance.now() - Math.max(endedAt, lastFailure()?.startedAt ?? 0), { timeout: RECOVERY_MS })
     .toBeGreaterThan(1_000);
-  const before = firstQuartile(load.answers.filter((answer) => endOf(answer) < changedAt));
+  const answersBefore = load.answers.filter((answer) => endOf(answer) < changedAt);
+  const [before, longestBeforeMs] = [firstQuartile(answersBefore), longestOf(answersBefore)];
   let after = Number.POSITIVE_INFINITY;
   for (let window = 0; window < WINDOWS && !(after < 2 * before + 5); window++) {
     const from = performance.now();
@@ -101,7 +102,8 @@ test.for(faults)('while $name, no call waits past its deadline, and full speed f
   });
   expect(usher.isRunning, usher.errors).toBe(true);
   expect(undocumented(answers)).toEqual([]);
-  expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs);
+  // A busy machine makes calls late without any fault, too.
+  expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestBeforeMs);
   expect(reconnects).toBeLessThanOrEqual(Math.ceil((RECONNECTS_PER_SECOND * faultMs) / 1_000));
   expect(after).toBeLessThan(2 * before + 5);
   expect(grownMb).toBeLessThan(GROWTH_MB);

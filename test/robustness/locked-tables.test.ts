@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
-import { type Answer, endOf, type Load, startLoad } from '../support/load.ts';
+import { type Answer, endOf, type Load, longestOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
-import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
+import { createSubjectsIn, MixedCalls, undocumented } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const LOCK_MS = quickOrLong(3_000, 10_000);
-const REQUEST_TIMEOUT_MS = quickOrLong(1_500, 5_000);
+const LOCK_MS = quickOrLong(6_000, 10_000);
+const REQUEST_TIMEOUT_MS = 5_000;
 const NORMAL_MS = quickOrLong(500, 3_000);
 const CALLERS_PER_CALL = quickOrLong(2, 6);
 /** When speed begins to count: by then each kind of statement that needs the table has been isolated. */
@@ -64,7 +64,7 @@ beforeAll(async () => {
     DATABASE_CONNECTIONS: String(CONNECTIONS),
     WEBHOOK_DELIVERY: 'false',
   });
-  calls = new MixedCalls(usher, await createSubjects(usher));
+  calls = new MixedCalls(usher, await createSubjectsIn(database.url));
   await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));
 });
 
@@ -131,6 +131,9 @@ async function lockDuringLoad({ table, needs, isOfKeys = false }: LockedTable) {
 
   const countsUntil = isOfKeys ? Math.min(releasedAt, lockedAt + KEY_CACHE_MS) : releasedAt;
   const others = answers.filter(({ call }) => !needs.some((name) => call.startsWith(`${name},`)));
+  // A busy machine makes calls late without any lock, too.
+  const limitMs =
+    REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestOf(answers.filter((answer) => endOf(answer) < lockedAt));
   const during = others.filter((answer) => endOf(answer) >= lockedAt && endOf(answer) < countsUntil);
   return {
     answers,
@@ -139,7 +142,7 @@ async function lockDuringLoad({ table, needs, isOfKeys = false }: LockedTable) {
     before: others.filter((answer) => endOf(answer) < lockedAt),
     settled: during.filter(({ startedAt }) => startedAt > lockedAt + SETTLE_MS),
     failed: during.filter(({ outcome }) => outcome !== 'ok'),
-    late: answers.filter(({ tookMs }) => tookMs > REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs),
+    late: answers.filter(({ tookMs }) => tookMs > limitMs),
   };
 }
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -12,6 +12,7 @@ import { create } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { GetWebhookRequestSchema, WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { HttpPool } from '../support/http.ts';
 import { startOpenLoopLoad } from '../support/load.ts';
@@ -38,8 +39,8 @@ test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
   async (context) => {
     await using stack = new AsyncDisposableStack();
     const database = stack.use(await cloneDatabase());
-    const start = async (port = '0') => stack.use(await startUsher(database.url, { ...ENV, PORT: port }));
-    const instances = await Promise.all(Array.from({ length: INSTANCES }, () => start()));
+    const start = async (port: number) => stack.use(await startUsher(database.url, { ...ENV, PORT: String(port) }));
+    const instances = await Promise.all(Array.from({ length: INSTANCES }, async () => start(await findFreePort())));
     const proxy = stack.use(await startHaproxy(instances));
     const { tenant, webhookId } = await createSubjects({ url: proxy.url });
 
@@ -58,7 +59,7 @@ test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
       const old = instances[at % INSTANCES];
       if (!old) throw new Error('No instance');
       exitCodes.push(await old.end('SIGTERM'));
-      instances[at % INSTANCES] = await start(String(old.port));
+      instances[at % INSTANCES] = await start(old.port);
       await proxy.waitForServers();
     }
     const answers = (await Promise.all(loads.map((load) => load.stop()))).flat();
@@ -77,11 +78,7 @@ test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
 async function startHaproxy(instances: readonly UsherProcess[]) {
   const directory = await mkdtemp(join(tmpdir(), 'usher-haproxy-'));
   const socket = join(directory, 'haproxy.sock');
-  // Nobody else takes it before HAProxy does: the kernel hands out other ports first.
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  const { port } = free.address() as AddressInfo;
-  free.close();
+  const port = await findFreePort();
   const servers = instances.map((instance, at) => [`USHER_${at + 1}`, `127.0.0.1:${instance.port}`]);
   const haproxy = spawn(HAPROXY, ['-db', '-q', '-f', CONFIG], {
     env: { ...Object.fromEntries(servers), HAPROXY_SOCKET: socket, HAPROXY_ADDRESS: `127.0.0.1:${port}` },

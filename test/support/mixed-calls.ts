@@ -7,6 +7,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { HttpPool } from './http.ts';
 import type { Answer } from './load.ts';
+import { startUsher } from './process.ts';
 import {
   createTenant,
   createTestEvent,
@@ -34,6 +35,12 @@ export async function createSubjects(service: { url: string }): Promise<Subjects
   const { webhookId } = await createTestWebhook(service, tenant, { ownerId: user.id });
   const eventId = await createTestEvent(service, tenant);
   return { tenant, user, webhookId, authToken: await logIn(service, tenant, user), eventId };
+}
+
+/** Creates them with a service of its own: on a busy machine a call may take longer than that of the test allows. */
+export async function createSubjectsIn(databaseUrl: string): Promise<Subjects> {
+  await using service = await startUsher(databaseUrl, { REQUEST_TIMEOUT_MS: '60000' });
+  return await createSubjects(service);
 }
 
 export const PROTOCOLS = ['REST', 'Connect', 'gRPC'] as const;

@@ -19,8 +19,12 @@ const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
 /** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
 const TIMEOUT_MS = 60_000;
 
-/** All processes share it, so that each can read what another has encrypted. */
-const ENCRYPTION_KEY = randomBytes(32).toString('base64');
+const { privateKey } = generateKeyPairSync('ed25519');
+/** All processes share them, so that each can read what another has encrypted or signed. */
+const SECRETS = {
+  'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
+  'encryption-key': randomBytes(32).toString('base64'),
+};
 
 export interface Run {
   /** Null if a signal ended the process. */
@@ -186,13 +190,9 @@ export function startUsher(
   env: Record<string, string> = {},
   { keepsLog = false } = {},
 ): Promise<UsherProcess> {
-  const { privateKey } = generateKeyPairSync('ed25519');
   return UsherProcess.start({
     keepsLog,
-    files: {
-      'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
-      'encryption-key': ENCRYPTION_KEY,
-    },
+    files: SECRETS,
     env: {
       PORT: '0',
       PUBLIC_URL,
