@@ -86,8 +86,7 @@ async function distributeOthers(client: postgres.Sql, schema: string): Promise<r
   const foreignKeys = await dropForeignKeys(client, distributions);
   for (const { table, column } of distributions) {
     if (column === null) await client`select create_reference_table(${table})`;
-    // Columns of the same type are colocated: equal values are on the same worker.
-    else await client`select create_distributed_table(${table}, ${column})`;
+    else await distributeTable(client, table, column);
   }
   for (const statement of foreignKeys) await client.unsafe(statement);
   return distributions;
@@ -109,6 +108,26 @@ async function planDistributions(client: postgres.Sql, schema: string): Promise<
     ...references.map((table) => ({ table, column: null })),
     ...others.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
   ];
+}
+
+/**
+ * Each server has a sequence of its own, so numbers of several servers would not tell which row came first. Microseconds
+ * do, as far as the clocks of the servers agree. The sequence tells rows of the same microsecond apart.
+ */
+async function distributeTable(client: postgres.Sql, table: string, column: string): Promise<void> {
+  const numbered = await client`
+    select attname as name from pg_attribute where attrelid = ${table}::regclass and attidentity <> ''`;
+  for (const { name } of numbered) {
+    await client.unsafe(`
+      alter table ${table} alter ${name} drop identity;
+      create sequence ${table}_${name}_order;
+      alter table ${table} alter ${name} set default
+        (extract(epoch from clock_timestamp()) * 1000000)::bigint * 64 + nextval('${table}_${name}_order') % 64`);
+  }
+  // Columns of the same type are colocated: equal values are on the same worker.
+  await client`select create_distributed_table(${table}, ${column})`;
+  // An identity needed no right, and the role of the service may have none.
+  for (const { name } of numbered) await client.unsafe(`grant usage on sequence ${table}_${name}_order to public`);
 }
 
 /** Citus distributes no table that others refer to. Returns the statements that restore the foreign keys. */

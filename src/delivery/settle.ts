@@ -85,9 +85,9 @@ export const settleBatch: Statement<Released[]> = (db) => {
         when ${isActive} then (
           select greatest(${now}, due, ${notBefore}) from (select ${nextDue} as due) next where due is not null)
       end,
-      batch_size = case ${outcome} when 'failure' then 1 when 'success' then ${largerBatch} else queue.batch_size end,
+      batch_size = case when ${outcome} = 'failure' then 1 when ${outcome} = 'success' then ${largerBatch} else queue.batch_size end,
       is_quick = case when ${outcome} is null then queue.is_quick else ${outcome} = 'success' and ${isQuick}::boolean end,
-      failed_batches = case ${outcome} when 'failure' then queue.failed_batches + 1 when 'success' then 0
+      failed_batches = case when ${outcome} = 'failure' then queue.failed_batches + 1 when ${outcome} = 'success' then 0
         else queue.failed_batches end,
       failing_since = case when ${outcome} = 'success' then null
         when ${outcome} is not null and ${isCounted}::boolean then coalesce(queue.failing_since, ${now})

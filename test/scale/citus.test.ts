@@ -50,6 +50,11 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
         and not exists (select from pg_dist_partition
           where logicalrelid = pg_class.oid and (partmethod = 'h' or repmodel = 't'))`;
     expect(others).toEqual([]);
+    // Each server would number rows by itself.
+    const numbered = await service.database.sql`
+      select logicalrelid::text as table from pg_dist_partition
+      join pg_attribute on attrelid = logicalrelid and attidentity <> ''`;
+    expect(numbered).toEqual([]);
   });
 
   test('no call of an application and no step of a login touches more than one shard', async (context) => {
