@@ -10,6 +10,8 @@ import { type BatchSlots, Slots } from './slots.ts';
 
 /** How often other processes' messages and due retries are looked for. */
 const POLL_MS = 500;
+/** How many applications are fanned out at a time. */
+const FAN_OUTS = 8;
 
 export interface WorkerOptions extends DeliveryParts {
   /** How many attempts are in flight at most, beside slow ones. */
@@ -22,8 +24,9 @@ export class DeliveryWorker {
   /** The webhooks whose queues this process is about to claim, or holds. */
   readonly #held = new Set<string>();
   readonly #batches = new Set<Promise<void>>();
-  /** Applications of this process with messages to fan out. */
+  /** Applications with messages to fan out: those that were woken, and those that have had a turn and have more. */
   readonly #woken = new Set<string>();
+  readonly #unfinished = new Set<string>();
   readonly #fanOuts = new Repeater(() => this.#attempt(() => this.#fanOut()));
   readonly #starts = new Repeater(() => this.#attempt(() => this.#startBatches()));
   /** Aborted when attempts in flight must end. */
@@ -37,7 +40,7 @@ export class DeliveryWorker {
 
   /** Tells that an application has a new message, or that one of its queues may be due. */
   wake(applicationId: string): void {
-    this.#woken.add(applicationId);
+    if (!this.#unfinished.has(applicationId)) this.#woken.add(applicationId);
     this.#fanOuts.start();
   }
 
@@ -61,16 +64,19 @@ export class DeliveryWorker {
     for (const applicationId of applicationIds) this.wake(applicationId);
   }
 
-  /** Takes the applications in turns, so that one with many messages does not delay another. */
+  /** Takes one with many messages at a time, so that they delay neither others nor the statements of batches. */
   async #fanOut(): Promise<void> {
-    const applicationIds = [...this.#woken];
-    this.#woken.clear();
+    const woken = [...this.#woken].slice(0, FAN_OUTS);
+    const [unfinished] = this.#unfinished;
+    if (unfinished) this.#unfinished.delete(unfinished);
+    for (const applicationId of woken) this.#woken.delete(applicationId);
     const fanOutOne = async (applicationId: string) => {
-      const isMore = await fanOut(this.#run, applicationId, this.#options.clock());
+      if (await fanOut(this.#run, applicationId, this.#options.clock())) this.#unfinished.add(applicationId);
       this.#starts.start();
-      if (isMore) this.wake(applicationId);
     };
-    await Promise.all(applicationIds.map((applicationId) => this.#attempt(() => fanOutOne(applicationId))));
+    const turns = unfinished ? [...woken, unfinished] : woken;
+    await Promise.all(turns.map((applicationId) => this.#attempt(() => fanOutOne(applicationId))));
+    if (this.#woken.size + this.#unfinished.size > 0) this.#fanOuts.start();
   }
 
   async #startBatches(): Promise<void> {

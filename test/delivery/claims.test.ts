@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import type { Database, Run } from '../../src/database/database.ts';
+import type { Database, PlaceholderValues, Run } from '../../src/database/database.ts';
 import { claimQueue, selectDueQueues } from '../../src/delivery/queue.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
@@ -12,22 +12,11 @@ test('a queue whose claim is under way is not claimed once more', async () => {
   let isClaimed = false;
   const search = vi.fn(() => (isClaimed ? [] : [queue]));
   const startClaim = vi.fn(() => claim.promise.then(() => []));
-  const answers = new Map<unknown, () => unknown>([
+  const answers = new Map<unknown, () => unknown[] | Promise<unknown[]>>([
     [selectDueQueues, search],
     [claimQueue, startClaim],
   ]);
-  const run = (async (statement: unknown) => answers.get(statement)?.() ?? []) as unknown as Run;
-  const worker = new DeliveryWorker({
-    cipher: new SigningKeyCipher([Buffer.alloc(32)]),
-    clock: () => new Date(),
-    database: { within: () => run } as unknown as Database,
-    logger: createLogger('silent'),
-    sender: { send: () => Promise.reject(new Error('Nothing is sent')) },
-    schedule: [0],
-    attemptTimeoutMs: 1_000,
-    userAgent: 'test',
-    concurrency: 8,
-  });
+  const worker = createWorker(async (statement) => answers.get(statement)?.() ?? []);
   for (let wake = 1; wake <= 3; wake++) {
     worker.wake('a');
     while (search.mock.calls.length < wake) await turn();
@@ -37,3 +26,40 @@ test('a queue whose claim is under way is not claimed once more', async () => {
   isClaimed = true;
   claim.resolve();
 });
+
+test('applications with many messages let one with a few go first', async () => {
+  const many = Array.from({ length: 20 }, (_, number) => `many-${number}`);
+  const turns: string[] = [];
+  let isOver = false;
+  const worker = createWorker(async (_, { applicationId }) => {
+    await turn();
+    if (typeof applicationId !== 'string') return [];
+    turns.push(applicationId);
+    return [{ messages: applicationId.startsWith('many') && !isOver ? 200 : 0, deliveries: 0 }];
+  });
+  for (const applicationId of many) worker.wake(applicationId);
+  while (turns.length < 100) await turn();
+  // They take turns, too.
+  expect(new Set(turns.slice(-20)).size).toBe(20);
+  const before = turns.length;
+  worker.wake('few');
+  for (const applicationId of many) worker.wake(applicationId);
+  while (!turns.includes('few')) await turn();
+  expect(turns.indexOf('few') - before).toBeLessThanOrEqual(2);
+  isOver = true;
+});
+
+/** Returns a worker whose statements are answered by the test. */
+function createWorker(run: (statement: unknown, parameters: PlaceholderValues) => Promise<unknown[]>): DeliveryWorker {
+  return new DeliveryWorker({
+    cipher: new SigningKeyCipher([Buffer.alloc(32)]),
+    clock: () => new Date(),
+    database: { within: () => run as unknown as Run } as unknown as Database,
+    logger: createLogger('silent'),
+    sender: { send: () => Promise.reject(new Error('Nothing is sent')) },
+    schedule: [0],
+    attemptTimeoutMs: 1_000,
+    userAgent: 'test',
+    concurrency: 8,
+  });
+}

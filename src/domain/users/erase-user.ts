@@ -24,9 +24,17 @@ export async function eraseUser(call: Call, request: Unchecked<keyof typeof rule
   const { userId } = check(request, rules);
   const [erased] = await call.run(eraseProfile, { userId, ...cutoffAt(call.now) });
   if (!erased) throw new ServiceError('USER_NOT_FOUND');
+  // Changes of the user that the erasure waited for have left messages that it could not see.
+  await call.run(deleteMessages, { userId });
   announce(call, erased);
   return userId;
 }
+
+const deleteMessages: Statement<unknown> = (db) =>
+  db
+    .delete(webhookMessages)
+    .where(eq(webhookMessages.userId, sql.placeholder('userId')))
+    .prepare('delete_messages_of_user');
 
 const eraseProfile: Statement<HasMessages[]> = (db) => {
   const known = db.$with('known').as(

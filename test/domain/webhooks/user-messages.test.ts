@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { MINUTE } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
+import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
   adminClient,
   beginSession,
@@ -158,4 +159,26 @@ test('the longest message is far below 256 KiB', async () => {
   await events.checkIn({ eventId: 'e', attendeeId: long });
   await expect.poll(() => receivedAt('/long').length).toBe(4);
   for (const { body } of receiver.at('/long')) expect(Buffer.byteLength(body)).toBeLessThan(64 * 1024);
+});
+
+test('a change of a user that is erased meanwhile is neither sent nor kept', async () => {
+  const { tenant } = await subscribe('/overtaken', ['user.updated', 'session.created']);
+  const { id } = await createTestUser(service);
+  const messageOf = (type: string) => `
+    insert into webhook_messages (application_id, type, payload, created_at, user_id)
+    values ('${tenant.id}', '${type}', '{"type":"${type}","data":{"name":"Ada"}}', now(), '${id}')`;
+  const update = await holdLock(
+    service.database,
+    `update users set name = 'Ada' where id = '${id}'; ${messageOf('user.updated')}`,
+  );
+  const erased = admin.eraseUser({ userId: id });
+  await waitForLockWaiters(service.database);
+  await update.release();
+  await erased;
+  expect(await sql`select from webhook_messages where user_id = ${id}`).toEqual([]);
+  // A sign-in that began before the erasure.
+  await sql.unsafe(messageOf('session.created'));
+  const statuses = () => sql`select status from webhook_deliveries where application_id = ${tenant.id}`;
+  await expect.poll(statuses).toEqual([{ status: 'failed' }]);
+  expect(receiver.at('/overtaken')).toEqual([]);
 });

@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
 import { REPOSITORY, startUsher, type UsherProcess } from '../../support/process.ts';
-import { createTenant, createTestWebhook, type Tenant } from '../../support/service.ts';
+import { clientsOf, createTenant, createTestUser, createTestWebhook, type Tenant } from '../../support/service.ts';
+import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const TRACING = join(import.meta.dirname, 'tracing.js');
 const TRUSTED_PROXY = '127.0.0.2';
@@ -52,6 +53,7 @@ beforeAll(async () => {
     OTEL_METRICS_EXPORTER: 'none',
     OTEL_LOGS_EXPORTER: 'none',
     TRUSTED_PROXIES: TRUSTED_PROXY,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   };
   usher = await startUsher(database.url, env, { keepsLog: true });
   tenant = await createTenant(usher);
@@ -127,3 +129,17 @@ async function trace({ path, from = STRANGER, headers = {} }: { path: string; fr
 function attributesOf({ attributes }: Span): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 }
+
+test('a webhook request leads its receiver to the span of the attempt', async () => {
+  await using receiver = await WebhookReceiver.open();
+  const { webhooks, events } = clientsOf(usher, tenant);
+  const { id: ownerId } = await createTestUser(usher);
+  await webhooks.createWebhook({ url: `${receiver.url}/traced`, ownerId, eventTypes: ['event.created'] });
+  await events.createEvent({ eventId: 'traced' });
+  await expect.poll(() => receiver.at('/traced').length).toBe(1);
+  const [message] = receiver.at('/traced');
+  const [, traceId, spanId] = /^00-(\w{32})-(\w{16})-01$/.exec(String(message?.headers.traceparent)) ?? [];
+  const attempt = () => spans.find((span) => span.spanId === spanId);
+  await expect.poll(attempt).toMatchObject({ traceId, name: 'webhook attempt', kind: CLIENT });
+  expect(attributesOf(attempt() as Span)).toMatchObject({ 'usher.message_id': message?.id });
+});
