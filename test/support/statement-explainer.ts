@@ -6,13 +6,15 @@ import { Database, type PlaceholderValues, type Statement } from '../../src/data
 import type { TestDatabase } from './database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
-type PlanMode = 'force_custom_plan' | 'force_generic_plan';
+export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
 export interface ExplainedStatement {
   readonly statement: Statement<unknown>;
   /** As `.prepare('name')` has it. */
   readonly name: string;
   readonly sql: string;
+  /** Those of the first time. */
+  readonly parameters: PlaceholderValues;
   readonly plans: Readonly<Partial<Record<PlanMode, PlanNode>>>;
 }
 
@@ -30,6 +32,9 @@ interface PlanNode {
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
   readonly 'Rows Removed by Index Recheck'?: number;
+  /** With `buffers`, of the node and those below. */
+  readonly 'Shared Hit Blocks'?: number;
+  readonly 'Shared Read Blocks'?: number;
   readonly Plans?: readonly PlanNode[];
 }
 
@@ -90,6 +95,11 @@ export class StatementExplainer implements Disposable {
   }
 
   async #explain(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<void> {
+    this.explained.push(await this.explainStatement(statement, parameters));
+  }
+
+  /** Changes nothing. */
+  async explainStatement(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<ExplainedStatement> {
     using prepare = vi.spyOn(this.#db._.session, 'prepareQuery');
     statement(this.#db);
     const [query, , name = ''] = prepare.mock.lastCall ?? [];
@@ -97,7 +107,7 @@ export class StatementExplainer implements Disposable {
     const values = fillPlaceholders(query.params, parameters);
     const plans: Partial<Record<PlanMode, PlanNode>> = {};
     for (const mode of this.#settings.modes) plans[mode] = await this.explain(query.sql, values, mode);
-    this.explained.push({ statement, name, sql: query.sql, plans });
+    return { name, sql: query.sql, parameters, statement, plans };
   }
 
   [Symbol.dispose](): void {
@@ -129,6 +139,11 @@ export function readsOf(node: PlanNode | undefined): { type: string; table: stri
 export function changesRows(node: PlanNode | undefined): boolean {
   if (!node) return false;
   return ['ModifyTable', 'LockRows'].includes(node['Node Type']) || (node.Plans ?? []).some(changesRows);
+}
+
+/** Returns how many pages of 8 kB it has read, from memory or from disk. */
+export function countBuffers(node: PlanNode | undefined): number {
+  return (node?.['Shared Hit Blocks'] ?? Number.NaN) + (node?.['Shared Read Blocks'] ?? Number.NaN);
 }
 
 /** Returns how many shards the widest part of a statement reads or writes on Citus. */

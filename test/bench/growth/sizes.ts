@@ -1,0 +1,154 @@
+/**
+ * `npm run bench:sizes`: what logins by e-mail with a renewed session write, and how much room that takes at 10^6 and
+ * 10^9 of them a day. Bytes and writes are measured; how long rows are kept is multiplied.
+ */
+import { randomBytes } from 'node:crypto';
+import type postgres from 'postgres';
+import { Database } from '../../../src/database/database.ts';
+import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
+import { migrateDatabase } from '../../../src/database/migrate.ts';
+import { openClient } from '../../../src/database/open-client.ts';
+import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
+import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
+import { createLoginCode } from '../../../src/domain/login/create-login-code.ts';
+import { createAuthPageLink, generateAuthUrl } from '../../../src/domain/login/generate-auth-url.ts';
+import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
+import { redeemLoginCode } from '../../../src/domain/login/redeem-login-code.ts';
+import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
+import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
+import { removeExpired } from '../../../src/jobs/expiry.ts';
+import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNED_IN_USERS, userAt } from '../fixtures.ts';
+import { layOutTable } from '../report/lay-out-table.ts';
+import { runBench } from '../run-bench.ts';
+import { seedDatabase } from '../seed-database.ts';
+import { makeDirectory } from '../start-fixture.ts';
+
+const LOGINS = 4_000;
+const CONCURRENCY = 16;
+const MINUTES_A_DAY = 24 * 60;
+const SCALES = [1e6, 1e9];
+/** How many minutes rows are kept. Of the others there is one per user, or two. */
+const KEPT_MINUTES: Readonly<Record<string, number>> = {
+  audit_events: 400 * MINUTES_A_DAY,
+  login_codes: 10,
+  login_intents: 90,
+  rate_limits: 105,
+  session_ids: 15,
+  sessions: 25,
+};
+
+await runBench(async (stack, progress) => {
+  const directory = await makeDirectory(stack);
+  const fixtures = createFixtures();
+  const postgres = await startEmbeddedPostgres(directory, { durable: false });
+  stack.defer(() => postgres.close());
+  await migrateDatabase(postgres.url);
+  await seedDatabase(postgres.url, fixtures, LOGINS);
+  const sql = openClient(postgres.url, { max: 1 });
+  stack.defer(() => sql.end());
+  // What is there already would be counted.
+  await sql`truncate sessions, session_ids`;
+  const before = await readCounts(sql);
+  const database = new Database(postgres.url, { connections: 4, statementTimeoutMs: 30_000 });
+  await logInAll(database, fixtures, progress);
+  const loggedIn = await readCounts(sql);
+  const sizes = await readSizes(sql);
+  const measured = await readCounts(sql);
+  // Two hours later: what is kept for long stays.
+  await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 14 });
+  await database.close();
+  const after = await readCounts(sql);
+
+  const rows = sizes.map(({ name, heap, index, live }) => {
+    const written = ((after.writes.get(name) ?? 0) - (before.writes.get(name) ?? 0)) / LOGINS;
+    const perLogin = live / LOGINS;
+    const kept = KEPT_MINUTES[name];
+    const stored = SCALES.map((logins) => perLogin * logins * (kept === undefined ? 1 : kept / MINUTES_A_DAY));
+    return { name, written, heap, index, kept, stored };
+  });
+  const used = rows.filter(({ written }) => written > 0.01);
+  const table = used.map(({ name, written, heap, index, kept, stored }) => [
+    name,
+    written.toFixed(1),
+    `${heap.toFixed(0)}+${index.toFixed(0)}`,
+    kept === undefined ? 'per user' : kept > MINUTES_A_DAY ? `${kept / MINUTES_A_DAY} days` : `${kept} min`,
+    ...stored.flatMap((count) => [inWords(count), ((count * (heap + index)) / 1e9).toPrecision(2)]),
+  ]);
+  const header = ['', 'writes a login', 'bytes a row', 'kept', ...SCALES.flatMap((logins) => [`at ${logins}`, 'GB'])];
+  const writes = rows.reduce((sum, { written }) => sum + written, 0);
+  const wal = (loggedIn.wal - before.wal + after.wal - measured.wal) / LOGINS;
+  const perSecond = SCALES.map((logins) => logins / (MINUTES_A_DAY * 60));
+  process.stdout.write(`${layOutTable(header, table)}
+a login: ${writes.toFixed(1)} row writes, ${wal.toFixed(0)} bytes of WAL without full pages
+${perSecond.map((logins) => `${logins.toFixed(0)} logins/s: ${(logins * writes).toFixed(0)} row writes/s, ${((logins * wal) / 1e6).toFixed(1)} MB/s of WAL`).join('\n')}
+`);
+  return true;
+});
+
+/** Each user signs in once, and renews the session once. */
+async function logInAll(
+  database: Database,
+  { application, tokenKey, encryptionKey }: Fixtures,
+  progress: (line: string) => void,
+) {
+  const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' };
+  const tokens = await AuthTokens.create(ISSUER, [jwk]);
+  const codes = { keys: deriveLoginCodeKeys([encryptionKey]), limitFactor: 1 };
+  const linkTo = createAuthPageLink(AUTH_PAGE_URL);
+  const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60 };
+  const [redirectUri = ''] = application.redirectUris;
+  const callAt = (now: Date) => ({
+    application,
+    now,
+    run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action: 'bench', now }),
+  });
+
+  async function logIn(number: number): Promise<void> {
+    const { email } = userAt(number);
+    const call = callAt(new Date());
+    const browser = { digest: randomBytes(32), address: `${1 + (number % 200)}.${number >> 8}.${number & 255}.1` };
+    const peer = {
+      ipAddress: browser.address,
+      userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    };
+    const request = { clientId: application.clientId, redirectUri, state: randomBytes(16).toString('hex') };
+    const { loginIntentId } = await generateAuthUrl(call, linkTo, request);
+    const { code } = await createLoginCode(call, codes, browser, { loginIntentId, email });
+    const completion = await redeemLoginCode(call, { tokens, codes }, browser, { loginIntentId, code });
+    const session = await exchangeToken(call, settings, peer, { authToken: completion?.authToken ?? '' });
+    await renewSession(callAt(new Date(Date.now() + 10 * 60_000)), settings, { sessionId: session.id });
+  }
+
+  let next = SIGNED_IN_USERS;
+  const end = SIGNED_IN_USERS + LOGINS;
+  const work = async () => {
+    while (next < end) await logIn(next++);
+  };
+  progress(`${LOGINS} logins`);
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+}
+
+/** Returns the rows written to each table since the start, and the bytes of WAL but for full pages. */
+async function readCounts(sql: postgres.Sql) {
+  await sql`select pg_sleep(1.5)`;
+  const rows = await sql`select relname, (n_tup_ins + n_tup_upd + n_tup_del)::int as writes from pg_stat_user_tables`;
+  const [wal] = await sql`select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes`;
+  return {
+    writes: new Map<string, number>(rows.map(({ relname, writes }) => [relname, writes])),
+    wal: Number(wal?.bytes),
+  };
+}
+
+/** Returns the bytes that a live row takes in each table, and how many there are. */
+async function readSizes(sql: postgres.Sql) {
+  // Without what updates have left.
+  await sql`vacuum full analyze`;
+  const rows = await sql`
+    select relname as name, reltuples::int as live, pg_table_size(oid)::int as heap, pg_indexes_size(oid)::int as index
+    from pg_class where relkind = 'r' and relnamespace = 'usher'::regnamespace and reltuples > 0`;
+  return rows.map(({ name, live, heap, index }) => ({ name, live, heap: heap / live, index: index / live }));
+}
+
+function inWords(count: number): string {
+  return count.toExponential(1);
+}

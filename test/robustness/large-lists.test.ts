@@ -1,0 +1,123 @@
+/** Pages of lists cost the same however many rows there are, at the beginning of a list and deep in it. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { expect, test } from 'vitest';
+import type { TestDatabase } from '../support/database.ts';
+import { LIST_OPERATIONS } from '../support/lists.ts';
+import { call, mainProtocolOf } from '../support/protocols.ts';
+import { credentialFor } from '../support/samples.ts';
+import {
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  createTestWebhook,
+  startTestService,
+} from '../support/service.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { countBuffers, type PlanMode, StatementExplainer } from '../support/statement-explainer.ts';
+
+const FEW = quickOrLong(1_000, 10_000);
+const MANY = quickOrLong(50_000, 1_000_000);
+const PAGE_SIZE = 50;
+/** When the first row was added. */
+const START = new Date(Date.now() - 60 * 60_000);
+const MODES: readonly PlanMode[] = ['force_custom_plan', 'force_generic_plan'];
+/** Postgres does not use this plan: it takes the unknown limit for a tenth of the table, so others cost less. */
+const UNUSED = /^select_deliveries, .*, force_generic_plan$/;
+/** Each level that an index has more is a page for each row that it looks up, in up to three tables. */
+const MORE_BUFFERS = 3 * (PAGE_SIZE + 1);
+
+test('every list reads as many pages of memory among many rows as among few', async (context) => {
+  await using service = await startTestService();
+  const tenant = await createTenant(service);
+  const { id: ownerId } = await createTestUser(service);
+  const eventId = await createTestEvent(service, tenant);
+  const { webhookId } = await createTestWebhook(service, tenant, { ownerId });
+  const { id: applicationId } = tenant;
+  const scope = { applicationId, eventId, webhookId, ownerId };
+  const fieldsOf: Readonly<Record<string, readonly JsonObject[]>> = {
+    ListApiKeys: [{ applicationId }],
+    ListAuditEvents: [{}, { applicationId }],
+    ListCheckIns: [{ eventId }],
+    ListDeliveries: [{ webhookId }, { webhookId, status: 'failed' }],
+  };
+
+  /** Returns how many pages each list reads, by its statement and the place in the list. */
+  async function countAll(rows: number): Promise<ReadonlyMap<string, number>> {
+    using explainer = new StatementExplainer(service.database, {
+      options: 'analyze, buffers, format json',
+      modes: MODES,
+    });
+    for (const operation of LIST_OPERATIONS) {
+      const { method } = operation;
+      for (const fields of fieldsOf[method.name] ?? [{}]) {
+        const headers = credentialFor(operation, tenant);
+        const request = { ...fields, pageSize: PAGE_SIZE };
+        expect(await call(mainProtocolOf(method), service.url, method, request, headers)).toMatchObject({ code: 'ok' });
+      }
+    }
+    const counts = new Map<string, number>();
+    const lists = explainer.explained.filter(({ parameters }) => 'afterAt' in parameters);
+    for (const { name, statement, parameters, plans } of lists) {
+      // The middle of what `addRows` has added.
+      const afterAt = new Date(START.getTime() + rows / 2);
+      const deep = await explainer.explainStatement(statement, { ...parameters, afterAt });
+      for (const mode of MODES) {
+        counts.set(`${name}, first page, ${mode}`, countBuffers(plans[mode]));
+        counts.set(`${name}, deep page, ${mode}`, countBuffers(deep.plans[mode]));
+      }
+    }
+    return counts;
+  }
+
+  await addRows(service.database, scope, { first: 0, last: FEW });
+  const few = await countAll(FEW);
+  await addRows(service.database, scope, { first: FEW + 1, last: MANY });
+  const many = await countAll(MANY);
+
+  const rows = [...many].map(([list, buffers]) => ({ list, few: few.get(list) ?? 0, many: buffers }));
+  const most = rows.reduce((a, b) => (b.many - b.few > a.many - a.few ? b : a));
+  report(context, {
+    tried: `${rows.length / 4} lists with ${FEW} and ${MANY} rows each`,
+    figures: `at most ${most.many - most.few} pages more: ${most.list} reads ${most.few} and ${most.many}`,
+  });
+  expect(rows.length / 4).toBeGreaterThanOrEqual(LIST_OPERATIONS.length);
+  expect(rows.filter(({ list, few, many }) => many > few + MORE_BUFFERS && !UNUSED.test(list))).toEqual([]);
+});
+
+interface Scope {
+  readonly applicationId: string;
+  readonly eventId: string;
+  readonly webhookId: string;
+  readonly ownerId: string;
+}
+
+/** Adds rows to every table that is listed: each a millisecond later than the one before, all of one application. */
+async function addRows({ sql }: TestDatabase, scope: Scope, { first, last }: { first: number; last: number }) {
+  const { applicationId, eventId, webhookId, ownerId } = scope;
+  await sql.unsafe(`
+    create temporary table row as
+      select n, '${START.toISOString()}'::timestamptz + n * interval '1 millisecond' as at, md5(n::text)::uuid as id
+      from generate_series(${first}, ${last}) n;
+    insert into applications (id, name, client_id, redirect_uris, created_at) select id, '', n, '{}', at from row;
+    insert into api_keys (application_id, id, digest, created_at) select '${applicationId}', id, uuid_send(id), at from row;
+    insert into users (id, email, wallet_address, created_at) select id, n, 'wallet ' || n, at from row;
+    insert into application_users select '${applicationId}', id, at from row;
+    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
+        authenticated_at, began_at, created_at, expires_at)
+      select '${applicationId}', id, id, n, '', '::1', '', 'page', at, at, at, at + interval '1 day' from row;
+    insert into events (application_id, id, created_at) select '${applicationId}', id, at from row;
+    insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
+      select '${applicationId}', '${eventId}', id, at from row;
+    insert into audit_events select '${applicationId}', at, id, 'admin_key', 'admin', 'test', '', '::1', '' from row;
+    insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
+      select '${applicationId}', 'wh_' || md5(n::text), '', signing_key, '${ownerId}', at, at
+      from row, (select signing_key from webhooks where id = '${webhookId}') as valid;
+    insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select '${applicationId}', 'event.created', '{}', at, null from row order by n;
+    insert into webhook_deliveries (application_id, webhook_id, message_id, status, created_at)
+      select application_id, '${webhookId}', id, case id % 2 when 0 then 'failed' else 'succeeded' end, created_at
+      from webhook_messages where created_at > (select min(at) from row)
+      on conflict do nothing;
+    drop table row`);
+  await sql`vacuum analyze`;
+}
