@@ -23,7 +23,7 @@ export default defineConfig(({ mode }) => {
       globalSetup: 'test/support/postgres.ts',
       provide: { isSoak },
       // The tests wait more than they work: for locks, deadlines and processes.
-      maxWorkers: isSoak ? 1 : isCluster ? 2 : 4,
+      maxWorkers: isSoak || (isCluster && process.env.CITUS_URL) ? 1 : isCluster ? 2 : 4,
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
       // They end what hangs, and say nothing of speed: the machine may be busy.

@@ -30,7 +30,7 @@ export class DeadlinePassedError extends Error {
 }
 
 /** What Citus says of a worker that it has lost, without a code of its own. */
-const OF_WORKER = /while executing command on |failure on connection marked as essential/;
+const OF_WORKER = /while executing command on |failure on connection marked as essential|failed to COPY to shard/;
 
 /** Returns whether the connection is lost or cannot be trusted any more. */
 export function isConnectionFault(error: unknown): error is Error {
@@ -49,7 +49,7 @@ export function isConnectionFault(error: unknown): error is Error {
 export function isTemporaryFailure(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
   if (!(error instanceof postgres.PostgresError)) return false;
-  const isOfWorker = error.code === 'XX000' && OF_WORKER.test(`${error.message} ${error.where}`);
+  const isOfWorker = /^(XX000|58030)$/.test(error.code) && OF_WORKER.test(`${error.message} ${error.where}`);
   return isOfWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
 
