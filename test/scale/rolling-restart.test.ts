@@ -35,7 +35,7 @@ const ENV = {
 
 test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
   'a rolling restart behind HAProxy fails no call over REST and gRPC',
-  { timeout: ROUNDS * 120_000 },
+  { timeout: ROUNDS * 300_000 },
   async (context) => {
     await using stack = new AsyncDisposableStack();
     const database = stack.use(await cloneDatabase());
