@@ -1,4 +1,4 @@
-import { mkdtempDisposable, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -78,7 +78,8 @@ test('of two first starts in one directory one serves, and the other says that i
 test('a service whose data directory is removed says so in one line and exits with 1', async () => {
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   const descendants = await main.descendants();
-  await rm(dataDir, { recursive: true });
+  // At once, while Postgres still adds files.
+  await rename(dataDir, join(parent.path, 'removed'));
   const { exitCode } = await main.result;
   expect(exitCode).toBe(1);
   const fatal = main.stdout.split('\n').filter((line) => line.startsWith('{"level":60,'));

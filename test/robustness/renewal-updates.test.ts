@@ -1,12 +1,18 @@
-/** What renewals leave behind in the table of sessions. */
+/**
+ * What renewals leave behind in the table of sessions. The Postgres is their own: transactions of other databases keep
+ * it from making room.
+ */
 import { randomUUID } from 'node:crypto';
 import { sql as fragment } from 'drizzle-orm';
 import { expect, test } from 'vitest';
+import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import type { Statement } from '../../src/database/database.ts';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { openClient } from '../../src/database/open-client.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { renewSession } from '../../src/domain/sessions/renew-session.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 
 const SESSIONS = 300;
@@ -21,9 +27,13 @@ const flushStatistics: Statement<unknown> = (db) =>
     .prepare('flush_statistics');
 
 test('at least 80 % of the updates of renewals are HOT', async () => {
-  await using testDatabase = await cloneDatabase();
-  const { sql, url } = testDatabase;
+  await using postgres = await OwnPostgres.start();
+  const { url } = postgres;
+  await migrateDatabase(url);
   await using database = new RecordingDatabase(url);
+  await using stack = new AsyncDisposableStack();
+  const sql = openClient(url, { max: 1, connection: { search_path: DEFAULT_SCHEMA } });
+  stack.defer(() => sql.end());
   const application = { id: randomUUID(), name: 'Application', clientId: 'client', redirectUris: [] };
   const beganAt = new Date('2026-03-01T12:00:00.000Z');
   await sql`
