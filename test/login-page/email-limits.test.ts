@@ -1,7 +1,7 @@
 /** How many codes may be asked for, and who is never locked out. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE, SECOND } from '../support/clock.ts';
-import { formOf, LoginBrowser, randomAddress, requestCode } from '../support/login-browser.ts';
+import { formOf, LoginBrowser, newAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /** Asks for a code in a new browser. By default, each request comes from an address of its own. */
-const ask = (email: string, address = randomAddress()) => requestCode(fixture.service, fixture.tenant, email, address);
+const ask = (email: string, address = newAddress()) => requestCode(fixture.service, fixture.tenant, email, address);
 
 /** Returns how many of so many requests in new browsers get a code. */
 async function countCodes(requests: number, email: (index: number) => string, address?: (index: number) => string) {

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { CALLBACK, startClientApplication } from '../support/client-application.ts';
-import { randomAddress } from '../support/login-browser.ts';
+import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
@@ -48,7 +48,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function openLogin({ wallet, ...options }: BrowserContextOptions & { wallet?: WalletHandler } = {}) {
     context = await chrome.newContext({
       viewport: { width: 360, height: 740 },
-      extraHTTPHeaders: { 'x-forwarded-for': randomAddress() },
+      extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ...options,
     });
     context.setDefaultTimeout(TIMEOUT_MS);

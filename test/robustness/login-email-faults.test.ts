@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
-import { LOGIN_CONFIG, randomAddress, requestCode } from '../support/login-browser.ts';
+import { LOGIN_CONFIG, newAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { flood, Mailbox, MailServer, startSocketServer } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
@@ -15,7 +15,7 @@ afterAll(() => fixture.close());
 
 it('of thirty concurrent requests from an IP address, twenty send a code', async () => {
   const { service, tenant, mailbox } = fixture;
-  const address = randomAddress();
+  const address = newAddress();
   const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
   const replies = await Promise.all(users.map(({ email }) => requestCode(service, tenant, email, address)));
   const countAlerts = (expected: RegExp) => replies.filter(({ alert }) => expected.test(alert)).length;

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/log.ts';
 import { type HttpRequest, request } from '../support/http.ts';
-import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, randomAddress } from '../support/login-browser.ts';
+import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { Mailbox } from '../support/mail-server.ts';
 import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
@@ -108,7 +108,7 @@ async function send(attack: Attack, httpVersion: '1.1' | '2'): Promise<{ status:
     body: formBy(victim),
     ...sent,
     headers: {
-      'x-forwarded-for': randomAddress(),
+      'x-forwarded-for': newAddress(),
       'content-type': type,
       ...(cookie && { cookie }),
       ...headers,

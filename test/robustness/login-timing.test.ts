@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createMailer } from '../../src/login-page/mailer.ts';
 import { request } from '../support/http.ts';
-import { formOf, LOGIN_CONFIG, type LoginBrowser, randomAddress } from '../support/login-browser.ts';
+import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -55,7 +55,7 @@ async function post(browser: LoginBrowser, path: string, fields: Record<string, 
     headers: {
       cookie: browser.cookie ?? '',
       'content-type': 'application/x-www-form-urlencoded',
-      'x-forwarded-for': randomAddress(),
+      'x-forwarded-for': newAddress(),
     },
     body: new URLSearchParams(fields).toString(),
   });
