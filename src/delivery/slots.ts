@@ -11,7 +11,7 @@ const SLOW_PER_SLOT = 4;
 /** The most of the slow attempts that are to endpoints that fail. */
 const FAILING_SHARE = 1 / 4;
 /** One batch takes at most this share of the slots. */
-const BATCH_SHARE = 1 / 4;
+const BATCH_SHARE = 1 / 2;
 /** Slow endpoints share this much of the slow attempts. The rest is for the first attempts to others. */
 const SHARED_SLOW = 1 / 4;
 

@@ -36,7 +36,7 @@ test('attempts that become slow give their slots back, up to four times as many'
 
 test('one batch leaves slots to others', () => {
   const slots = new Slots(SIZE);
-  expect(startBatches(slots, 'quick', 5, 1_000).map(({ count }) => count)).toEqual([32, 32, 32, 32]);
+  expect(startBatches(slots, 'quick', 5, 1_000).map(({ count }) => count)).toEqual([64, 64]);
   expect(startBatches(slots, 'unproven', 3, 1_000).map(({ count }) => count)).toEqual([128, 64, 42]);
   expect(startBatches(slots, 'failing', 3, 1_000).map(({ count }) => count)).toEqual([1, 1, 1]);
 });
