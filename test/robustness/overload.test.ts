@@ -38,10 +38,10 @@ describe.each(wires)('over $name', (wire) => {
     using caller = await openCaller(wire, STREAMS_PER_SESSION);
     await using slow = await slowDown(database);
     const bystander = startBystander();
-    const arrivals = startOpenLoopLoad(caller.call, 2 * CAPACITY);
+    const load = startOpenLoopLoad(caller.call, 2 * CAPACITY);
     await sleep(quickOrLong(1_500, 40_000));
     await expect.poll(() => caller.refusals.length).toBeGreaterThan(0);
-    const answers = await arrivals.stop();
+    const answers = await load.stop();
 
     await expectControlled(context, { answers, bystander, caller });
     expect(await slow.statements()).toBe(caller.served());

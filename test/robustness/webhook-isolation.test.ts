@@ -31,29 +31,29 @@ test('healthy endpoints get messages as soon beside many that hang, one of them 
   };
   // Side by side, so that a busy machine is busy for both.
   await using alone = await openSide(receiver, 'alone');
-  await using crowded = await openSide(receiver, 'crowded');
-  await crowded.addBacklog('silent', 1, PENDING);
-  await crowded.addBacklog('failing', FAILING, PENDING_OF_FAILING);
-  await crowded.addBacklog('hanging', HANGING, PENDING_OF_HANGING, { hasWorked: false });
+  await using besideSlow = await openSide(receiver, 'besideSlow');
+  await besideSlow.addBacklog('silent', 1, PENDING);
+  await besideSlow.addBacklog('failing', FAILING, PENDING_OF_FAILING);
+  await besideSlow.addBacklog('hanging', HANGING, PENDING_OF_HANGING, { hasWorked: false });
   await expect
     .poll(() => receiver.messages.filter(({ path }) => path.startsWith('/failing')).length)
     .toBeGreaterThan(FAILING);
 
   for (let sample = 0; sample < SAMPLES; sample++) {
-    await Promise.all([alone.change(), crowded.change()]);
+    await Promise.all([alone.change(), besideSlow.change()]);
     await sleep(PAUSE_MS);
   }
-  const sides = [alone, crowded];
+  const sides = [alone, besideSlow];
   await expect.poll(() => sides.map((side) => side.latencies().length)).toEqual([SAMPLES, SAMPLES]);
-  const [aloneMs = Number.NaN, crowdedMs = Number.NaN] = sides.map((side) =>
+  const [aloneMs = Number.NaN, besideSlowMs = Number.NaN] = sides.map((side) =>
     quantile(side.latencies(), PERCENTILE / 100),
   );
   const attempts = (name: string) => receiver.messages.filter(({ path }) => path.startsWith(`/${name}`)).length;
   report(context, {
     tried: `${SAMPLES} changes beside ${PENDING} messages for a silent endpoint (${attempts('silent')} attempts), ${HANGING} endpoints that hang (${attempts('hanging')} attempts) and ${FAILING} that fail (${attempts('failing')} attempts)`,
-    figures: `p${PERCENTILE} ${aloneMs.toFixed(0)} ms without them, ${crowdedMs.toFixed(0)} ms beside them`,
+    figures: `p${PERCENTILE} ${aloneMs.toFixed(0)} ms without them, ${besideSlowMs.toFixed(0)} ms beside them`,
   });
-  expect(crowdedMs / aloneMs).toBeLessThanOrEqual(LIMIT);
+  expect(besideSlowMs / aloneMs).toBeLessThanOrEqual(LIMIT);
 });
 
 /** Usher on a database of its own, with healthy endpoints. */

@@ -43,7 +43,7 @@ export async function completeEmailLogin(
     if (intent.askName && name === undefined) return undefined;
     const user = { email, name: name ?? null, walletAddress: walletAddress ?? '' };
     const signedUp = await signUp(call, tokens, intent.id, user, how);
-    userId = signedUp?.userId ?? (await findRival(call, user));
+    userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;
   }
   if (userId) completion ??= await completeAs(userId);
@@ -53,7 +53,7 @@ export async function completeEmailLogin(
 }
 
 /** Returns the ID of the user whom another login has created in the meantime. */
-async function findRival(call: Call, { email, walletAddress }: { email: string; walletAddress: string }) {
+async function findExistingUser(call: Call, { email, walletAddress }: { email: string; walletAddress: string }) {
   const user = await findUserByEmail(call, email);
   // A deactivated user has the address, or another one the wallet.
   if (!user) throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
