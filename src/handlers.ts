@@ -1,23 +1,16 @@
 /** What answers requests: the API, the login page, and the demo application of an embedded Postgres. */
 import { Admission } from './api/admission.ts';
-import { type Api, createApi } from './api/api.ts';
-import type { CallLog } from './api/call-log.ts';
+import { type Api, type ApiParts, createApi } from './api/api.ts';
 import { sendFailure } from './api/envelope.ts';
-import type { Readiness } from './api/operations/readiness.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
-import type { Database } from './database/database.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { AdminKeys } from './domain/admin-keys.ts';
-import type { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
-import type { Revocations } from './domain/sessions/revocations.ts';
-import type { AddressPolicy } from './domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from './http/http-context.ts';
 import type { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
@@ -25,24 +18,16 @@ import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
 /** Multiplies the limits on login codes where the terminal shows them: whoever tries Usher signs in many times. */
 const TRIAL_FACTOR = 100;
 
-export interface HandlerParts extends CallLog {
+/** What is made here for the API. */
+type OwnParts = 'adminKeys' | 'authPageUrl' | 'pageTokens' | 'requestTimeoutMs' | 'sessionMaxAgeSeconds' | 'tokens';
+
+export interface HandlerParts extends Omit<ApiParts, OwnParts> {
   readonly bootstrap: Bootstrap;
-  readonly cipher: SigningKeyCipher;
-  readonly clock: () => Date;
-  /** Aborted when the server ends its streams. */
-  readonly closing: AbortSignal;
-  readonly database: Database;
   /** The demo of this start, if another process has opened it. */
   readonly demo: Demo | undefined;
   readonly mailer: LoginMailer;
-  readonly onMessage: (applicationId: string) => void;
-  readonly policy: AddressPolicy;
-  readonly readiness: Readiness;
-  /** Undefined if this is the only process of the replica. */
-  readonly revocations: Revocations | undefined;
   /** How this machine reaches the server. */
   readonly url: string;
-  readonly usage: ApiKeyUsage;
 }
 
 export interface Handlers {
