@@ -117,6 +117,13 @@ async function requireNonePending(migration: Migration): Promise<void> {
   if (length > 0) throw new Error(`${length} migrations are pending. Apply them with npm run migrate`);
 }
 
+async function apply({ sql, hash, folderMillis }: MigrationMeta, client: postgres.Sql, schema: string): Promise<void> {
+  // Foreign keys that drizzle-kit generates name `public`.
+  for (const statement of sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+  await distributeNewTables(client, schema);
+  await client`insert into ${client(JOURNAL)} (hash, created_at) values (${hash}, ${folderMillis})`;
+}
+
 /** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
 async function applyFirstPending(migration: Migration): Promise<string | undefined> {
   const { client, schema, migrations } = migration;
@@ -129,11 +136,7 @@ async function applyFirstPending(migration: Migration): Promise<string | undefin
     if (!(await hasJournal(migration))) await createOwnSchema(client, schema, migrations);
     await client.unsafe(`set local search_path = "${schema}"`);
     const [first] = await selectPending(migration);
-    // Foreign keys that drizzle-kit generates name `public`.
-    for (const statement of first?.sql ?? []) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
-    await distributeNewTables(client, schema);
-    if (first)
-      await client`insert into ${client(JOURNAL)} (hash, created_at) values (${first.hash}, ${first.folderMillis})`;
+    if (first) await apply(first, client, schema);
     await client.unsafe('commit');
     return undefined;
   } catch (error) {
