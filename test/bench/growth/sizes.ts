@@ -72,7 +72,7 @@ await runBench(async (stack, progress) => {
     written.toFixed(1),
     `${heap.toFixed(0)}+${index.toFixed(0)}`,
     kept === undefined ? 'per user' : kept > MINUTES_A_DAY ? `${kept / MINUTES_A_DAY} days` : `${kept} min`,
-    ...stored.flatMap((count) => [inWords(count), ((count * (heap + index)) / 1e9).toPrecision(2)]),
+    ...stored.flatMap((count) => [count.toExponential(1), ((count * (heap + index)) / 1e9).toPrecision(2)]),
   ]);
   const header = ['', 'writes a login', 'bytes a row', 'kept', ...SCALES.flatMap((logins) => [`at ${logins}`, 'GB'])];
   const writes = rows.reduce((sum, { written }) => sum + written, 0);
@@ -147,8 +147,4 @@ async function readSizes(sql: postgres.Sql) {
     select relname as name, reltuples::int as live, pg_table_size(oid)::int as heap, pg_indexes_size(oid)::int as index
     from pg_class where relkind = 'r' and relnamespace = 'usher'::regnamespace and reltuples > 0`;
   return rows.map(({ name, live, heap, index }) => ({ name, live, heap: heap / live, index: index / live }));
-}
-
-function inWords(count: number): string {
-  return count.toExponential(1);
 }
