@@ -32,4 +32,5 @@ test('SIGTERM lets the attempt in flight end and keeps its success, so that no o
   await ended;
   const rows = await database.sql`select status from webhook_deliveries where webhook_id = ${webhookId}`;
   expect(rows).toEqual([{ status: 'succeeded' }]);
+  expect(receiver.at('/ending')).toHaveLength(1);
 });
