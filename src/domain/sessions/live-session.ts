@@ -1,7 +1,7 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { sessionIds } from '../../database/session-schema.ts';
-import { isActiveUser } from '../users/active-user.ts';
+import { isActiveUser } from '../users/user-status.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 
 /** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */

@@ -2,6 +2,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { isErasedUser } from '../users/user-status.ts';
 import { toMessageId } from './message-id.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
@@ -48,8 +49,6 @@ export function asDueAgain(dueAt: SQL): SQL {
   return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
 }
 
-const isErased = sql`${users.deletedAt} is not null and ${users.email} = '' and ${users.walletAddress} = ''`;
-
 /**
  * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. A sign-in
  * that an erasure overtakes leaves a message about the person, which counts as removed. Placeholder: applicationId.
@@ -62,7 +61,7 @@ export function selectMessage(db: Db) {
       and(
         eq(webhookMessages.applicationId, sql.placeholder('applicationId')),
         eq(webhookMessages.id, webhookDeliveries.messageId),
-        sql`not exists (select 1 from ${users} where ${users.id} = ${webhookMessages.userId} and ${isErased})`,
+        sql`not exists (select 1 from ${users} where ${users.id} = ${webhookMessages.userId} and ${isErasedUser})`,
       ),
     )
     .limit(1)
