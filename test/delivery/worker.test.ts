@@ -1,4 +1,5 @@
 /** What the worker does with queues: who delivers when, and what a failure leads to. Time is the test's. */
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptOutcome, AttemptRequest } from '../../src/delivery/attempt.ts';
@@ -231,6 +232,22 @@ describe('a message whose endpoint does not answer for a second', () => {
     endAll(204);
     const succeeded = { status: 'succeeded', attemptCount: 1, lastStatusCode: 204 };
     await expect.poll(list).toMatchObject([succeeded, succeeded]);
+  });
+
+  test('has no next attempt while one is under way, and then that of the schedule', async () => {
+    const { events, webhooks, webhookId, list } = await subscribe();
+    const { sent, endAll } = startHanging({ schedule: [0, 3_600] });
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => sent).toEqual(['slow']);
+    const [{ messageId = '' } = {}] = await list();
+    const waitsMs = async () => {
+      const { delivery } = await webhooks.getDelivery({ webhookId, messageId });
+      const instants = [...(await list()), delivery].map((each) => each?.nextAttemptAt);
+      return instants.map((instant) => (instant ? timestampMs(instant) - clock.read().getTime() : null));
+    };
+    await expect.poll(waitsMs).toEqual([null, null]);
+    endAll(500);
+    await expect.poll(async () => (await waitsMs()).every((ms) => ms !== null && ms >= HOUR)).toBe(true);
   });
 
   test('delays the next one of an ordered webhook', async () => {
