@@ -142,8 +142,9 @@ export class Settlement {
   ): Promise<void> {
     const now = this.#parts.clock();
     const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
+    const isCounted = outcome === 'failure' && made.some(({ delivery }) => !delivery.isManual);
     const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
-    if (!isGone && !(outcome === 'failure' && failingMs >= MAX_FAILING_MS)) return;
+    if (!isGone && !(isCounted && failingMs >= MAX_FAILING_MS)) return;
     const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
     const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
     const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });

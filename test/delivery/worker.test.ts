@@ -98,6 +98,36 @@ describe('an endpoint that only fails', () => {
     expect(auditEvents).toMatchObject([{ actorType: 'usher', action: 'DisableWebhook', resource: webhookId }]);
   });
 
+  describe('stays active while messages wait', () => {
+    /** Starts a worker until so many batches have failed. */
+    const fail = async (webhookId: string, batches: number) => {
+      const { stop } = startWorker(() => answer(500), { schedule: [0, (6 * DAY) / SECOND, 0] });
+      await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(batches);
+      await stop();
+    };
+
+    test('for six days, since no process delivers', async () => {
+      const { events, webhookId, getWebhook } = await subscribe();
+      await events.createEvent({ eventId: 'e' });
+      clock.advance(6 * DAY);
+      await fail(webhookId, 1);
+      expect(await getWebhook()).toMatchObject({ isActive: true });
+    });
+
+    test('behind a failed one, even if tests fail, until an attempt of the schedule fails after five days', async () => {
+      const { events, webhooks, webhookId, getWebhook } = await subscribe({ ordered: true });
+      for (const eventId of ['first', 'waiting']) await events.createEvent({ eventId });
+      await fail(webhookId, 1);
+      clock.advance(5.5 * DAY);
+      await webhooks.sendTestMessage({ webhookId });
+      await fail(webhookId, 2);
+      expect(await getWebhook()).toMatchObject({ isActive: true });
+      clock.advance(1.5 * DAY);
+      await fail(webhookId, 3);
+      expect(await getWebhook()).toMatchObject({ isActive: false });
+    });
+  });
+
   test.each([
     ['a success in between', 'event.created', 200],
     ['failures of tests and redeliveries alone', 'webhook.test', 500],
