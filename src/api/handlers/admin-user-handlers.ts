@@ -8,9 +8,8 @@ import { eraseUser } from '../../domain/users/erase-user.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
 import { reactivateUser } from '../../domain/users/reactivate-user.ts';
-import { USER_CHANGES, updateUser } from '../../domain/users/update-user.ts';
+import { updateUser } from '../../domain/users/update-user.ts';
 import type { User } from '../../domain/users/user.ts';
-import { toChanges } from '../changes.ts';
 import type { AdminHandlers } from './admin-handlers.ts';
 import { toProfile } from './to-profile.ts';
 
@@ -30,7 +29,7 @@ export function createAdminUserHandlers(pageTokens: PageTokens, liveSessions: Li
     },
 
     async updateUser(fields, call) {
-      return { user: toUser(await updateUser(call, toChanges(fields, USER_CHANGES))) };
+      return { user: toUser(await updateUser(call, fields)) };
     },
 
     async deactivateUser(fields, call) {

@@ -5,9 +5,8 @@ import { createApplication } from '../../domain/applications/create-application.
 import { deleteApplication } from '../../domain/applications/delete-application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
-import { APPLICATION_CHANGES, updateApplication } from '../../domain/applications/update-application.ts';
+import { updateApplication } from '../../domain/applications/update-application.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import { toChanges } from '../changes.ts';
 import type { AdminHandlers } from './admin-handlers.ts';
 
 export function createApplicationHandlers(apiKeys: ApiKeys, pageTokens: PageTokens) {
@@ -27,7 +26,7 @@ export function createApplicationHandlers(apiKeys: ApiKeys, pageTokens: PageToke
     },
 
     async updateApplication(fields, call) {
-      const application = await updateApplication(call, toChanges(fields, APPLICATION_CHANGES));
+      const application = await updateApplication(call, fields);
       apiKeys.forgetAll();
       return { application: toApplication(application) };
     },

@@ -8,9 +8,8 @@ import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import { rotateSigningKey } from '../../domain/webhooks/rotate-signing-key.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
-import { updateWebhook, WEBHOOK_CHANGES } from '../../domain/webhooks/update-webhook.ts';
+import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
 import type { Webhook, WebhookSummary } from '../../domain/webhooks/webhook.ts';
-import { toChanges } from '../changes.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { createDeliveryHandlers } from './delivery-handlers.ts';
 
@@ -39,7 +38,7 @@ export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<
     },
 
     async updateWebhook(fields, call) {
-      return { webhook: toWebhook(await updateWebhook(call, parts, toChanges(fields, WEBHOOK_CHANGES))) };
+      return { webhook: toWebhook(await updateWebhook(call, parts, fields)) };
     },
 
     async deleteWebhook(fields, call) {
