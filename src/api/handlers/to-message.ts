@@ -1,5 +1,5 @@
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
-import type { Profile } from '../../domain/users/profile.ts';
+import type { Profile } from '../../domain/users/user.ts';
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row];
 
