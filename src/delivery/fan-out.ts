@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
 import { instantPlaceholder, users } from '../database/schema.ts';
 import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
-import { isErasedUser } from '../domain/users/user-status.ts';
+import { isErasedUser } from '../domain/users/user.ts';
 import { isSubscribed } from '../domain/webhooks/insert-message.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 

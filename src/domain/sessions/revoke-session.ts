@@ -7,7 +7,7 @@ import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
-import { liveSession } from './live-session.ts';
+import { liveSession } from './session.ts';
 
 const rules = { sessionId: identifier };
 
