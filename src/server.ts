@@ -12,7 +12,7 @@ import { openDelivery } from './delivery/start-delivery.ts';
 import type { Demo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { pause } from './domain/pause.ts';
-import type { Revocations } from './domain/sessions/revocations.ts';
+import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { createHandlers } from './handlers.ts';
@@ -22,7 +22,7 @@ import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
 import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
-import { BacklogReader } from './metrics/backlog-reader.ts';
+import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 
@@ -142,13 +142,13 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     recorder &&
     createCollect({
       admissions: handlers.admissions,
-      backlog: new BacklogReader(database),
       caches: handlers.caches,
       clock,
       databases: { calls: database, webhooks: delivery.database },
       delivery,
       listener,
       mailer,
+      readBacklog: createBacklogReader(database),
       readiness,
       recorder,
     });

@@ -1,28 +1,38 @@
 /** Reads an update, which names what changes: by the fields that are there, or by a field mask. */
-import { isMessage } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { ServiceError } from '../domain/errors.ts';
+import type { Fields } from './procedures.ts';
+
+/** Tells whether the field names others, those that an update changes. */
+export function isFieldMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
 
 /**
  * Returns the fields as a PATCH has them: an absent field stays as it is, and null clears one. An RPC cannot send
  * null, and cannot tell an empty list from none. There a field mask may name the fields that change.
  *
- * @param names the fields that may change
- * @throws ServiceError `Validation failed` if the mask names another field
+ * @throws ServiceError `Validation failed` if the mask names a field that cannot change
  */
-export function toChanges<Fields extends { readonly updateMask?: unknown }>(
-  fields: Fields,
-  names: readonly (keyof Fields & string)[],
-): { readonly [Name in keyof Fields]?: unknown } {
+export function toChanges(schema: DescMessage, fields: Fields): Fields {
   if (!isMessage(fields)) return fields;
-  const { updateMask } = fields;
+  const given: Readonly<Record<string, unknown>> = { ...fields };
+  const names = schema.fields.filter(isChangeable).map(({ localName }) => localName);
+  const mask = schema.fields.find(isFieldMask);
+  const updateMask = mask && given[mask.localName];
   const hasMask = isMessage(updateMask, FieldMaskSchema) && updateMask.paths.length > 0;
   const paths = hasMask ? toNames(updateMask, names) : undefined;
   const changes = names
-    .filter((name) => (paths ? paths.includes(name) : !isEmptyList(fields[name])))
-    .map((name) => [name, fields[name] ?? (paths ? null : undefined)]);
-  const others = Object.entries(fields).filter(([name]) => !(names as readonly string[]).includes(name));
+    .filter((name) => (paths ? paths.includes(name) : !isEmptyList(given[name])))
+    .map((name) => [name, given[name] ?? (paths ? null : undefined)]);
+  const others = Object.entries(given).filter(([name]) => !names.includes(name));
   return Object.fromEntries([...others, ...changes]);
+}
+
+/** The others tell what is updated. */
+function isChangeable({ fieldKind, proto }: DescField): boolean {
+  return fieldKind === 'list' || proto.proto3Optional;
 }
 
 function toNames({ paths }: FieldMask, names: readonly string[]): string[] {

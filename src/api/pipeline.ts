@@ -10,9 +10,9 @@ import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
-import { type Call, type CallRoute, createCall, type Protocol } from './call.ts';
+import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
-import { type CallLog, logCall, type Outcome } from './call-log.ts';
+import { beginCall, type CallLog } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
@@ -59,11 +59,11 @@ export class Pipeline {
     const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
     const peer = toPeer(context);
-    const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
     let isReading = false;
-    logCall(this.#parts, context, call, () => ({ ...outcome, applicationId: application?.id }));
+    const newCall = { ...options, name: pathOf(method).slice(1), requestTimeoutMs };
+    const call = beginCall(this.#parts, context, newCall, () => ({ ...outcome, applicationId: application?.id }));
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());

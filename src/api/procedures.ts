@@ -9,6 +9,7 @@ import type {
 } from '@bufbuild/protobuf';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
+import { isFieldMask, toChanges } from './changes.ts';
 
 /** A request's fields. Their types are unchecked: those of REST are whatever JSON the caller sent. */
 export type Fields<Input extends DescMessage = DescMessage> = {
@@ -65,8 +66,17 @@ function bind<DomainCall>(
   return service.methods.filter(isUnary).map((method) => {
     const handle = handlers[method.localName];
     if (!handle) throw new Error(`${method.name} has no handler`);
-    return { method, handle };
+    const { input } = method;
+    const update: AnyHandler<DomainCall> = (fields, ...others) => handle(toChanges(input, fields), ...others);
+    return { method, handle: input.fields.some(isFieldMask) ? update : handle };
   });
+}
+
+/** @throws Error if no service implements the RPC */
+export function requireProcedure(procedures: Procedures, method: DescMethod): Procedure {
+  const procedure = procedures.get(pathOf(method));
+  if (!procedure) throw new Error(`No service implements ${method.name}`);
+  return procedure;
 }
 
 export function isUnary(method: DescMethod): method is DescMethod & DescMethodUnary {

@@ -1,17 +1,23 @@
 /** Updates that name what changes: an undefined field stays as it is, and null clears one. */
-import { type SQL, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
+import { getTableColumns, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 
-/** Sets the columns that change to the placeholders of their names. Takes the parameters of `changeParameters`. */
-export function setChanges<Name extends string>(columns: Readonly<Record<Name, PgColumn>>): Record<Name, SQL> {
-  const entries = Object.entries<PgColumn>(columns).map(([name, column]) => {
+/**
+ * Sets the columns that change to the placeholders of their names. Takes the parameters of `changeParameters`.
+ *
+ * @param names the columns that may change
+ */
+export function setChanges(table: PgTable, names: readonly string[]): Record<string, SQL> {
+  const columns: Readonly<Record<string, PgColumn>> = getTableColumns(table);
+  const entries = names.map((name) => {
+    const column = columns[name];
+    if (!column) throw new Error(`There is no column ${name}`);
     const isChanged = sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
     const encoder = { mapToDriverValue: (value: unknown) => (value === null ? null : column.mapToDriverValue(value)) };
     const value = sql.param(sql.placeholder(name), encoder);
     return [name, sql`case when ${isChanged} then ${value} else ${column} end`];
   });
-  // The entries have the names of the columns.
-  return Object.fromEntries(entries) as Record<Name, SQL>;
+  return Object.fromEntries(entries);
 }
 
 /** Returns the values of the placeholders of `setChanges`. */

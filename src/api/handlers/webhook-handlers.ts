@@ -1,4 +1,3 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { AddressPolicy } from '../../domain/webhooks/address-policy.ts';
@@ -8,11 +7,10 @@ import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import { rotateSigningKey } from '../../domain/webhooks/rotate-signing-key.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
-import { updateWebhook, WEBHOOK_CHANGES } from '../../domain/webhooks/update-webhook.ts';
+import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
 import type { Webhook, WebhookSummary } from '../../domain/webhooks/webhook.ts';
-import { toChanges } from '../changes.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import { createDeliveryHandlers } from './delivery-handlers.ts';
+import { toMessage } from './to-message.ts';
 
 export interface WebhookParts {
   readonly cipher: SigningKeyCipher;
@@ -20,11 +18,9 @@ export interface WebhookParts {
   readonly policy: AddressPolicy;
 }
 
-export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<typeof WebhookService> {
+export function createWebhookHandlers(parts: WebhookParts) {
   const { cipher, pageTokens } = parts;
   return {
-    ...createDeliveryHandlers(pageTokens),
-
     async getWebhook(fields, call) {
       return { webhook: toWebhook(await getWebhook(call, cipher, fields)) };
     },
@@ -39,7 +35,7 @@ export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<
     },
 
     async updateWebhook(fields, call) {
-      return { webhook: toWebhook(await updateWebhook(call, parts, toChanges(fields, WEBHOOK_CHANGES))) };
+      return { webhook: toWebhook(await updateWebhook(call, parts, fields)) };
     },
 
     async deleteWebhook(fields, call) {
@@ -50,26 +46,14 @@ export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<
     async rotateSigningKey(fields, call) {
       return { webhook: toWebhook(await rotateSigningKey(call, cipher, fields)) };
     },
-  };
+  } satisfies Partial<ApplicationHandlers<typeof WebhookService>>;
 }
 
-function toWebhook({ signingKey, application, ...webhook }: Webhook) {
+function toWebhook({ application, ...webhook }: Webhook) {
   const { id, name, clientId } = application;
-  return { ...toSummary(webhook), signingKey, application: { id, name, clientId } };
+  return { ...toSummary(webhook), application: { id, name, clientId } };
 }
 
-function toSummary(webhook: WebhookSummary) {
-  const { id, url, isActive, owner, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhook;
-  return {
-    webhookId: id,
-    url,
-    isActive,
-    eventTypes: [...eventTypes],
-    ordered,
-    owner: { id: owner.id, name: owner.name ?? '', email: owner.email },
-    ...(description !== null && { description }),
-    ...(disabledReason !== null && { disabledReason }),
-    createdAt: timestampFromDate(createdAt),
-    updatedAt: timestampFromDate(updatedAt),
-  };
+function toSummary<Summary extends WebhookSummary>({ id, owner, ...webhook }: Summary) {
+  return { ...toMessage(webhook), webhookId: id, owner: toMessage(owner) };
 }

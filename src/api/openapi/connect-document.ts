@@ -1,10 +1,11 @@
 /** The RPCs over Connect with JSON as an OpenAPI document, from the schema and the rules of requests. */
 import { ERRORS } from '../../domain/errors.ts';
 import { OPERATIONS, SERVICES } from '../catalogue.ts';
-import { type Procedures, pathOf } from '../procedures.ts';
+import { isFieldMask } from '../changes.ts';
+import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import { commentOfField, describeFields, describeMethod } from './operations.ts';
-import { isFieldMask, readRequestRules } from './request-rules.ts';
+import { readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
   type: 'object',
@@ -28,9 +29,7 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
   const schemas = new MessageSchemas('protobuf', commentOf);
   const paths: Record<string, JsonSchema> = {};
   for (const { method, credential } of OPERATIONS) {
-    const procedure = procedures.get(pathOf(method));
-    if (!procedure) throw new Error(`${method.name} has no handler`);
-    const rules = await readRequestRules(procedure);
+    const rules = await readRequestRules(requireProcedure(procedures, method));
     const names = method.input.fields.map(({ localName }) => localName).filter((name) => name in rules);
     const fields = describeFields(method, rules, names, commentOf);
     const masks = method.input.fields.filter(isFieldMask).map(({ localName }) => {

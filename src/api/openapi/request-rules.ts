@@ -1,6 +1,5 @@
-import type { DescField } from '@bufbuild/protobuf';
-import { FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { checkedRules, type Rule } from '../../domain/rule.ts';
+import { isFieldMask } from '../changes.ts';
 import type { Procedure } from '../procedures.ts';
 
 /** By field. */
@@ -24,9 +23,4 @@ export async function readRequestRules(procedure: Procedure): Promise<RequestRul
   const unchecked = procedure.method.input.fields.filter((field) => !(field.localName in rules) && !isFieldMask(field));
   if (unchecked.length > 0) throw new Error(`${procedure.method.name} does not check ${unchecked.map(String).join()}`);
   return rules;
-}
-
-/** Tells whether the field names others, which have rules. */
-export function isFieldMask({ message }: DescField): boolean {
-  return message?.typeName === FieldMaskSchema.typeName;
 }

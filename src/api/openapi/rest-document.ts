@@ -1,6 +1,6 @@
 /** The REST API as an OpenAPI document, from the routes, the schema and the rules of requests. */
 import { SERVICES } from '../catalogue.ts';
-import { type Procedures, pathOf } from '../procedures.ts';
+import { type Procedures, requireProcedure } from '../procedures.ts';
 import { STATUSES } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
@@ -31,10 +31,8 @@ export async function describeRest(procedures: Procedures, commentOf: ReadCommen
   const schemas = new MessageSchemas('rest', commentOf);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
-    const procedure = procedures.get(pathOf(route.rpc));
-    if (!procedure) throw new Error(`${route.rpc.name} has no handler`);
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    const rules = await readRequestRules(procedure);
+    const rules = await readRequestRules(requireProcedure(procedures, route.rpc));
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, rules, schemas, commentOf) };
   }
   const used = new Set(routes.map(({ rpc }) => rpc.parent.typeName));

@@ -4,7 +4,7 @@ import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline, ResponseMessage } from '../pipeline.ts';
-import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
+import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
 import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { Route } from './route.ts';
@@ -17,7 +17,7 @@ interface Endpoint {
 
 /** Answers every request below `/api`. */
 export function createRestHandler(procedures: Procedures, pipeline: Pipeline): HttpHandler {
-  const router = new Router((route): Endpoint => ({ route, procedure: procedureOf(route, procedures) }));
+  const router = new Router((route): Endpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) }));
 
   return (context) => {
     const found = router.find(context.path);
@@ -85,10 +85,4 @@ function toData({ rpc: { output }, resource, documented }: Route, response: Resp
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {
   return existedBefore !== undefined && response[existedBefore] === true ? 200 : status;
-}
-
-function procedureOf({ rpc }: Route, procedures: Procedures): Procedure {
-  const procedure = procedures.get(pathOf(rpc));
-  if (!procedure) throw new Error(`No service implements ${rpc.name}`);
-  return procedure;
 }

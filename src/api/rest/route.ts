@@ -1,4 +1,5 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import { isFieldMask } from '../changes.ts';
 
 /** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
 type Source = 'path' | 'query' | 'body';
@@ -21,21 +22,25 @@ export interface Route {
   readonly documented?: readonly string[];
 }
 
-/** The fields of every list. */
-export const PAGE = { pageSize: 'query', pageToken: 'query' } as const;
-
-/** Ties a row to the request and the response of its own RPC. */
-export function route<Rpc extends DescMethodUnary>({
-  status = 200,
-  ...row
-}: Omit<Route, 'rpc' | 'fields' | 'status' | 'resource' | 'existedBefore'> & {
-  rpc: Rpc;
-  fields: Readonly<Partial<Record<FieldOf<Rpc['input']>, Source>>>;
-  status?: 200 | 201;
-  resource?: FieldOf<Rpc['output']>;
-  existedBefore?: FieldOf<Rpc['output']>;
-}): Route {
-  return { status, ...row } as Route;
+interface Row<Rpc extends DescMethodUnary> extends Pick<Route, 'method' | 'path' | 'message' | 'documented'> {
+  readonly rpc: Rpc;
+  /** The fields in the query of a request that has a body. */
+  readonly query?: readonly FieldOf<Rpc['input']>[];
+  readonly status?: 200 | 201;
+  readonly resource?: FieldOf<Rpc['output']>;
+  readonly existedBefore?: FieldOf<Rpc['output']>;
 }
 
 type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<keyof MessageShape<Schema>, symbol | `$${string}`>;
+
+/** Ties a row to the request and the response of its own RPC. REST needs no field mask: null clears a field. */
+export function route<Rpc extends DescMethodUnary>({ query = [], status = 200, ...row }: Row<Rpc>): Route {
+  const { method, path, rpc } = row;
+  const others = method === 'GET' || method === 'DELETE' ? 'query' : 'body';
+  const sourceOf = (name: string): Source => {
+    if (path.split('/').includes(`:${name}`)) return 'path';
+    return query.some((each) => each === name) ? 'query' : others;
+  };
+  const names = rpc.input.fields.filter((field) => !isFieldMask(field)).map(({ localName }) => localName);
+  return { ...row, status, fields: Object.fromEntries(names.map((name) => [name, sourceOf(name)])) } as Route;
+}

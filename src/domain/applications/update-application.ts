@@ -8,24 +8,14 @@ import { ServiceError } from '../errors.ts';
 import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
 import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
 
-const changeable = {
-  name: applications.name,
-  redirectUris: applications.redirectUris,
-  allowSignUp: applications.allowSignUp,
-  askName: applications.askName,
-  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
-};
-const rules = {
-  applicationId: uuid,
+const changeRules = {
   name: change(applicationRules.name),
   redirectUris: change(applicationRules.redirectUris),
   allowSignUp: change(boolean),
   askName: change(boolean),
   sessionMaxAgeSeconds: change(optional(integer({ min: 900, max: 31_536_000 }))),
 };
-
-/** The fields that an update may name. */
-export const APPLICATION_CHANGES = ['name', 'redirectUris', 'allowSignUp', 'askName', 'sessionMaxAgeSeconds'] as const;
+const rules = { applicationId: uuid, ...changeRules };
 
 /** Changes an application and returns it. @throws ServiceError `Application not found` */
 export async function updateApplication(
@@ -42,7 +32,7 @@ const updateChanged: Statement<ApplicationDetails[]> = (db) => {
   const updated = db.$with('updated').as(
     db
       .update(applications)
-      .set(setChanges(changeable))
+      .set(setChanges(applications, Object.keys(changeRules)))
       .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
       .returning(applicationColumns),
   );

@@ -5,7 +5,7 @@ import { sessions } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
-import { isActiveUser } from '../users/user-status.ts';
+import { isActiveUser } from '../users/user.ts';
 import { check, optional, type Unchecked, uuid } from '../validation.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 import { type Session, sessionColumns } from './session.ts';

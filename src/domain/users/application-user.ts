@@ -2,8 +2,7 @@ import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
-import type { Profile } from './profile.ts';
-import { userColumns } from './user.ts';
+import { type Profile, userColumns } from './user.ts';
 
 /** A user as an application sees one that has signed in to it. */
 export interface ApplicationUser extends Profile {

@@ -12,26 +12,17 @@ import { announce, type HasMessages, insertMessages, notifiedIds } from '../webh
 import { userMessage } from '../webhooks/user-messages.ts';
 import { pickUser, profileRules, type User, userColumns } from './user.ts';
 
-const changeable = {
-  email: users.email,
-  name: users.name,
-  profileImage: users.profileImage,
-  walletAddress: users.walletAddress,
-};
 /** Null clears it. */
 const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
   isNullable: true,
 });
-const rules = {
-  userId: uuid,
+const changeRules = {
   email: change(profileRules.email),
   name: change(profileRules.name),
   profileImage: change(profileRules.profileImage),
   walletAddress: change(walletAddress),
 };
-
-/** The fields that an update may name. */
-export const USER_CHANGES = ['email', 'name', 'profileImage', 'walletAddress'] as const;
+const rules = { userId: uuid, ...changeRules };
 
 /** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
@@ -41,7 +32,7 @@ export async function updateUser(call: Call, request: Unchecked<keyof typeof rul
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('USER_NOT_FOUND');
-  announce(call, updated);
+  announce(call.onMessage, updated);
   return updated.user;
 }
 
@@ -49,7 +40,7 @@ const updateChanged: Statement<({ user: User } & HasMessages)[]> = (db) => {
   const updated = db.$with('updated').as(
     db
       .update(users)
-      .set(setChanges(changeable))
+      .set(setChanges(users, Object.keys(changeRules)))
       .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
       .returning(userColumns),
   );

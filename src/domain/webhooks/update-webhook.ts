@@ -13,11 +13,7 @@ import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
 import { parseWebhookId } from './webhook-id.ts';
 
-const { url, ownerId, isActive, eventTypes, ordered, description } = webhooks;
-const changeable = { url, ownerId, isActive, eventTypes, ordered, description };
-
-/** The fields that an update may name. */
-export const WEBHOOK_CHANGES = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
+const CHANGEABLE = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
 
 /**
  * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
@@ -27,7 +23,7 @@ export const WEBHOOK_CHANGES = ['url', 'ownerId', 'isActive', 'eventTypes', 'ord
 export async function updateWebhook(
   call: ApplicationCall,
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
-  request: Unchecked<(typeof WEBHOOK_CHANGES)[number] | 'webhookId'>,
+  request: Unchecked<(typeof CHANGEABLE)[number] | 'webhookId'>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
   const { webhookId: given, ...changes } = check(request, { webhookId: anyString, ...webhookChangeRules(policy) });
@@ -52,7 +48,7 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
     db
       .update(webhooks)
       .set({
-        ...setChanges(changeable),
+        ...setChanges(webhooks, CHANGEABLE),
         disabledReason: sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`,
         updatedAt: instantPlaceholder('now'),
       })
