@@ -19,7 +19,7 @@ import {
   selectApplicationUserBy,
   selectApplicationUsers,
 } from './application-user.ts';
-import { hasEmail, hasWalletAddress, userFilterRules } from './filter.ts';
+import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
 const rules = { ...userFilterRules, ...pageRules };
 
