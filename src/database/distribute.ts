@@ -62,9 +62,18 @@ export async function distributeTables(url: string, schema?: string): Promise<re
 async function distribute(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
   if (!(await isOnCitus(client))) throw new Error('the database is not on Citus: it has no extension citus');
   await client.unsafe(`begin; set local search_path = "${schema}"; ${HANDLE_SHARDS_IN_TURN}`);
+  await grantOnWorkers(client, schema);
   const distributions = await distributeOthers(client, schema);
   await client.unsafe('commit');
   return distributions;
+}
+
+/** Citus copies the schema to the workers without the rights that default privileges gave when it was created. */
+async function grantOnWorkers(client: postgres.Sql, schema: string): Promise<void> {
+  const roles = await client`
+    select grantee::regrole::text as name from pg_namespace, aclexplode(nspacl)
+    where nspname = ${schema} and privilege_type = 'USAGE' and grantee not in (0, nspowner)`;
+  for (const { name } of roles) await client.unsafe(`grant usage on schema "${schema}" to ${name}`);
 }
 
 /** Distributes, within the transaction of a migration, the tables that it adds to a database that is distributed. */

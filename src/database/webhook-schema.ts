@@ -92,6 +92,8 @@ export const webhookDeliveries = pgTable(
     status: text('status').notNull().default('pending'),
     /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
     dueAt: instant('due_at'),
+    /** Until when an attempt that is slow may be under way; `due_at` is the same then. */
+    leaseEnd: instant('lease_end'),
     attemptCount: integer('attempt_count').notNull().default(0),
     /** How many attempts of the schedule have been made. It begins again with a redelivery. */
     scheduleIndex: smallint('schedule_index').notNull().default(0),

@@ -28,6 +28,7 @@ export function toResult({ delivery, outcome }: Attempted, schedule: readonly nu
     message_id: delivery.messageId,
     status: error === null ? 'succeeded' : isOver ? 'failed' : 'pending',
     due_at: isOver ? null : new Date(now.getTime() + delayMs),
+    lease_end: null,
     status_code: statusCode,
     error,
     attempt_count: delivery.attemptCount + 1,
@@ -46,12 +47,18 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
   };
 }
 
+/** Returns the state of a delivery whose attempt is under way: it is due when the lease ends, in case the process dies. */
+export function markUnderWay(delivery: DueDelivery, leaseEnd: Date): Result {
+  return { ...postpone(delivery, leaseEnd), lease_end: leaseEnd };
+}
+
 /** Returns the state of a delivery that is left as it is, but for when it is due. */
 export function postpone(delivery: DueDelivery, dueAt: Date): Result {
   return {
     message_id: delivery.messageId,
     status: 'pending',
     due_at: dueAt,
+    lease_end: null,
     status_code: delivery.lastStatusCode,
     error: delivery.lastError,
     attempt_count: delivery.attemptCount,

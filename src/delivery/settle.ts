@@ -12,6 +12,8 @@ export interface Result {
   readonly status: 'pending' | 'succeeded' | 'failed';
   /** When it is attempted again. */
   readonly due_at: Date | null;
+  /** Until when an attempt that is under way has the delivery. */
+  readonly lease_end: Date | null;
   readonly status_code: number | null;
   readonly error: string | null;
   readonly attempt_count: number;
@@ -149,11 +151,12 @@ function settleDeliveries(db: Db, condition: SQL) {
   const { applicationId, webhookId, results } = placeholders('applicationId', 'webhookId', 'results');
   const result = db.$with('result', columns('message_id')).as(sql`
     select * from json_to_recordset(${results}::json) as result (message_id bigint, status text,
-      due_at timestamptz, status_code smallint, error text, attempt_count integer, schedule_index smallint)`);
+      due_at timestamptz, lease_end timestamptz, status_code smallint, error text, attempt_count integer,
+      schedule_index smallint)`);
   const settled = db.$with('settled', columns('message_id')).as(sql`
     update ${webhookDeliveries} as delivery set
-      status = result.status, due_at = result.due_at, last_status_code = result.status_code,
-      last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
+      status = result.status, due_at = result.due_at, lease_end = result.lease_end,
+      last_status_code = result.status_code, last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
     from result
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = any(array(select message_id from result)) and delivery.message_id = result.message_id

@@ -9,7 +9,7 @@ import {
 } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
-import { type Attempted, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
+import { type Attempted, markUnderWay, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
@@ -60,13 +60,13 @@ export class Settlement {
   }
 
   /**
-   * Settles the attempts that have ended, and releases the queue. The deliveries of the slow ones are due again when
-   * the lease ends, in case this process dies.
+   * Settles the attempts that have ended, and releases the queue. The slow ones keep their deliveries until the lease
+   * ends.
    */
   async release(ended: readonly Attempted[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
     // What was cut short by a shutdown counts as not attempted, and is due as before.
     const made = ended.filter((attempted) => !this.#isCut(attempted));
-    const results = [...this.#toResults(made), ...slow.map((delivery) => postpone(delivery, this.#claim.leaseEnd))];
+    const results = [...this.#toResults(made), ...slow.map((delivery) => markUnderWay(delivery, this.#claim.leaseEnd))];
     const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
     const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
     const notBefore = outcome === 'failure' ? this.#backOff() : null;
@@ -142,8 +142,9 @@ export class Settlement {
   ): Promise<void> {
     const now = this.#parts.clock();
     const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
+    const isCounted = outcome === 'failure' && made.some(({ delivery }) => !delivery.isManual);
     const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
-    if (!isGone && !(outcome === 'failure' && failingMs >= MAX_FAILING_MS)) return;
+    if (!isGone && !(isCounted && failingMs >= MAX_FAILING_MS)) return;
     const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
     const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
     const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });

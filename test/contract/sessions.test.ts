@@ -123,7 +123,9 @@ it('the list has the live sessions, the newest of each user, without their IDs',
   expect(await callWith(listSessions, { userId: renewed?.id ?? '' }, as)).toMatchObject({
     data: { sessions: [{ userId: renewed?.id }] },
   });
-  for (const userId of [revoked, deleted, expired].map((user) => user?.id ?? '')) {
+  const foreign = await createTestUser(service);
+  await beginSession(service, other, foreign);
+  for (const userId of [revoked, deleted, expired, foreign].map((user) => user?.id ?? '')) {
     expect(await callWith(listSessions, { userId }, as)).toMatchObject({ data: { sessions: [] } });
   }
 });

@@ -45,6 +45,7 @@ describe('an application', () => {
       data: shown,
     });
     for (const userId of [stranger.id, UNKNOWN_ID]) expect(await callWith(getUser, { userId })).toEqual(NOT_FOUND);
+    expect(await callWith(listUsers, { email: stranger.email })).toMatchObject({ data: { users: [] } });
     const page = { users: [shown], nextPageToken: '' };
     expect(await callWith(listUsers, {})).toEqual({
       ...success(undefined, 'Users retrieved successfully'),

@@ -15,7 +15,7 @@ afterAll(async () => {
 const ENV = { WEBHOOK_DELIVERY: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
 test('SIGTERM lets the attempt in flight end and keeps its success, so that no other process makes it again', async () => {
-  const usher = await startUsher(database.url, ENV);
+  await using usher = await startUsher(database.url, ENV);
   const { webhooks, events } = clientsOf(usher, await createTenant(usher));
   const fields = { url: `${receiver.url}/ending`, eventTypes: ['event.created'] };
   const { id: ownerId } = await createTestUser(usher);

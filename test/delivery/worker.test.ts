@@ -1,4 +1,5 @@
 /** What the worker does with queues: who delivers when, and what a failure leads to. Time is the test's. */
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptOutcome, AttemptRequest } from '../../src/delivery/attempt.ts';
@@ -95,6 +96,36 @@ describe('an endpoint that only fails', () => {
       .toMatchObject({ isActive: false, disabledReason: 'Every delivery failed for 5 days' });
     const { auditEvents } = await adminClient(service).listAuditEvents({ applicationId: tenant.id, pageSize: 1 });
     expect(auditEvents).toMatchObject([{ actorType: 'usher', action: 'DisableWebhook', resource: webhookId }]);
+  });
+
+  describe('stays active while messages wait', () => {
+    /** Starts a worker until so many batches have failed. */
+    const fail = async (webhookId: string, batches: number) => {
+      const { stop } = startWorker(() => answer(500), { schedule: [0, (6 * DAY) / SECOND, 0] });
+      await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(batches);
+      await stop();
+    };
+
+    test('for six days, since no process delivers', async () => {
+      const { events, webhookId, getWebhook } = await subscribe();
+      await events.createEvent({ eventId: 'e' });
+      clock.advance(6 * DAY);
+      await fail(webhookId, 1);
+      expect(await getWebhook()).toMatchObject({ isActive: true });
+    });
+
+    test('behind a failed one, even if tests fail, until an attempt of the schedule fails after five days', async () => {
+      const { events, webhooks, webhookId, getWebhook } = await subscribe({ ordered: true });
+      for (const eventId of ['first', 'waiting']) await events.createEvent({ eventId });
+      await fail(webhookId, 1);
+      clock.advance(5.5 * DAY);
+      await webhooks.sendTestMessage({ webhookId });
+      await fail(webhookId, 2);
+      expect(await getWebhook()).toMatchObject({ isActive: true });
+      clock.advance(1.5 * DAY);
+      await fail(webhookId, 3);
+      expect(await getWebhook()).toMatchObject({ isActive: false });
+    });
   });
 
   test.each([
@@ -231,6 +262,22 @@ describe('a message whose endpoint does not answer for a second', () => {
     endAll(204);
     const succeeded = { status: 'succeeded', attemptCount: 1, lastStatusCode: 204 };
     await expect.poll(list).toMatchObject([succeeded, succeeded]);
+  });
+
+  test('has no next attempt while one is under way, and then that of the schedule', async () => {
+    const { events, webhooks, webhookId, list } = await subscribe();
+    const { sent, endAll } = startHanging({ schedule: [0, 3_600] });
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => sent).toEqual(['slow']);
+    const [{ messageId = '' } = {}] = await list();
+    const waitsMs = async () => {
+      const { delivery } = await webhooks.getDelivery({ webhookId, messageId });
+      const instants = [...(await list()), delivery].map((each) => each?.nextAttemptAt);
+      return instants.map((instant) => (instant ? timestampMs(instant) - clock.read().getTime() : null));
+    };
+    await expect.poll(waitsMs).toEqual([null, null]);
+    endAll(500);
+    await expect.poll(async () => (await waitsMs()).every((ms) => ms !== null && ms >= HOUR)).toBe(true);
   });
 
   test('delays the next one of an ordered webhook', async () => {

@@ -1,20 +1,15 @@
 /** The two roles of src/database/README.md, created by the SQL that stands there. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { withServer } from '../support/database.ts';
-import { REPOSITORY, runShell } from '../support/process.ts';
+import { runShell } from '../support/process.ts';
+import { readRolesSql } from '../support/roles.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService, testConfig } from '../support/service.ts';
-
-const readme = readFileSync(join(REPOSITORY, 'src/database/README.md'), 'utf8');
 
 test('one role migrates, and the service runs as another that may create nothing', async () => {
   const name = `roles_${randomBytes(6).toString('hex')}`;
-  const [ofServer = '', ofDatabase = ''] = [...readme.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) =>
-    sql.replaceAll(/\busher(_owner)?\b/g, `${name}$1`),
-  );
+  const { ofServer, ofDatabase } = readRolesSql(name);
   await using disposables = new AsyncDisposableStack();
   disposables.defer(() =>
     withServer(async (server) => {
@@ -23,7 +18,7 @@ test('one role migrates, and the service runs as another that may create nothing
     }),
   );
   const urls = await withServer(async (server) => {
-    for (const statement of ofServer.split(';').filter((text) => text.trim())) await server.unsafe(statement);
+    for (const statement of ofServer) await server.unsafe(statement);
     const { host, port } = server.options;
     return (role: string) => `postgres://${role}@${encodeURIComponent(String(host[0]))}:${port[0]}/${name}`;
   });

@@ -7,7 +7,8 @@ import { createDatabase, type TestDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { migrateWith, migrationsBefore } from '../support/migrations.ts';
-import { startTestService } from '../support/service.ts';
+import { readRolesSql } from '../support/roles.ts';
+import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
 
@@ -54,6 +55,30 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
       await runSmokeTest(service);
     },
   );
+
+  test('one role migrates and distributes, and the service runs as another that may create nothing', async () => {
+    await using database = await createCitusDatabase();
+    const { sql } = database;
+    const name = new URL(database.url).pathname.slice(1);
+    const { ofServer, ofDatabase } = readRolesSql(name);
+    for (const statement of ofServer.filter((text) => !text.includes('CREATE DATABASE'))) await sql.unsafe(statement);
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => {
+      await sql.unsafe(`drop owned by ${name}, ${name}_owner cascade`);
+      await sql.unsafe(`drop role ${name}, ${name}_owner`);
+    });
+    await sql.unsafe(`grant create on database ${name} to ${name}_owner`);
+    await sql.unsafe(ofDatabase);
+    const urlOf = (role: string) => Object.assign(new URL(database.url), { username: role }).href;
+
+    await migrateDatabase(urlOf(`${name}_owner`));
+    await distributeTables(urlOf(`${name}_owner`));
+    const like = testConfig(urlOf(name), { MIGRATE_ON_START: 'false' });
+    await using service = await startTestService({ database: { ...database, url: like.databaseUrl ?? '' }, like });
+    await runSmokeTest(service);
+    // Their numbers come from a sequence.
+    expect(await sql`select type from webhook_messages`).toContainEqual({ type: 'check_in.created' });
+  });
 
   test('no call fails while a later version migrates', async (context) => {
     await using service = await startTestService();

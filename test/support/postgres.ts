@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -20,9 +20,22 @@ export const TEMPLATE = 'usher_template';
 
 /**
  * Starts one Postgres for the whole run, with a migrated template that every test file clones. With CITUS_URL it is
- * that cluster, and the tables of the template are distributed.
+ * that cluster, and the tables of the template are distributed. Removes whatever the tests leave in the temporary
+ * directory, failing ones included.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const temporary = await mkdtemp(join(tmpdir(), 'usher-tests-'));
+  // Postgres, haproxy and Patroni run as users who are not its owner.
+  await chmod(temporary, 0o755);
+  process.env.TMPDIR = temporary;
+  const close = await preparePostgres(project, temporary);
+  return async () => {
+    await close();
+    await rm(temporary, { recursive: true, force: true });
+  };
+}
+
+async function preparePostgres(project: TestProject, temporary: string): Promise<() => Promise<void>> {
   const { CITUS_URL } = process.env;
   if (CITUS_URL) {
     const { workerUrls, close } = await prepareCitus(CITUS_URL, TEMPLATE);
@@ -30,7 +43,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('workerUrls', workerUrls);
     return close;
   }
-  const directory = await mkdtemp(join(tmpdir(), 'usher-test-'));
+  const directory = join(temporary, 'postgres');
+  await mkdir(directory);
   const server = await startEmbeddedPostgres(directory, { durable: false });
   const client = openClient(server.url, { max: 1 });
   await client.unsafe(`create database ${TEMPLATE}`);
@@ -41,8 +55,5 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgresUrl', server.url);
   project.provide('workerUrls', []);
 
-  return async () => {
-    await server.close();
-    await rm(directory, { recursive: true, force: true });
-  };
+  return () => server.close();
 }

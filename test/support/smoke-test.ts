@@ -11,7 +11,8 @@ export async function runSmokeTest(service: { url: string }): Promise<void> {
   const first = await auth.exchangeToken({ authToken });
   expect(await auth.exchangeToken({ authToken })).toEqual(first);
   expect(first.user?.email).toBe(user.email);
-  const { webhook } = await webhooks.createWebhook({ url: 'https://app.test/hook', ownerId: user.id });
+  const fields = { url: 'https://app.test/hook', ownerId: user.id, eventTypes: ['*'] };
+  const { webhook } = await webhooks.createWebhook(fields);
   expect((await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' })).webhook).toEqual(webhook);
   const eventId = randomUUID();
   await events.createEvent({ eventId });

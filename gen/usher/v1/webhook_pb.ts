@@ -645,7 +645,10 @@ export type Delivery = Message<"usher.v1.Delivery"> & {
   lastError?: string | undefined;
 
   /**
-   * Absent unless pending.
+   * When the next attempt is due. An instant in the past: the attempt is being
+   * made, or waits for earlier messages, for a failing endpoint or for the
+   * webhook to be active. Absent unless pending, and while an attempt is known
+   * to be under way.
    *
    * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 7;
    */

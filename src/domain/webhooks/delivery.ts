@@ -17,6 +17,7 @@ export interface Delivery {
   readonly attemptCount: number;
   readonly lastStatusCode: number | null;
   readonly lastError: string | null;
+  /** Null while an attempt is known to be under way. */
   readonly nextAttemptAt: Date | null;
   readonly createdAt: Date;
 }
@@ -31,8 +32,9 @@ export const deliveryColumns = {
   attemptCount: webhookDeliveries.attemptCount,
   lastStatusCode: webhookDeliveries.lastStatusCode,
   lastError: webhookDeliveries.lastError,
-  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} > ${URGENT} then ${webhookDeliveries.dueAt}
-    when ${webhookDeliveries.dueAt} is not null then ${webhookDeliveries.createdAt} end`
+  // A process of the version before changes `due_at` alone.
+  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} = ${webhookDeliveries.leaseEnd} then null
+    when ${webhookDeliveries.dueAt} = ${URGENT} then ${webhookDeliveries.createdAt} else ${webhookDeliveries.dueAt} end`
     .mapWith(webhookDeliveries.dueAt)
     .as('next_attempt_at'),
   createdAt: webhookDeliveries.createdAt,
