@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, sql } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { checkIns, events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -38,13 +38,7 @@ const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) => {
   const page = db
     .select({ attendeeId: checkIns.attendeeId, checkedInAt: checkIns.checkedInAt })
     .from(checkIns)
-    .where(
-      and(
-        eq(checkIns.applicationId, sql.placeholder('applicationId')),
-        eq(checkIns.eventId, sql.placeholder('eventId')),
-        startsAfter(checkIns.checkedInAt, checkIns.attendeeId),
-      ),
-    )
+    .where(and(matches(checkIns, 'applicationId', 'eventId'), startsAfter(checkIns.checkedInAt, checkIns.attendeeId)))
     .orderBy(...newestFirst(checkIns.checkedInAt, checkIns.attendeeId))
     .limit(pageLimit)
     .as('page');

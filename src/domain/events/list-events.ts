@@ -1,5 +1,5 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, isNull } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
@@ -26,13 +26,7 @@ const selectEvents: Statement<Event[]> = (db) =>
   db
     .select(eventColumns)
     .from(events)
-    .where(
-      and(
-        eq(events.applicationId, sql.placeholder('applicationId')),
-        isNull(events.deletedAt),
-        startsAfter(events.createdAt, events.id),
-      ),
-    )
+    .where(and(matches(events, 'applicationId'), isNull(events.deletedAt), startsAfter(events.createdAt, events.id)))
     .orderBy(...newestFirst(events.createdAt, events.id))
     .limit(pageLimit)
     .prepare('select_events');
