@@ -13,7 +13,7 @@ import { isActiveUser, userColumns } from './user.ts';
 export async function linkWallet(call: Call, userId: string, walletAddress: string): Promise<void> {
   try {
     const [linked] = await call.run(setWallet, { userId, walletAddress, now: call.now });
-    if (linked) announce(call, linked);
+    if (linked) announce(call.onMessage, linked);
   } catch (error) {
     throw isUniqueViolation(error) ? new ServiceError('WALLET_ALREADY_LINKED') : error;
   }
