@@ -3,7 +3,7 @@ import type { Db, Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type User, userColumns } from './user.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
@@ -30,13 +30,13 @@ export async function listUsers(
   );
 }
 
+const order = [users.createdAt, users.id] as const;
+
 const selectUsers: Statement<User[]> = (db) =>
   db
     .select(userColumns)
-    .from(users)
-    .where(and(isNull(users.deletedAt), startsAfter(users.createdAt, users.id)))
-    .orderBy(...newestFirst(users.createdAt, users.id))
-    .limit(pageLimit)
+    .from(selectPage(db, users, order, isNull(users.deletedAt)))
+    .orderBy(...newestFirst(...order))
     .prepare('select_users');
 
 // The addresses are unique, so there is one row at most.
