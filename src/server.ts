@@ -20,8 +20,8 @@ import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
+import { createCodeDelivery, type DeliverCode } from './login-page/code-delivery.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
-import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
 import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
@@ -80,7 +80,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
-  const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
+  const deliver = overrides.deliver ?? createCodeDelivery(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));

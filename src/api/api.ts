@@ -60,19 +60,14 @@ export interface Api {
 }
 
 export function createApi(parts: ApiParts): Api {
-  const { adminKeys, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
+  const { clock, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
   const liveSessions = new LiveSessions(runShared, parts.revocations);
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
-  const pipeline = new Pipeline({
-    ...parts,
-    admission,
-    lookUps,
-    credentials: { apiKeys, adminKeys, clock, usage },
-  });
+  const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),
     readiness,

@@ -17,13 +17,11 @@ import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
-export interface PipelineParts extends CallLog {
+export interface PipelineParts extends CallLog, Credentials {
   /** Of calls with an API key, by application. */
   readonly admission: Admission;
   /** Of look-ups of API keys, whose applications are not known yet. */
   readonly lookUps: Admission;
-  readonly clock: () => Date;
-  readonly credentials: Credentials;
   readonly database: Database;
   readonly onMessage: DomainCall['onMessage'];
   /** The longest a call may take. */
@@ -56,7 +54,7 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
+    const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
     const peer = toPeer(context);
     let outcome: Outcome = { code: 'ok' };
@@ -78,7 +76,7 @@ export class Pipeline {
     const work = async () => {
       if (procedure.credential === 'apiKey') {
         const owner = await lookUps.run('', () =>
-          requireApplication(credentials, context, { method, deadline: call.deadline }),
+          requireApplication(this.#parts, context, { method, deadline: call.deadline }),
         );
         const caller = owner.application;
         application = caller;
@@ -91,7 +89,7 @@ export class Pipeline {
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(credentials, context) } : NOBODY;
+      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(this.#parts, context) } : NOBODY;
       return procedure.handle(await readFields(), this.#toDomainCall(call, peer, actor), peer);
     };
     try {

@@ -13,7 +13,8 @@ type MessageFields<Row> = { [Name in Exclude<keyof Row, Nullable<Row>>]: FieldVa
 /** Returns the fields of a row as a message takes them: Protobuf has Timestamps and no null. It ignores other fields. */
 export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
   const fields: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(row)) {
+  for (const name in row) {
+    const value: unknown = row[name];
     if (value !== null) fields[name] = value instanceof Date ? timestampFromDate(value) : value;
   }
   // The loop has converted the values as the type says.

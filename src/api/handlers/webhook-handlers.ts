@@ -8,7 +8,7 @@ import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import { rotateSigningKey } from '../../domain/webhooks/rotate-signing-key.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
 import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
-import type { Webhook, WebhookSummary } from '../../domain/webhooks/webhook.ts';
+import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { toMessage } from './to-message.ts';
 
@@ -31,7 +31,7 @@ export function createWebhookHandlers(parts: WebhookParts) {
 
     async listWebhooks(fields, call) {
       const { rows, nextPageToken } = await listWebhooks(call, pageTokens, fields);
-      return { webhooks: rows.map(toSummary), nextPageToken };
+      return { webhooks: rows.map(toWebhook), nextPageToken };
     },
 
     async updateWebhook(fields, call) {
@@ -49,11 +49,6 @@ export function createWebhookHandlers(parts: WebhookParts) {
   } satisfies Partial<ApplicationHandlers<typeof WebhookService>>;
 }
 
-function toWebhook({ application, ...webhook }: Webhook) {
-  const { id, name, clientId } = application;
-  return { ...toSummary(webhook), application: { id, name, clientId } };
-}
-
-function toSummary<Summary extends WebhookSummary>({ id, owner, ...webhook }: Summary) {
-  return { ...toMessage(webhook), webhookId: id, owner: toMessage(owner) };
+function toWebhook<Row extends WebhookSummary>(webhook: Row) {
+  return { ...toMessage(webhook), webhookId: webhook.id, owner: toMessage(webhook.owner) };
 }

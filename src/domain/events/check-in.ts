@@ -38,8 +38,8 @@ export async function checkIn(
 }
 
 /**
- * The share lock on the event makes a delete wait for concurrent check-ins, and makes a check-in that waited
- * for a delete read the row again. So no check-in commits after the delete has answered.
+ * The share lock on the event makes a delete wait for concurrent check-ins. A check-in that waited for a delete
+ * reads the row again. So no check-in commits after the delete has answered.
  */
 const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessages)[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));

@@ -13,7 +13,7 @@ export interface ApplicationUser extends Profile {
 }
 
 const { createdAt: _, deactivatedAt, ...profileColumns } = userColumns;
-const isActive = sql<boolean>`${deactivatedAt} is null`;
+const isActive = sql<boolean>`${deactivatedAt} is null`.as('is_active');
 
 /** Placeholder: applicationId. */
 export const isOfApplication = eq(applicationUsers.applicationId, sql.placeholder('applicationId'));
@@ -37,7 +37,7 @@ export function selectApplicationUserBy(db: Db, filter: SQL) {
   const found = db
     .select({
       ...profileColumns,
-      isActive: isActive.as('is_active'),
+      isActive,
       firstSignedInAt: sql<Date>`(${signedIn})`.mapWith(firstSignedInAt).as('first_signed_in_at'),
     })
     .from(users)

@@ -37,8 +37,8 @@ export const isErasedUser = and(isNotNull(users.deletedAt), eq(users.email, sql`
 
 /** Picks the columns of a user from those of a CTE. */
 export function pickUser<Columns extends Record<keyof User, unknown>>(columns: Columns) {
-  const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = columns;
-  return { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } as Pick<Columns, keyof User>;
+  const names = Object.keys(userColumns) as (keyof User)[];
+  return Object.fromEntries(names.map((name) => [name, columns[name]])) as Pick<Columns, keyof User>;
 }
 
 export const profileRules = {
