@@ -12,7 +12,7 @@ import { openDelivery } from './delivery/start-delivery.ts';
 import type { Demo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { pause } from './domain/pause.ts';
-import type { Revocations } from './domain/sessions/revocations.ts';
+import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { createHandlers } from './handlers.ts';
@@ -20,9 +20,9 @@ import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
+import { createCodeDelivery, type DeliverCode } from './login-page/code-delivery.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
-import { createCodeMailer, type DeliverCode } from './login-page/mailer.ts';
-import { BacklogReader } from './metrics/backlog-reader.ts';
+import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 
@@ -80,7 +80,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
-  const deliver = overrides.deliver ?? createCodeMailer(config.smtp);
+  const deliver = overrides.deliver ?? createCodeDelivery(config.smtp);
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
@@ -142,13 +142,13 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     recorder &&
     createCollect({
       admissions: handlers.admissions,
-      backlog: new BacklogReader(database),
       caches: handlers.caches,
       clock,
       databases: { calls: database, webhooks: delivery.database },
       delivery,
       listener,
       mailer,
+      readBacklog: createBacklogReader(database),
       readiness,
       recorder,
     });

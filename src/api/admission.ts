@@ -1,6 +1,6 @@
 /**
- * Limits how many calls are in flight. Calls beyond the limit are refused before they cost a query, so
- * that those admitted are answered in time, whether this process or Postgres cannot keep up.
+ * Limits how many calls are in flight. Calls beyond the limit are refused before they cost a query. So those
+ * admitted are answered in time, whether this process or Postgres cannot keep up.
  *
  * The limit follows Little's law: calls in flight divided by the time each takes is the throughput. A
  * call that took too long tells how many there should have been; every other one raises the limit by

@@ -5,8 +5,7 @@ import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
-import { LiveSessions } from '../domain/sessions/live-sessions.ts';
-import type { Revocations } from '../domain/sessions/revocations.ts';
+import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
@@ -61,19 +60,14 @@ export interface Api {
 }
 
 export function createApi(parts: ApiParts): Api {
-  const { adminKeys, clock, closing, database, logger, readiness, requestTimeoutMs, tokens, usage } = parts;
+  const { clock, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
   const liveSessions = new LiveSessions(runShared, parts.revocations);
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
-  const pipeline = new Pipeline({
-    ...parts,
-    admission,
-    lookUps,
-    credentials: { apiKeys, adminKeys, clock, usage },
-  });
+  const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
   const health = new HealthMonitor(
     SERVED_SERVICES.map(({ typeName }) => typeName),
     readiness,

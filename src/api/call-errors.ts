@@ -4,8 +4,7 @@ import { DatabaseUnavailableError, DeadlinePassedError } from '../database/datab
 import { ServiceError } from '../domain/errors.ts';
 import { IssuerUnavailableError } from '../domain/login/external-issuer.ts';
 import { HttpError } from '../http/errors.ts';
-import type { Call } from './call.ts';
-import type { Outcome } from './call-log.ts';
+import type { Call, Outcome } from './call.ts';
 
 /**
  * Returns the error to answer with: documented errors as they are, an unavailable dependency as

@@ -1,19 +1,8 @@
 import type { Logger } from 'pino';
-import type { ErrorCode, ErrorReason } from '../domain/errors.ts';
-import type { HttpErrorReason } from '../http/errors.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
-import type { Call } from './call.ts';
-import { endCallSpan } from './call-span.ts';
-
-/** How a call ended. */
-export interface Outcome {
-  readonly code: ErrorCode | 'ok';
-  readonly reason?: ErrorReason | HttpErrorReason;
-  /** Why, where the reason does not say. */
-  readonly detail?: string | undefined;
-  readonly applicationId?: string | undefined;
-}
+import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
+import { endCallSpan, startCallSpan } from './call-span.ts';
 
 /** Takes note of a call that is over. */
 export type RecordCall = (call: Call, outcome: Outcome & { readonly status: number; readonly seconds: number }) => void;
@@ -24,35 +13,47 @@ export interface CallLog {
   readonly recordCall?: RecordCall | undefined;
 }
 
-/** Logs one line, ends the span and records the call when it is over. They hold no field of the request or the response. */
-export function logCall(
-  { logger, recordCall }: CallLog,
+interface NewCall {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly route?: CallRoute | undefined;
+  /** The caller's timeout. The deadline is that or Usher's, whichever is shorter. */
+  readonly timeoutMs?: number | undefined;
+  readonly requestTimeoutMs: number;
+}
+
+/**
+ * Begins a call. When it is over, logs one line, ends its span and records it. They hold no field of the request or the
+ * response.
+ */
+export function beginCall(
+  log: CallLog,
   context: RequestContext,
-  call: Call,
+  { name, protocol, route, timeoutMs, requestTimeoutMs }: NewCall,
   getOutcome: () => Outcome,
-): void {
+): Call {
+  const { requestId, receivedAt: startedAt } = context;
+  const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
+  const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
+  const span = startCallSpan(context, name, protocol);
+  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, span };
+  // A caller that left before the response was sent did not get it.
   context.onClose(({ status, isSent }) => {
     const outcome = getOutcome();
-    const { reason, detail, applicationId } = outcome;
-    // A caller that left before the response was sent did not get it.
-    const code = isSent ? outcome.code : 'canceled';
-    const durationMs = durationMsSince(call.startedAt);
-    endCallSpan(call.span, { code, status }, outcome);
-    recordCall?.(call, { ...outcome, code, status, seconds: durationMs / 1_000 });
-    logger.info(
-      {
-        requestId: call.requestId,
-        protocol: call.protocol,
-        method: call.name,
-        code,
-        status,
-        durationMs,
-        applicationId,
-        reason,
-        detail,
-        traceId: call.span?.spanContext().traceId,
-      },
-      'call',
-    );
+    endCall(log, call, isSent ? outcome : { ...outcome, code: 'canceled' }, status);
   });
+  return call;
+}
+
+function endCall({ logger, recordCall }: CallLog, call: Call, outcome: Outcome, status: number): void {
+  const { requestId, protocol, name, startedAt, span } = call;
+  const { code, reason, detail, applicationId } = outcome;
+  const durationMs = durationMsSince(startedAt);
+  endCallSpan(span, outcome, status);
+  recordCall?.(call, { ...outcome, status, seconds: durationMs / 1_000 });
+  const traceId = span?.spanContext().traceId;
+  logger.info(
+    { requestId, protocol, method: name, code, status, durationMs, applicationId, reason, detail, traceId },
+    'call',
+  );
 }

@@ -10,15 +10,13 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { RequestContext } from '../http/http-context.ts';
-import type { Protocol } from './call.ts';
-import type { Outcome } from './call-log.ts';
+import { type Outcome, type Protocol, RPC_SYSTEMS } from './call.ts';
 
 const tracer = trace.getTracer('usher');
 /** An SDK registers its provider before Usher is loaded. */
 const provider = trace.getTracerProvider();
 const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 
-const RPC_SYSTEMS: Partial<Record<Protocol, string>> = { connect: 'connectrpc', grpc: 'grpc', 'grpc-web': 'grpc' };
 /** What Usher is to blame for. */
 const FAULTS: readonly Outcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
 
@@ -49,11 +47,7 @@ export function runInSpan<Result>(span: Span | undefined, work: () => Result): R
 }
 
 /** Ends the span of a call. */
-export function endCallSpan(
-  span: Span | undefined,
-  { code, status }: { code: Outcome['code']; status: number },
-  { reason, applicationId }: Outcome,
-): void {
+export function endCallSpan(span: Span | undefined, { code, reason, applicationId }: Outcome, status: number): void {
   if (!span?.isRecording()) return;
   span.setAttributes({
     'http.response.status_code': status,

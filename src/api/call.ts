@@ -1,12 +1,19 @@
-/** What is known of a call when it begins, whichever protocol it came over. */
+/** What is known of a call, whichever protocol it came over. */
 import type { Span } from '@opentelemetry/api';
-import type { RequestContext } from '../http/http-context.ts';
-import { startCallSpan } from './call-span.ts';
+import type { ErrorCode, ErrorReason } from '../domain/errors.ts';
+import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
 export const MAX_MESSAGE_BYTES = 65_536;
 
 export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login';
+
+/** The protocols of RPCs as OpenTelemetry names them. */
+export const RPC_SYSTEMS: Partial<Record<Protocol, string>> = {
+  connect: 'connectrpc',
+  grpc: 'grpc',
+  'grpc-web': 'grpc',
+};
 
 export interface CallRoute {
   readonly method: string;
@@ -29,20 +36,11 @@ export interface Call {
   readonly span: Span | undefined;
 }
 
-type NewCall = Pick<Call, 'name' | 'protocol'> & {
-  readonly route?: CallRoute | undefined;
-  readonly timeoutMs?: number | undefined;
-};
-
-/** Begins a call. Its deadline is the caller's timeout or Usher's, whichever is shorter. */
-export function createCall(
-  context: RequestContext,
-  { name, protocol, route, timeoutMs }: NewCall,
-  requestTimeoutMs: number,
-): Call {
-  const { requestId, receivedAt } = context;
-  const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
-  const deadline = receivedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
-  const span = startCallSpan(context, name, protocol);
-  return { requestId, protocol, name, route, startedAt: receivedAt, deadline, isCallersDeadline, span };
+/** How a call ended. */
+export interface Outcome {
+  readonly code: ErrorCode | 'ok';
+  readonly reason?: ErrorReason | HttpErrorReason;
+  /** Why, where the reason does not say. */
+  readonly detail?: string | undefined;
+  readonly applicationId?: string | undefined;
 }

@@ -10,20 +10,18 @@ import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
-import { type Call, type CallRoute, createCall, type Protocol } from './call.ts';
+import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
-import { type CallLog, logCall, type Outcome } from './call-log.ts';
+import { beginCall, type CallLog } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { type Fields, type Procedure, pathOf } from './procedures.ts';
 
-export interface PipelineParts extends CallLog {
+export interface PipelineParts extends CallLog, Credentials {
   /** Of calls with an API key, by application. */
   readonly admission: Admission;
   /** Of look-ups of API keys, whose applications are not known yet. */
   readonly lookUps: Admission;
-  readonly clock: () => Date;
-  readonly credentials: Credentials;
   readonly database: Database;
   readonly onMessage: DomainCall['onMessage'];
   /** The longest a call may take. */
@@ -56,14 +54,14 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, credentials, logger, lookUps, requestTimeoutMs } = this.#parts;
+    const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method } = procedure;
     const peer = toPeer(context);
-    const call = createCall(context, { name: pathOf(method).slice(1), ...options }, requestTimeoutMs);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
     let isReading = false;
-    logCall(this.#parts, context, call, () => ({ ...outcome, applicationId: application?.id }));
+    const newCall = { ...options, name: pathOf(method).slice(1), requestTimeoutMs };
+    const call = beginCall(this.#parts, context, newCall, () => ({ ...outcome, applicationId: application?.id }));
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
@@ -78,7 +76,7 @@ export class Pipeline {
     const work = async () => {
       if (procedure.credential === 'apiKey') {
         const owner = await lookUps.run('', () =>
-          requireApplication(credentials, context, { method, deadline: call.deadline }),
+          requireApplication(this.#parts, context, { method, deadline: call.deadline }),
         );
         const caller = owner.application;
         application = caller;
@@ -91,7 +89,7 @@ export class Pipeline {
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(credentials, context) } : NOBODY;
+      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(this.#parts, context) } : NOBODY;
       return procedure.handle(await readFields(), this.#toDomainCall(call, peer, actor), peer);
     };
     try {

@@ -1,4 +1,4 @@
-import type { Revocations } from '../domain/sessions/revocations.ts';
+import type { Revocations } from '../domain/sessions/live-sessions.ts';
 import type { RevocationMessage } from './messages.ts';
 
 /** A stalled process must not hold revocations up. It sees them within the bound that holds between replicas. */

@@ -140,12 +140,9 @@ export const SETTINGS = {
     'How long a shutdown waits for calls in flight.',
     { default: 10_000 },
   ),
-  webhookDelivery: setting(
-    'WEBHOOK_DELIVERY',
-    (text) => oneOf(['true', 'false'])(text) === 'true',
-    '`false`: this process sends no webhooks.',
-    { default: true },
-  ),
+  webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
+    default: true,
+  }),
   webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Quick attempts per process.', {
     default: 128,
   }),

@@ -9,7 +9,7 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
-import { isTraced, runInStatementSpan } from './statement-span.ts';
+import { traceStatement } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
@@ -79,8 +79,7 @@ export class Database {
     deadline: Deadline,
     onLockWait?: () => void,
   ): Promise<Rows> {
-    const run = () => this.#run(statement, parameters, deadline, onLockWait);
-    return isTraced() ? runInStatementSpan(statement, run) : run();
+    return traceStatement(statement, () => this.#run(statement, parameters, deadline, onLockWait));
   }
 
   async #run<Rows>(

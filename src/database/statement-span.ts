@@ -3,8 +3,12 @@ import type { Statement } from './statement.ts';
 
 const tracer = trace.getTracer('usher');
 
-/** Runs a statement in a span of its own if a call is being traced. The parameters stay out of it. */
-export async function runInStatementSpan<Rows>({ name }: Statement<Rows>, run: () => Promise<Rows>): Promise<Rows> {
+/** Runs a statement in a span of its own if its call is traced. The parameters stay out of it. */
+export function traceStatement<Rows>({ name }: Statement<Rows>, run: () => Promise<Rows>): Promise<Rows> {
+  return trace.getActiveSpan()?.isRecording() ? runInSpan(name, run) : run();
+}
+
+async function runInSpan<Rows>(name: string, run: () => Promise<Rows>): Promise<Rows> {
   const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
   const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes });
   try {
@@ -16,9 +20,4 @@ export async function runInStatementSpan<Rows>({ name }: Statement<Rows>, run: (
   } finally {
     span.end();
   }
-}
-
-/** Tells whether the statements of the running call are traced. */
-export function isTraced(): boolean {
-  return trace.getActiveSpan()?.isRecording() ?? false;
 }

@@ -1,8 +1,9 @@
 /** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
 import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
-import { instantPlaceholder } from '../database/schema.ts';
+import { instantPlaceholder, users } from '../database/schema.ts';
 import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
+import { isErasedUser } from '../domain/users/user.ts';
 import { isSubscribed } from '../domain/webhooks/insert-message.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 
@@ -48,6 +49,8 @@ const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
     .prepare('select_unsent_messages');
 
 /**
+ * A sign-in that commits after the erasure of its user leaves a message about the person, which is deleted here.
+ *
  * The share lock on a webhook makes a change of it wait, or is taken after the change and sees it: a webhook that has
  * been made inactive gets no delivery that was decided before.
  */
@@ -55,9 +58,14 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const claimed = db.$with('claimed', { id: sql`id`.as('id') }).as(sql`
-    select id, type, created_at, fanned_out_to from ${webhookMessages}
+    select id, type, created_at, user_id, fanned_out_to from ${webhookMessages}
     where application_id = ${applicationId} and fanned_out_to is not null
     order by id limit ${sql.raw(String(MAX_MESSAGES))} for update`);
+  const erased = db.$with('erased', { id: sql`id`.as('id') }).as(sql`
+    delete from ${webhookMessages} as message using claimed
+    where message.application_id = ${applicationId} and message.id = claimed.id
+      and exists (select 1 from ${users} where ${users.id} = claimed.user_id and ${isErasedUser})
+    returning message.id`);
   const subscribed = db.$with('subscribed', { messageId: sql`message_id`.as('message_id') }).as(sql`
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
@@ -65,6 +73,7 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
       where ${isSubscribed(sql`claimed.type`, applicationId)} and webhooks.id > claimed.fanned_out_to
       order by webhooks.id limit ${sql.raw(String(MAX_DELIVERIES))} for share
     ) webhook
+    where claimed.id not in (select id from erased)
     order by claimed.id, webhook.id limit ${sql.raw(String(MAX_DELIVERIES))}`);
   const inserted = db.$with('inserted', { messageId: sql`message_id`.as('message_id') }).as(sql`
     insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at)
@@ -81,10 +90,11 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
       from subscribed
     ) last
     where message.application_id = ${applicationId} and message.id = claimed.id
+      and claimed.id not in (select id from erased)
       and (not last.is_cut or message.id <= last.message_id)
     returning message.id`);
   return db
-    .with(claimed, subscribed, inserted, woken, marked)
+    .with(claimed, erased, subscribed, inserted, woken, marked)
     .select({
       messages: sql<number>`(select count(*) from claimed)::int`.as('messages'),
       deliveries: sql<number>`(select count(*) from subscribed)::int`.as('deliveries'),

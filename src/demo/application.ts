@@ -9,14 +9,18 @@ import { RECEIVER_PATH } from './webhook.ts';
 
 const COOKIE = 'usher-demo-session';
 
-interface Reply {
-  readonly status: boolean;
+interface Reply<Data> {
   readonly message: string;
-  readonly data?: unknown;
+  /** Absent if the call failed. */
+  readonly data?: Data;
+}
+
+interface Session {
+  readonly id: string;
 }
 
 /** Calls a path of Usher with the demo's API key: with POST if there is a body. */
-type CallUsher = (path: string, body?: object) => Promise<Reply>;
+type CallUsher = <Data>(path: string, body?: object) => Promise<Reply<Data>>;
 
 type Action = (context: HttpContext, callUsher: CallUsher, demo: Demo, print: (text: string) => void) => Promise<void>;
 
@@ -51,9 +55,9 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
 }
 
 async function showSession(context: HttpContext, callUsher: CallUsher): Promise<void> {
-  const { data } = await callUsher('/api/sessions/check', { sessionId: readSessionId(context) });
-  const session = (data as { session?: ActiveSession } | undefined)?.session;
-  sendPage(context, 200, (nonce) => (session ? renderProfile(session, nonce) : renderHome(nonce)));
+  const sessionId = readSessionId(context);
+  const { data } = await callUsher<{ session?: ActiveSession }>('/api/sessions/check', { sessionId });
+  sendPage(context, 200, (nonce) => (data?.session ? renderProfile(data.session, nonce) : renderHome(nonce)));
 }
 
 async function beginLogin(
@@ -62,8 +66,9 @@ async function beginLogin(
   { apiKey, clientId, redirectUri }: Demo,
 ): Promise<void> {
   const login = { redirectUri, state: createState(apiKey) };
-  const { message, data } = await callUsher(`/api/oauth/generate-auth-url?clientId=${clientId}`, login);
-  if (isLogin(data)) sendRedirect(context, data.authUrl);
+  const path = `/api/oauth/generate-auth-url?clientId=${clientId}`;
+  const { message, data } = await callUsher<{ authUrl: string }>(path, login);
+  if (data) sendRedirect(context, data.authUrl);
   else sendMessage(context, 'The login did not begin', message);
 }
 
@@ -74,16 +79,17 @@ async function completeLogin(context: HttpContext, callUsher: CallUsher, { apiKe
   } else if (query.has('error')) {
     sendMessage(context, 'You cancelled', 'You are not signed in.');
   } else {
-    const { message, data } = await callUsher('/api/oauth/exchange', { authToken: query.get('authToken') });
-    if (!isExchange(data)) return sendMessage(context, 'The exchange failed', message);
+    const authToken = query.get('authToken');
+    const { message, data } = await callUsher<{ session: Session }>('/api/oauth/exchange', { authToken });
+    if (!data) return sendMessage(context, 'The exchange failed', message);
     keepSessionId(context, data.session.id);
     sendRedirect(context, '/demo');
   }
 }
 
 async function renewSession(context: HttpContext, callUsher: CallUsher): Promise<void> {
-  const { data } = await callUsher('/api/sessions/renew', { sessionId: readSessionId(context) });
-  if (isSession(data)) keepSessionId(context, data.id);
+  const { data } = await callUsher<Session>('/api/sessions/renew', { sessionId: readSessionId(context) });
+  if (data) keepSessionId(context, data.id);
   sendRedirect(context, '/demo');
 }
 
@@ -100,25 +106,9 @@ async function receive(
   { webhookId }: Demo,
   print: (text: string) => void,
 ): Promise<void> {
-  const { data, message } = await callUsher(`/api/webhooks/${webhookId}`);
-  if (!isWebhook(data)) throw new Error(message);
+  const { data, message } = await callUsher<{ signingKey: string }>(`/api/webhooks/${webhookId}`);
+  if (!data) throw new Error(message);
   await receiveMessage(context, data.signingKey, print);
-}
-
-function isLogin(data: unknown): data is { authUrl: string } {
-  return typeof data === 'object' && data !== null && 'authUrl' in data;
-}
-
-function isExchange(data: unknown): data is { session: { id: string } } {
-  return typeof data === 'object' && data !== null && 'session' in data;
-}
-
-function isWebhook(data: unknown): data is { signingKey: string } {
-  return typeof data === 'object' && data !== null && 'signingKey' in data;
-}
-
-function isSession(data: unknown): data is { id: string } {
-  return typeof data === 'object' && data !== null && 'id' in data;
 }
 
 /** Scripts cannot read the cookie, and forms of other sites do not carry it. */

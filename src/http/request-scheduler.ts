@@ -4,8 +4,7 @@
  * While a thousand sockets are readable, libuv keeps reading and timers wait for seconds; and it accepts
  * one new connection per poll. So only some requests begin per iteration, and none in an iteration that
  * brings a connection: the others wait, and connections take turns. Clients that open many streams only
- * to reset them get little work done, because most of those streams wait at least until everything has
- * been read.
+ * to reset them get little work done: most of those streams wait until everything has been read.
  */
 
 /** How many requests begin per iteration. */

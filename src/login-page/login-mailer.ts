@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { LoginCode } from '../domain/login/create-login-code.ts';
 import { pause } from '../domain/pause.ts';
-import type { DeliverCode } from './mailer.ts';
+import type { DeliverCode } from './code-delivery.ts';
 
 /** The work of an e-mail must not show in the latency of the request for it, or of the next one. */
 const [MIN_DELAY_MS, MAX_DELAY_MS] = [500, 2_000];

@@ -1,8 +1,8 @@
 /** The login page over HTTP: limits, form checks and errors of every request; `actions.ts` does the rest. */
 import type { Admission } from '../api/admission.ts';
-import { createCall } from '../api/call.ts';
+import type { Outcome } from '../api/call.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
-import { type CallLog, logCall, type Outcome } from '../api/call-log.ts';
+import { beginCall, type CallLog } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
@@ -52,9 +52,9 @@ async function serve(
   { admission, logger, recordCall, requestTimeoutMs, ...parts }: LoginPageOptions,
 ): Promise<void> {
   const name = `${context.request.method} ${context.path}`;
-  const call = createCall(context, { name, protocol: 'login', route: action }, requestTimeoutMs);
+  const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
   let outcome: Outcome = { code: 'ok' };
-  logCall({ logger, recordCall }, context, call, () => outcome);
+  const call = beginCall({ logger, recordCall }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
     const fields = await readFields(action, context, call.deadline);

@@ -92,15 +92,15 @@ export const SAMPLED: readonly SampledMetric[] = [
   gauge('usher_webhook_pending_deliveries', 'Deliveries that are pending, up to 10,000.', [], {
     aggregator: 'max',
     isShared: true,
-    read: async ({ backlog }) => {
-      const found = await backlog.read();
-      return found ? single(found.pending) : [];
+    read: async ({ readBacklog }) => {
+      const backlog = await readBacklog();
+      return backlog ? single(backlog.pending) : [];
     },
   }),
   gauge('usher_webhook_oldest_due_seconds', 'How late the oldest delivery is that is due.', ['endpoints'], {
     aggregator: 'max',
     isShared: true,
-    read: async ({ backlog, clock }) => latenessOf(await backlog.read(), clock()),
+    read: async ({ clock, readBacklog }) => latenessOf(await readBacklog(), clock()),
   }),
   counter('usher_expired_rows_total', 'Expired rows that were deleted.', ['table'], {
     read: ({ recorder }) => recorder.expiredRows,

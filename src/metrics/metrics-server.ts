@@ -2,14 +2,17 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Collect } from './collect.ts';
-import { Scraper } from './scraper.ts';
+import { share } from './share.ts';
 
 /** How long a client may take to send a request, and to read the response. */
 const CLIENT_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 32;
 const MAX_HEADER_BYTES = 8_192;
+/** How long a scrape counts, so that any number of clients costs one per second. */
+const SHARED_MS = 1_000;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 export interface MetricsServer {
@@ -28,7 +31,7 @@ export interface MetricsServerOptions {
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openMetricsServer({ host, port, logger }: MetricsServerOptions): Promise<MetricsServer> {
-  let scraper: Scraper | undefined;
+  let scrape: (() => Promise<Scrape>) | undefined;
   const options = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: CLIENT_TIMEOUT_MS,
@@ -40,9 +43,9 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
     if (url.split('?', 1)[0] !== '/metrics') return sendText(response, 404, 'Not found\n');
     if (method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Method not allowed\n', { allow: 'GET, HEAD' });
-    if (!scraper) return sendText(response, 503, 'Service unavailable\n');
+    if (!scrape) return sendText(response, 503, 'Service unavailable\n');
     try {
-      const { contentType, text } = await scraper.scrape();
+      const { contentType, text } = await scrape();
       sendText(response, 200, text, { 'content-type': contentType });
     } catch (error) {
       logger.error({ err: error }, 'scrape failed');
@@ -63,7 +66,7 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
   return {
     url,
     serve(collect) {
-      scraper = new Scraper(collect);
+      scrape = share(() => scrapeNow(collect), SHARED_MS);
       logger.info({ url }, 'metrics listening');
     },
     async close() {
@@ -73,6 +76,16 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
       await closed;
     },
   };
+}
+
+interface Scrape {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+async function scrapeNow(collect: Collect): Promise<Scrape> {
+  const registry = Registry.aggregate([await collect({ withShared: true })]);
+  return { contentType: registry.contentType, text: await registry.metrics() };
 }
 
 function sendText(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {

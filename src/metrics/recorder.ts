@@ -1,12 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Call, Protocol } from '../api/call.ts';
+import { type Call, RPC_SYSTEMS } from '../api/call.ts';
 import type { RecordCall } from '../api/call-log.ts';
 import type { RecordStatement } from '../database/database.ts';
 import { CounterSeries, DurationSeries } from './series.ts';
 
 /** How often the delay of the event loop is sampled. */
 const RESOLUTION_MS = 20;
-const RPC_SYSTEMS: Partial<Record<Protocol, string>> = { connect: 'connectrpc', grpc: 'grpc', 'grpc-web': 'grpc' };
 
 /** Takes note of what happens in a process. No label has a value that a caller chooses. */
 export class Recorder {

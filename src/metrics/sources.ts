@@ -5,12 +5,11 @@ import type { Database } from '../database/database.ts';
 import type { Delivery } from '../delivery/start-delivery.ts';
 import type { Listener } from '../http/listener.ts';
 import type { LoginMailer } from '../login-page/login-mailer.ts';
-import type { BacklogReader } from './backlog-reader.ts';
+import type { ReadBacklog } from './backlog-reader.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Sources {
   readonly admissions: Api['admissions'];
-  readonly backlog: BacklogReader;
   readonly caches: Api['caches'];
   readonly clock: () => Date;
   /** Undefined for those that this process does not use. */
@@ -18,6 +17,7 @@ export interface Sources {
   readonly delivery: Pick<Delivery, 'outcomes'>;
   readonly listener: Pick<Listener, 'connectionCounts'>;
   readonly mailer: Pick<LoginMailer, 'outcomes'>;
+  readonly readBacklog: ReadBacklog;
   readonly readiness: Pick<Readiness, 'read'>;
   readonly recorder: Recorder;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
-import { createMailer } from '../../src/login-page/mailer.ts';
+import { createSmtpDelivery } from '../../src/login-page/code-delivery.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
@@ -118,7 +118,7 @@ it.runIf(quickOrLong(false, true)).for(ATTEMPTS)(
 it('an e-mail and a decoy cost about the same work', async (context) => {
   const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
   const [url] = await once(mailServer, 'message');
-  const deliver = createMailer(url, 'login@usher.test');
+  const deliver = createSmtpDelivery(url, 'login@usher.test');
   const spentUs = { email: 0, decoy: 0 };
   for (let round = 0; round < quickOrLong(30, 300); round++) {
     for (const kind of ['email', 'decoy'] as const) {

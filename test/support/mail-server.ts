@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import type { LoginCode } from '../../src/domain/login/create-login-code.ts';
-import type { DeliverCode } from '../../src/login-page/mailer.ts';
+import type { DeliverCode } from '../../src/login-page/code-delivery.ts';
 
 /** Receives the codes of a service without SMTP: `startTestService({ deliver: mailbox.deliver })`. */
 export class Mailbox {

@@ -19,8 +19,8 @@ const REVOCATIONS = [
 
 /**
  * Revokes a session in each round while callers on two replicas exchange, renew and check. Once the revocation has
- * answered, no older token is accepted, nothing can be renewed, and no check says active, of whatever session any of
- * the callers was given. Then the user signs in again.
+ * answered, no older token is accepted. No session that a caller was given can be renewed or is active. Then the user
+ * signs in again.
  */
 export async function raceRevocations(rounds: number): Promise<void> {
   await using fixture = await openReplicas();

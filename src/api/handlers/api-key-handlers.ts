@@ -1,12 +1,14 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { isMessage } from '@bufbuild/protobuf';
+import { TimestampSchema, timestampDate } from '@bufbuild/protobuf/wkt';
+import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { createApiKey } from '../../domain/api-keys/create-api-key.ts';
-import { type ApiKeyDetails, listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
+import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
 import { revokeApiKey } from '../../domain/api-keys/revoke-api-key.ts';
 import { rotateApiKey } from '../../domain/api-keys/rotate-api-key.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import { fromTimestamp } from '../timestamps.ts';
-import type { AdminHandlers } from './admin-handlers.ts';
+import type { OpenHandlers } from '../procedures.ts';
+import { toMessage } from './to-message.ts';
 
 export function createApiKeyHandlers(apiKeys: ApiKeys, pageTokens: PageTokens) {
   return {
@@ -16,7 +18,7 @@ export function createApiKeyHandlers(apiKeys: ApiKeys, pageTokens: PageTokens) {
 
     async listApiKeys(fields, call) {
       const { rows, nextPageToken } = await listApiKeys(call, pageTokens, fields);
-      return { apiKeys: rows.map(toApiKey), nextPageToken };
+      return { apiKeys: rows.map(toMessage), nextPageToken };
     },
 
     async rotateApiKey(fields, call) {
@@ -30,17 +32,10 @@ export function createApiKeyHandlers(apiKeys: ApiKeys, pageTokens: PageTokens) {
       apiKeys.forgetAll();
       return {};
     },
-  } satisfies Partial<AdminHandlers>;
+  } satisfies Partial<OpenHandlers<typeof AdminService>>;
 }
 
-function toApiKey({ apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKeyDetails) {
-  return {
-    apiKeyId,
-    createdAt: timestampFromDate(createdAt),
-    ...(name !== null && { name }),
-    ...(expiresAt && { expiresAt: timestampFromDate(expiresAt) }),
-    ...(revokedAt && { revokedAt: timestampFromDate(revokedAt) }),
-    ...(lastUsedAt && { lastUsedAt: timestampFromDate(lastUsedAt) }),
-    ...(replacedBy !== null && { replacedBy }),
-  };
+/** Returns a Timestamp as a Date, and anything else as it is: a missing one, or a wrong type that validation refuses. */
+function fromTimestamp(value: unknown): unknown {
+  return isMessage(value, TimestampSchema) ? timestampDate(value) : value;
 }

@@ -1,8 +1,9 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import type { AdminHandlers } from './admin-handlers.ts';
+import type { OpenHandlers } from '../procedures.ts';
+import { toMessage } from './to-message.ts';
 
 export function createAuditHandlers(pageTokens: PageTokens) {
   return {
@@ -10,14 +11,9 @@ export function createAuditHandlers(pageTokens: PageTokens) {
       const { rows, nextPageToken } = await listAuditEvents(call, pageTokens, fields);
       return { auditEvents: rows.map(toAuditEvent), nextPageToken };
     },
-  } satisfies Partial<AdminHandlers>;
+  } satisfies Partial<OpenHandlers<typeof AdminService>>;
 }
 
-function toAuditEvent({ id, applicationId, occurredAt, ...event }: AuditEvent) {
-  return {
-    ...event,
-    auditEventId: id,
-    occurredAt: timestampFromDate(occurredAt),
-    ...(applicationId !== NO_APPLICATION && { applicationId }),
-  };
+function toAuditEvent({ id, applicationId, ...event }: AuditEvent) {
+  return { ...toMessage(event), auditEventId: id, ...(applicationId !== NO_APPLICATION && { applicationId }) };
 }

@@ -1,10 +1,9 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import { toProfile } from './to-profile.ts';
+import { toMessage, toProfile } from './to-message.ts';
 
 export function createAuthHandlers(
   tokens: AuthTokens,
@@ -19,10 +18,7 @@ export function createAuthHandlers(
 
     async exchangeToken(fields, call, peer) {
       const session = await exchangeToken(call, exchange, peer, fields);
-      return {
-        user: toProfile(session),
-        session: { id: session.id, createdAt: timestampFromDate(session.createdAt) },
-      };
+      return { user: toProfile(session), session: toMessage(session) };
     },
   };
 }

@@ -1,13 +1,12 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import type { Delivery } from '../../domain/webhooks/delivery.ts';
-import { type Attempt, getDelivery } from '../../domain/webhooks/get-delivery.ts';
+import { getDelivery } from '../../domain/webhooks/get-delivery.ts';
 import { listDeliveries } from '../../domain/webhooks/list-deliveries.ts';
 import { redeliver } from '../../domain/webhooks/redeliver.ts';
 import { redeliverFailed } from '../../domain/webhooks/redeliver-failed.ts';
 import { sendTestMessage } from '../../domain/webhooks/send-test-message.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
+import { toMessage } from './to-message.ts';
 
 export function createDeliveryHandlers(pageTokens: PageTokens) {
   return {
@@ -17,12 +16,12 @@ export function createDeliveryHandlers(pageTokens: PageTokens) {
 
     async listDeliveries(fields, call) {
       const { rows, nextPageToken } = await listDeliveries(call, pageTokens, fields);
-      return { deliveries: rows.map(toDelivery), nextPageToken };
+      return { deliveries: rows.map(toMessage), nextPageToken };
     },
 
     async getDelivery(fields, call) {
       const { attempts, ...delivery } = await getDelivery(call, fields);
-      return { delivery: { ...toDelivery(delivery), attempts: attempts.map(toAttempt) } };
+      return { delivery: { ...toMessage(delivery), attempts: attempts.map(toMessage) } };
     },
 
     async redeliver(fields, call) {
@@ -35,28 +34,4 @@ export function createDeliveryHandlers(pageTokens: PageTokens) {
       return {};
     },
   } satisfies Partial<ApplicationHandlers<typeof WebhookService>>;
-}
-
-function toDelivery(delivery: Delivery) {
-  const { messageId, type, status, attemptCount, lastStatusCode, lastError, nextAttemptAt, createdAt } = delivery;
-  return {
-    messageId,
-    type,
-    status,
-    attemptCount,
-    ...(lastStatusCode !== null && { lastStatusCode }),
-    ...(lastError !== null && { lastError }),
-    ...(nextAttemptAt !== null && { nextAttemptAt: timestampFromDate(nextAttemptAt) }),
-    createdAt: timestampFromDate(createdAt),
-  };
-}
-
-function toAttempt({ at, durationMs, statusCode, error, responseBody }: Attempt) {
-  return {
-    at: timestampFromDate(at),
-    durationMs,
-    ...(statusCode !== null && { statusCode }),
-    ...(error !== null && { error }),
-    ...(responseBody !== null && { responseBody }),
-  };
 }

@@ -1,15 +1,14 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { type CheckIn, checkIn } from '../../domain/events/check-in.ts';
+import { checkIn } from '../../domain/events/check-in.ts';
 import { createEvent } from '../../domain/events/create-event.ts';
 import { deleteEvent } from '../../domain/events/delete-event.ts';
-import type { Event } from '../../domain/events/event.ts';
 import { getEvent } from '../../domain/events/get-event.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
 import { listEvents } from '../../domain/events/list-events.ts';
 import { undoCheckIn } from '../../domain/events/undo-check-in.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
+import { toMessage } from './to-message.ts';
 
 export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers<typeof EventService> {
   return {
@@ -19,26 +18,26 @@ export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers
     },
 
     async createEvent(fields, call) {
-      return { event: toEvent(await createEvent(call, fields)) };
+      return { event: toMessage(await createEvent(call, fields)) };
     },
 
     async getEvent(fields, call) {
-      return { event: toEvent(await getEvent(call, fields)) };
+      return { event: toMessage(await getEvent(call, fields)) };
     },
 
     async listEvents(fields, call) {
       const { rows, nextPageToken } = await listEvents(call, pageTokens, fields);
-      return { events: rows.map(toEvent), nextPageToken };
+      return { events: rows.map(toMessage), nextPageToken };
     },
 
     async checkIn(fields, call) {
       const { alreadyCheckedIn, ...made } = await checkIn(call, fields);
-      return { checkIn: toCheckIn(made), alreadyCheckedIn };
+      return { checkIn: toMessage(made), alreadyCheckedIn };
     },
 
     async listCheckIns(fields, call) {
       const { rows, nextPageToken } = await listCheckIns(call, pageTokens, fields);
-      return { checkIns: rows.map(toCheckIn), nextPageToken };
+      return { checkIns: rows.map(toMessage), nextPageToken };
     },
 
     async undoCheckIn(fields, call) {
@@ -46,12 +45,4 @@ export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers
       return {};
     },
   };
-}
-
-function toEvent({ eventId, name, createdAt }: Event) {
-  return { eventId, createdAt: timestampFromDate(createdAt), ...(name !== null && { name }) };
-}
-
-function toCheckIn({ attendeeId, checkedInAt }: Pick<CheckIn, 'attendeeId' | 'checkedInAt'>) {
-  return { attendeeId, checkedInAt: timestampFromDate(checkedInAt) };
 }

@@ -1,4 +1,3 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
@@ -9,7 +8,7 @@ import { revokeSession } from '../../domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import { toProfile } from './to-profile.ts';
+import { toMessage, toProfile } from './to-message.ts';
 
 export function createSessionHandlers({
   liveSessions,
@@ -27,8 +26,7 @@ export function createSessionHandlers({
     },
 
     async renewSession(fields, call) {
-      const { id, createdAt, expiresAt } = await renewSession(call, { sessionMaxAgeSeconds }, fields);
-      return { session: { id, createdAt: timestampFromDate(createdAt), expiresAt: timestampFromDate(expiresAt) } };
+      return { session: toMessage(await renewSession(call, { sessionMaxAgeSeconds }, fields)) };
     },
 
     async listSessions(fields, call) {
@@ -49,14 +47,6 @@ export function createSessionHandlers({
   };
 }
 
-function toSession({ userId, createdAt, expiresAt, ipAddress, userAgent, method, ...profile }: Session) {
-  return {
-    userId,
-    user: toProfile(profile),
-    createdAt: timestampFromDate(createdAt),
-    expiresAt: timestampFromDate(expiresAt),
-    ipAddress,
-    userAgent,
-    method,
-  };
+function toSession(session: Session) {
+  return { ...toMessage(session), user: toProfile(session) };
 }

@@ -1,4 +1,3 @@
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { AddressPolicy } from '../../domain/webhooks/address-policy.ts';
@@ -9,9 +8,9 @@ import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import { rotateSigningKey } from '../../domain/webhooks/rotate-signing-key.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
 import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
-import type { Webhook, WebhookSummary } from '../../domain/webhooks/webhook.ts';
+import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import { createDeliveryHandlers } from './delivery-handlers.ts';
+import { toMessage } from './to-message.ts';
 
 export interface WebhookParts {
   readonly cipher: SigningKeyCipher;
@@ -19,11 +18,9 @@ export interface WebhookParts {
   readonly policy: AddressPolicy;
 }
 
-export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<typeof WebhookService> {
+export function createWebhookHandlers(parts: WebhookParts) {
   const { cipher, pageTokens } = parts;
   return {
-    ...createDeliveryHandlers(pageTokens),
-
     async getWebhook(fields, call) {
       return { webhook: toWebhook(await getWebhook(call, cipher, fields)) };
     },
@@ -34,7 +31,7 @@ export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<
 
     async listWebhooks(fields, call) {
       const { rows, nextPageToken } = await listWebhooks(call, pageTokens, fields);
-      return { webhooks: rows.map(toSummary), nextPageToken };
+      return { webhooks: rows.map(toWebhook), nextPageToken };
     },
 
     async updateWebhook(fields, call) {
@@ -49,26 +46,9 @@ export function createWebhookHandlers(parts: WebhookParts): ApplicationHandlers<
     async rotateSigningKey(fields, call) {
       return { webhook: toWebhook(await rotateSigningKey(call, cipher, fields)) };
     },
-  };
+  } satisfies Partial<ApplicationHandlers<typeof WebhookService>>;
 }
 
-function toWebhook({ signingKey, application, ...webhook }: Webhook) {
-  const { id, name, clientId } = application;
-  return { ...toSummary(webhook), signingKey, application: { id, name, clientId } };
-}
-
-function toSummary(webhook: WebhookSummary) {
-  const { id, url, isActive, owner, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhook;
-  return {
-    webhookId: id,
-    url,
-    isActive,
-    eventTypes: [...eventTypes],
-    ordered,
-    owner: { id: owner.id, name: owner.name ?? '', email: owner.email },
-    ...(description !== null && { description }),
-    ...(disabledReason !== null && { disabledReason }),
-    createdAt: timestampFromDate(createdAt),
-    updatedAt: timestampFromDate(updatedAt),
-  };
+function toWebhook<Row extends WebhookSummary>(webhook: Row) {
+  return { ...toMessage(webhook), webhookId: webhook.id, owner: toMessage(webhook.owner) };
 }

@@ -13,8 +13,8 @@ import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
-import { createCall, type Protocol } from '../call.ts';
-import { type CallLog, logCall, type Outcome } from '../call-log.ts';
+import type { Outcome, Protocol } from '../call.ts';
+import { beginCall, type CallLog } from '../call-log.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { ConnectCall } from './connect-call.ts';
@@ -135,6 +135,6 @@ function callOf(values: { get(key: typeof callKey): ConnectCall | undefined }): 
 
 /** Logs a stream, or a request that Connect refused before the pipeline saw it. */
 function logOutsidePipeline(context: HttpContext, protocol: Protocol, log: CallLog, getOutcome: () => Outcome): void {
-  const call = createCall(context, { name: context.path.slice(1), protocol }, Number.POSITIVE_INFINITY);
-  logCall(log, context, call, getOutcome);
+  const call = { name: context.path.slice(1), protocol, requestTimeoutMs: Number.POSITIVE_INFINITY };
+  beginCall(log, context, call, getOutcome);
 }

@@ -1,7 +1,7 @@
 /**
  * Error details as clients of every language know them: `google.rpc.BadRequest` and `google.rpc.ErrorInfo`.
- * They are encoded by hand, since a schema of ours under Google's name is a duplicate wherever the original is
- * loaded, and the original comes in packages of 35 MB and more.
+ * They are encoded by hand. The original schema comes in packages of 35 MB and more, and a copy of it would be a
+ * duplicate wherever the original is loaded.
  */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { ConnectError } from '@connectrpc/connect';

@@ -11,8 +11,8 @@ const COMPRESSED_FLAG = 1;
 /**
  * Returns the bytes of the one message of a unary request.
  *
- * @throws ServiceError if there is no message or more than one, if it is malformed, compressed or too large, and
- * if the client has reset the stream
+ * @throws ServiceError unless there is one message that is well-formed, not compressed and not too large, or if the
+ * client has reset the stream
  */
 export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import { type ConnectRouter, createContextKey, type Interceptor } from '@connect
 import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
-import type { Outcome } from '../call-log.ts';
+import type { Outcome } from '../call.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { createReflectionHandlers } from './reflection.ts';

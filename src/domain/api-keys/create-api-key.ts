@@ -4,11 +4,14 @@ import { apiKeys, applications } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { after } from '../instants.ts';
+import { type Rule, rule, Unacceptable } from '../rule.ts';
 import { check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
 import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt';
+
+/** The latest that a Timestamp in JSON can be. */
+const LAST_INSTANT = new Date('9999-12-31T23:59:59.999Z');
 
 /** Creates another API key, to be shown once. @throws ServiceError `Application not found` */
 export async function createApiKey(
@@ -18,7 +21,7 @@ export async function createApiKey(
   const { expiresAt, ...fields } = check(request, {
     applicationId: uuid,
     name: optional(identifier),
-    expiresAt: optional(after(now)),
+    expiresAt: optional(instantAfter(now)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
   const [created] = await run(insertApiKey, {
@@ -30,6 +33,14 @@ export async function createApiKey(
   });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
+}
+
+function instantAfter(now: Date): Rule<Date> {
+  return rule({ type: 'string', format: 'date-time' }, (value) => {
+    if (!(value instanceof Date && value <= LAST_INSTANT)) throw new Unacceptable('must be a time');
+    if (value <= now) throw new Unacceptable('must be in the future');
+    return value;
+  });
 }
 
 const insertApiKey: Statement<{ id: string }[]> = (db) => {

@@ -4,7 +4,7 @@ import { apiKeys, applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { applicationId: uuid, ...pageRules };
@@ -40,29 +40,25 @@ export async function listApiKeys(
   );
 }
 
+const order = [apiKeys.createdAt, apiKeys.id] as const;
+const isOfApplication = eq(apiKeys.applicationId, sql.placeholder('applicationId'));
+
 /** Returns one row without a key for an application that has none left, and no row if there is no application. */
-const selectApiKeys: Statement<{ apiKey: ApiKeyDetails | null }[]> = (db) => {
-  const page = db
+const selectApiKeys: Statement<{ apiKey: ApiKeyDetails | null }[]> = (db) =>
+  db
     .select({
-      apiKeyId: apiKeys.id,
-      name: apiKeys.name,
-      createdAt: apiKeys.createdAt,
-      expiresAt: apiKeys.expiresAt,
-      revokedAt: apiKeys.revokedAt,
-      lastUsedAt: apiKeys.lastUsedAt,
-      replacedBy: apiKeys.replacedBy,
+      apiKey: {
+        apiKeyId: apiKeys.id,
+        name: apiKeys.name,
+        createdAt: apiKeys.createdAt,
+        expiresAt: apiKeys.expiresAt,
+        revokedAt: apiKeys.revokedAt,
+        lastUsedAt: apiKeys.lastUsedAt,
+        replacedBy: apiKeys.replacedBy,
+      },
     })
-    .from(apiKeys)
-    .where(and(eq(apiKeys.applicationId, sql.placeholder('applicationId')), startsAfter(apiKeys.createdAt, apiKeys.id)))
-    .orderBy(...newestFirst(apiKeys.createdAt, apiKeys.id))
-    .limit(pageLimit)
-    .as('page');
-  const { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy } = page;
-  return db
-    .select({ apiKey: { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy } })
     .from(applications)
-    .leftJoin(page, sql`true`)
+    .leftJoin(selectPage(db, apiKeys, order, isOfApplication), sql`true`)
     .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
-    .orderBy(...newestFirst(createdAt, apiKeyId))
+    .orderBy(...newestFirst(...order))
     .prepare('select_api_keys');
-};

@@ -1,9 +1,9 @@
-import { and, isNull } from 'drizzle-orm';
+import { isNull } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type ApplicationDetails, applicationColumns } from './application.ts';
 
@@ -22,11 +22,11 @@ export async function listApplications(
   );
 }
 
+const order = [applications.createdAt, applications.id] as const;
+
 const selectApplications: Statement<ApplicationDetails[]> = (db) =>
   db
     .select(applicationColumns)
-    .from(applications)
-    .where(and(isNull(applications.deletedAt), startsAfter(applications.createdAt, applications.id)))
-    .orderBy(...newestFirst(applications.createdAt, applications.id))
-    .limit(pageLimit)
+    .from(selectPage(db, applications, order, isNull(applications.deletedAt)))
+    .orderBy(...newestFirst(...order))
     .prepare('select_applications');

@@ -34,6 +34,7 @@ const selectAuditEventsOfApplication: Statement<AuditEvent[]> = (db) =>
     'select_audit_events_of_application',
   );
 
+/** Not with `selectPage`: Postgres plans this for the application at hand, which has few of all events or most of them. */
 function pageOf(db: Db, condition?: SQL) {
   return db
     .select()

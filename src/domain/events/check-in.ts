@@ -5,7 +5,14 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages, jsonObject, toIsoText } from '../webhooks/insert-message.ts';
+import {
+  announce,
+  type HasMessages,
+  insertMessages,
+  jsonObject,
+  notifiedIds,
+  toIsoText,
+} from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
@@ -25,16 +32,16 @@ export async function checkIn(
   const { eventId, attendeeId } = check(request, rules);
   const [row] = await run(insertCheckIn, { applicationId: application.id, eventId, attendeeId, now });
   if (!row) throw new ServiceError('EVENT_NOT_FOUND');
-  const { checkedInAt, alreadyCheckedIn, hasMessage } = row;
-  if (hasMessage) onMessage?.(application.id);
+  announce(onMessage, row);
+  const { checkedInAt, alreadyCheckedIn } = row;
   return { attendeeId, checkedInAt, alreadyCheckedIn };
 }
 
 /**
- * The share lock on the event makes a delete wait for concurrent check-ins, and makes a check-in that waited
- * for a delete read the row again. So no check-in commits after the delete has answered.
+ * The share lock on the event makes a delete wait for concurrent check-ins. A check-in that waited for a delete
+ * reads the row again. So no check-in commits after the delete has answered.
  */
-const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (db) => {
+const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessages)[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));
   const checkedIn = db.$with('checked_in').as(
     db
@@ -70,7 +77,7 @@ const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessage)[]> = (
   });
   return db
     .with(open, checkedIn, audit, message)
-    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn, hasMessage })
+    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn, notifiedIds })
     .from(checkedIn)
     .prepare('insert_check_in');
 };

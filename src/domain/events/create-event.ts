@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };
@@ -18,11 +18,11 @@ export async function createEvent(
   const { eventId, name } = check(request, rules);
   const [created] = await run(insertEvent, { applicationId: application.id, eventId, name, now });
   if (!created) throw new ServiceError('EVENT_ALREADY_EXISTS');
-  if (created.hasMessage) onMessage?.(application.id);
+  announce(onMessage, created);
   return { eventId, name, createdAt: now };
 }
 
-const insertEvent: Statement<HasMessage[]> = (db) => {
+const insertEvent: Statement<HasMessages[]> = (db) => {
   const created = db.$with('created').as(
     db
       .insert(events)
@@ -36,5 +36,5 @@ const insertEvent: Statement<HasMessage[]> = (db) => {
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
   const message = insertMessages(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
-  return db.with(created, audit, message).select({ hasMessage }).from(created).prepare('insert_event');
+  return db.with(created, audit, message).select({ notifiedIds }).from(created).prepare('insert_event');
 };

@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages, toIsoText } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds, toIsoText } from '../webhooks/insert-message.ts';
 import { eventData } from './event.ts';
 import { eventLock, isOpenEvent } from './open-event.ts';
 
@@ -23,10 +23,10 @@ export async function deleteEvent(
   const { eventId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
-  if (deleted.hasMessage) onMessage?.(application.id);
+  announce(onMessage, deleted);
 }
 
-const markDeleted: Statement<HasMessage[]> = (db) => {
+const markDeleted: Statement<HasMessages[]> = (db) => {
   // Distributed databases take no lock in the condition of an update.
   const locked = db
     .$with('locked')
@@ -42,5 +42,5 @@ const markDeleted: Statement<HasMessage[]> = (db) => {
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
   const message = insertMessages(db, { type: 'event.deleted', data, from: sql`deleted` });
-  return db.with(locked, deleted, audit, message).select({ hasMessage }).from(deleted).prepare('mark_event_deleted');
+  return db.with(locked, deleted, audit, message).select({ notifiedIds }).from(deleted).prepare('mark_event_deleted');
 };

@@ -4,7 +4,7 @@ import { checkIns, events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import type { CheckIn } from './check-in.ts';
 import { isOpenEvent } from './open-event.ts';
@@ -33,26 +33,18 @@ export async function listCheckIns(
   );
 }
 
+const order = [checkIns.checkedInAt, checkIns.attendeeId] as const;
+const isOfEvent = and(
+  eq(checkIns.applicationId, sql.placeholder('applicationId')),
+  eq(checkIns.eventId, sql.placeholder('eventId')),
+);
+
 /** Returns one row without a check-in for an open event that has none, and no row if there is no open event. */
-const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) => {
-  const page = db
-    .select({ attendeeId: checkIns.attendeeId, checkedInAt: checkIns.checkedInAt })
-    .from(checkIns)
-    .where(
-      and(
-        eq(checkIns.applicationId, sql.placeholder('applicationId')),
-        eq(checkIns.eventId, sql.placeholder('eventId')),
-        startsAfter(checkIns.checkedInAt, checkIns.attendeeId),
-      ),
-    )
-    .orderBy(...newestFirst(checkIns.checkedInAt, checkIns.attendeeId))
-    .limit(pageLimit)
-    .as('page');
-  return db
-    .select({ checkIn: { attendeeId: page.attendeeId, checkedInAt: page.checkedInAt } })
+const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) =>
+  db
+    .select({ checkIn: { attendeeId: checkIns.attendeeId, checkedInAt: checkIns.checkedInAt } })
     .from(events)
-    .leftJoin(page, sql`true`)
+    .leftJoin(selectPage(db, checkIns, order, isOfEvent), sql`true`)
     .where(isOpenEvent())
-    .orderBy(...newestFirst(page.checkedInAt, page.attendeeId))
+    .orderBy(...newestFirst(...order))
     .prepare('select_check_ins');
-};

@@ -3,7 +3,7 @@ import type { Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type Event, eventColumns } from './event.ts';
 
@@ -22,17 +22,12 @@ export async function listEvents(
   );
 }
 
+const order = [events.createdAt, events.id] as const;
+const isListed = and(eq(events.applicationId, sql.placeholder('applicationId')), isNull(events.deletedAt));
+
 const selectEvents: Statement<Event[]> = (db) =>
   db
     .select(eventColumns)
-    .from(events)
-    .where(
-      and(
-        eq(events.applicationId, sql.placeholder('applicationId')),
-        isNull(events.deletedAt),
-        startsAfter(events.createdAt, events.id),
-      ),
-    )
-    .orderBy(...newestFirst(events.createdAt, events.id))
-    .limit(pageLimit)
+    .from(selectPage(db, events, order, isListed))
+    .orderBy(...newestFirst(...order))
     .prepare('select_events');

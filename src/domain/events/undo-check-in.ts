@@ -5,7 +5,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages, jsonObject } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, insertMessages, jsonObject, notifiedIds } from '../webhooks/insert-message.ts';
 import { checkInResource, selectAndShareEvent } from './open-event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
@@ -23,11 +23,11 @@ export async function undoCheckIn(
   const [event] = await run(deleteCheckIn, { applicationId: application.id, eventId, attendeeId, now });
   if (!event) throw new ServiceError('EVENT_NOT_FOUND');
   if (event.attendeeId === null) throw new ServiceError('CHECK_IN_NOT_FOUND');
-  if (event.hasMessage) onMessage?.(application.id);
+  announce(onMessage, event);
 }
 
 /** Returns the event, with the attendee if there was a check-in. */
-const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } & HasMessage)[]> = (db) => {
+const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } & HasMessages)[]> = (db) => {
   const open = db.$with('open_event').as(selectAndShareEvent(db));
   const undone = db.$with('undone').as(
     db
@@ -46,7 +46,7 @@ const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } &
   const message = insertMessages(db, { type: 'check_in.undone', data, from: sql`undone` });
   return db
     .with(open, undone, audit, message)
-    .select({ eventId: open.eventId, attendeeId: undone.attendeeId, hasMessage })
+    .select({ eventId: open.eventId, attendeeId: undone.attendeeId, notifiedIds })
     .from(open)
     .leftJoin(undone, eq(undone.eventId, open.eventId))
     .prepare('delete_check_in');

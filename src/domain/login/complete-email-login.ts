@@ -2,14 +2,13 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { linkWallet } from '../users/link-wallet.ts';
-import { check, identifier, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
-import { findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import type { StoredLoginCode } from './find-latest-code.ts';
 import { rememberOrigin } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
-import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
+import type { LoginIntent } from './login-intent.ts';
 import { signUp } from './sign-up.ts';
 
 export interface EmailLoginParts {
@@ -58,27 +57,4 @@ async function findExistingUser(call: Call, { email, walletAddress }: { email: s
   // A deactivated user has the address, or another one the wallet.
   if (!user) throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
   return user.id;
-}
-
-const rules = { loginIntentId: uuid, name: identifier };
-
-/**
- * Completes the login of a new user who has entered the code and gives a name.
- *
- * @throws ServiceError `Code no longer valid`, and as `requireOpenIntent` and `completeEmailLogin` do
- */
-export async function nameNewUser(
-  call: Call,
-  parts: EmailLoginParts,
-  browser: Browser,
-  request: Unchecked<keyof typeof rules>,
-): Promise<Completion> {
-  const { loginIntentId, name } = check(request, rules);
-  const intent = await requireOpenIntent(call, loginIntentId);
-  const { applicationId, allowSignUp } = intent;
-  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
-  const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
-  const completion = isEntered && (await completeEmailLogin(call, parts, browser, intent, latest, name));
-  if (!completion) throw new ServiceError('CODE_NOT_VALID');
-  return completion;
 }

@@ -5,7 +5,7 @@ import { addToQuery } from '../applications/redirect-uri.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { isActiveUser } from '../users/user-status.ts';
+import { isActiveUser } from '../users/user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import { findLoginIntent, refusalOf } from './login-intent.ts';

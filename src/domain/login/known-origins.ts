@@ -5,7 +5,6 @@ import { knownOrigins } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { Browser } from './browser.ts';
-import { foldEmail } from './fold-email.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 import { networkOf } from './network.ts';
 
@@ -45,6 +44,11 @@ export async function rememberOrigin(
 function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, email: string) {
   const digestOf = (origin: string) => hmac(key, `${foldEmail(email)} signed in from ${origin}`);
   return { browser: digestOf(digest.toString('hex')), network: digestOf(networkOf(address)) };
+}
+
+/** Folds every spelling that any collation of Postgres may take for one address, and some more. */
+export function foldEmail(email: string): string {
+  return email.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').toUpperCase();
 }
 
 const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {

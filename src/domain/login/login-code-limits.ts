@@ -5,8 +5,7 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from './browser.ts';
-import { foldEmail } from './fold-email.ts';
-import { type Familiarity, findFamiliarity } from './known-origins.ts';
+import { type Familiarity, findFamiliarity, foldEmail } from './known-origins.ts';
 import type { CodeLength, LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';

@@ -4,7 +4,7 @@ import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { isActiveUser } from '../users/user-status.ts';
+import { isActiveUser } from '../users/user.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';

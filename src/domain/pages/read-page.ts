@@ -1,6 +1,7 @@
 /** Lists in pages, newest first. A page begins below the last row of the one before, so new rows move nothing. */
-import { desc, type SQL, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
+import { and, desc, getTableName, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { Db } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { integer, optional, text } from '../validation.ts';
 import type { PageScope, PageTokens, Position } from './page-tokens.ts';
@@ -60,3 +61,29 @@ export function newestFirst(at: PgColumn, id: PgColumn): [SQL, SQL] {
 }
 
 export const pageLimit = sql.placeholder('limit');
+
+/** In the text of the statement: Postgres does not know a parameter, and plans for a tenth of the table. */
+export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`) as unknown as typeof pageLimit;
+
+/** Selects a page of a table's rows as a subquery that has the name of the table. */
+export function selectPage<Table extends PgTable>(
+  db: Db,
+  table: Table,
+  [at, id]: readonly [at: PgColumn, id: PgColumn],
+  condition?: SQL,
+) {
+  const name: Table['_']['name'] = getTableName(table);
+  const rows = db
+    .select()
+    .from(table as PgTable)
+    .where(and(condition, startsAfter(at, id)))
+    .orderBy(...newestFirst(at, id))
+    .limit(maxPageLimit)
+    .as(name);
+  return db
+    .select()
+    .from(rows)
+    .orderBy(...newestFirst(at, id))
+    .limit(pageLimit)
+    .as(name);
+}

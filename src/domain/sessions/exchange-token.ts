@@ -9,10 +9,9 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
 import { InvalidTokenError } from '../login/verify-token.ts';
-import type { Profile } from '../users/profile.ts';
-import { isActiveUser } from '../users/user-status.ts';
+import { isActiveUser, type Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import { type HasMessage, hasMessage, hasSubscriber, insertMessages } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, hasSubscriber, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
@@ -60,16 +59,13 @@ export async function exchangeToken(
   if (user && !user.session && !tells) [user] = await run(findOrBeginSessionAndTell, parameters);
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   if (!user.session) throw new InvalidTokenError();
-  if (user.hasMessage) {
-    subscribed.add(application.id);
-    onMessage?.(application.id);
-  } else if (user.session.id === parameters.id) {
-    subscribed.delete(application.id);
-  }
+  announce(onMessage, user);
+  if (user.notifiedIds.length > 0) subscribed.add(application.id);
+  else if (user.session.id === parameters.id) subscribed.delete(application.id);
   return user.session;
 }
 
-type Found = { session: BegunSession | null } & HasMessage;
+type Found = { session: BegunSession | null } & HasMessages;
 
 /** Begins no session if a webhook subscribes to it. An insert of messages is dear even where it has no rows. */
 const findOrBeginSession: Statement<Found[]> = (db) =>
@@ -167,7 +163,7 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
   );
   return db
     .with(caller, live, begun, audit, recorded, joined, ...message)
-    .select({ session: pickShown(session), hasMessage: tells ? hasMessage : sql<boolean>`false` })
+    .select({ session: pickShown(session), notifiedIds: tells ? notifiedIds : sql<readonly string[]>`'[]'::json` })
     .from(caller)
     .leftJoin(session, sql`true`);
 }

@@ -1,11 +1,11 @@
-import { and, eq, gt, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, eq, gt, type SQL, sql } from 'drizzle-orm';
+import type { Db, Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { sessions } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
-import { isActiveUser } from '../users/user-status.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
+import { isActiveUser } from '../users/user.ts';
 import { check, optional, type Unchecked, uuid } from '../validation.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 import { type Session, sessionColumns } from './session.ts';
@@ -38,26 +38,21 @@ const isLive = and(
   eq(sessions.applicationId, sql.placeholder('applicationId')),
   gt(sessions.expiresAt, instantPlaceholder('now')),
   isLater(sessions.authenticatedAt, latestCutoff(sessions.userId)),
-  isActiveUser,
-  // Renewals do not move a session in the list: they keep this instant.
-  startsAfter(sessions.beganAt, sessions.userId),
+  sql`exists (select 1 from ${users} where ${users.id} = ${sessions.userId} and ${isActiveUser})`,
 );
 
-const selectLiveSessions: Statement<Row[]> = (db) =>
-  db
-    .select({ ...sessionColumns, beganAt: sessions.beganAt })
-    .from(sessions)
-    .innerJoin(users, eq(users.id, sessions.userId))
-    .where(isLive)
-    .orderBy(...newestFirst(sessions.beganAt, sessions.userId))
-    .limit(pageLimit)
-    .prepare('select_live_sessions');
+const selectLiveSessions: Statement<Row[]> = (db) => selectSessions(db, isLive).prepare('select_live_sessions');
 
 const selectLiveSessionOfUser: Statement<Row[]> = (db) =>
-  db
+  selectSessions(db, and(isLive, eq(sessions.userId, sql.placeholder('userId')))).prepare(
+    'select_live_session_of_user',
+  );
+
+function selectSessions(db: Db, condition: SQL | undefined) {
+  // Renewals do not move a session in the list: they keep this instant.
+  const order = [sessions.beganAt, sessions.userId] as const;
+  return db
     .select({ ...sessionColumns, beganAt: sessions.beganAt })
-    .from(sessions)
-    .innerJoin(users, eq(users.id, sessions.userId))
-    .where(and(eq(sessions.userId, sql.placeholder('userId')), isLive))
-    .limit(pageLimit)
-    .prepare('select_live_session_of_user');
+    .from(selectPage(db, sessions, order, condition))
+    .orderBy(...newestFirst(...order));
+}

@@ -5,9 +5,15 @@ import { users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
-import { isUnended } from './live-session.ts';
-import type { Revocations } from './revocations.ts';
-import { type Session, sessionColumns } from './session.ts';
+import { isUnended, type Session, sessionColumns } from './session.ts';
+
+/** Takes revocations to the other processes of this replica, each of which has a cache of sessions. */
+export interface Revocations {
+  /** Resolves when the other processes have forgotten the user. */
+  forgetUser(userId: string): Promise<void>;
+  /** Sets what is called with each user whose sessions another process has ended. */
+  onForget(forget: (userId: string) => void): void;
+}
 
 /** The longest time for which an answer may be reused. */
 export const MAX_STALENESS_MS = 5_000;

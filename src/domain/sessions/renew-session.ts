@@ -7,8 +7,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { liveSession } from './live-session.ts';
-import { SESSION_LIFETIME_MS } from './session.ts';
+import { liveSession, SESSION_LIFETIME_MS } from './session.ts';
 
 const rules = { sessionId: identifier };
 

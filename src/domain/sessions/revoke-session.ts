@@ -4,10 +4,10 @@ import { sessionIds } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
-import { liveSession } from './live-session.ts';
+import { liveSession } from './session.ts';
 
 const rules = { sessionId: identifier };
 
@@ -22,18 +22,18 @@ export async function revokeSession(
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
   const [revoked] = await run(endLiveSession, { applicationId: application.id, sessionId, ...cutoffAt(now) });
-  if (revoked?.hasMessage) onMessage?.(application.id);
+  if (revoked) announce(onMessage, revoked);
   return revoked?.userId;
 }
 
-const endLiveSession: Statement<({ userId: string } & HasMessage)[]> = (db) => {
+const endLiveSession: Statement<({ userId: string } & HasMessages)[]> = (db) => {
   const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
   const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   const message = insertMessages(db, sessionRevoked);
   return db
     .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
-    .select({ userId: sessionIds.userId, hasMessage })
+    .select({ userId: sessionIds.userId, notifiedIds })
     .from(sessionIds)
     .where(
       and(

@@ -5,7 +5,7 @@ import { sessions } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type HasMessage, hasMessage, insertMessages } from '../webhooks/insert-message.ts';
+import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutoffAt, endSessions } from './cutoffs.ts';
 
@@ -18,11 +18,11 @@ export async function revokeUserSessions(
 ): Promise<string> {
   const { userId } = check(request, rules);
   const [ended] = await run(endSessionsOfUser, { applicationId: application.id, userId, ...cutoffAt(now) });
-  if (ended?.hasMessage) onMessage?.(application.id);
+  if (ended) announce(onMessage, ended);
   return userId;
 }
 
-const endSessionsOfUser: Statement<HasMessage[]> = (db) => {
+const endSessionsOfUser: Statement<HasMessages[]> = (db) => {
   // A user who has never signed in may still have an auth token. Other IDs must not fill the table.
   const target = db.$with('target', { userId: sql`user_id` }).as(sql`
     select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
@@ -34,7 +34,7 @@ const endSessionsOfUser: Statement<HasMessage[]> = (db) => {
   const message = insertMessages(db, sessionRevoked);
   return db
     .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
-    .select({ hasMessage })
+    .select({ notifiedIds })
     .from(target)
     .prepare('end_sessions_of_user');
 };

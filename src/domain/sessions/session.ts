@@ -1,7 +1,9 @@
-import { sql } from 'drizzle-orm';
-import { sessions } from '../../database/session-schema.ts';
+import { and, eq, gt, sql } from 'drizzle-orm';
+import { instantPlaceholder, users } from '../../database/schema.ts';
+import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import type { Profile } from '../users/profile.ts';
+import { isActiveUser, type Profile } from '../users/user.ts';
+import { isLater, latestCutoff } from './cutoffs.ts';
 
 /** Interface, "Limits": a session expires after 15 minutes. */
 export const SESSION_LIFETIME_MS = 15 * 60_000;
@@ -33,3 +35,18 @@ export const sessionColumns = {
   createdAt: sessions.createdAt,
   expiresAt: sessions.expiresAt,
 };
+
+/** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
+export const isUnended = and(isActiveUser, isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));
+
+/** Selects the live session of that ID with its user. Placeholders: applicationId, sessionId, now. */
+export const liveSession = sql`
+  select ${sessionIds.userId}, ${sessionIds.authenticatedAt}, ${users.email}, ${users.name}, ${users.profileImage},
+    ${users.walletAddress}
+  from ${sessionIds} inner join ${users} on ${eq(users.id, sessionIds.userId)}
+  where ${and(
+    eq(sessionIds.applicationId, sql.placeholder('applicationId')),
+    eq(sessionIds.id, sql.placeholder('sessionId')),
+    gt(sessionIds.expiresAt, instantPlaceholder('now')),
+    isUnended,
+  )}`;

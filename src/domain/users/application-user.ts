@@ -2,8 +2,7 @@ import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
-import type { Profile } from './profile.ts';
-import { userColumns } from './user.ts';
+import { type Profile, userColumns } from './user.ts';
 
 /** A user as an application sees one that has signed in to it. */
 export interface ApplicationUser extends Profile {
@@ -14,7 +13,7 @@ export interface ApplicationUser extends Profile {
 }
 
 const { createdAt: _, deactivatedAt, ...profileColumns } = userColumns;
-const isActive = sql<boolean>`${deactivatedAt} is null`;
+const isActive = sql<boolean>`${deactivatedAt} is null`.as('is_active');
 
 /** Placeholder: applicationId. */
 export const isOfApplication = eq(applicationUsers.applicationId, sql.placeholder('applicationId'));
@@ -38,7 +37,7 @@ export function selectApplicationUserBy(db: Db, filter: SQL) {
   const found = db
     .select({
       ...profileColumns,
-      isActive: isActive.as('is_active'),
+      isActive,
       firstSignedInAt: sql<Date>`(${signedIn})`.mapWith(firstSignedInAt).as('first_signed_in_at'),
     })
     .from(users)

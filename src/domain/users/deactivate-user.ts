@@ -22,7 +22,7 @@ export async function deactivateUser(call: Call, request: Unchecked<keyof typeof
   const { userId } = check(request, rules);
   const [found] = await call.run(markDeactivated, { userId, ...cutoffAt(call.now) });
   if (!found) throw new ServiceError('USER_NOT_FOUND');
-  announce(call, found);
+  announce(call.onMessage, found);
   return found.user;
 }
 

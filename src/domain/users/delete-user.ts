@@ -20,7 +20,7 @@ export async function deleteUser(call: Call, request: Unchecked<keyof typeof rul
   const { userId } = check(request, rules);
   const [deleted] = await call.run(markDeleted, { userId, ...cutoffAt(call.now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
-  announce(call, deleted);
+  announce(call.onMessage, deleted);
   return userId;
 }
 

@@ -26,7 +26,7 @@ export async function eraseUser(call: Call, request: Unchecked<keyof typeof rule
   if (!erased) throw new ServiceError('USER_NOT_FOUND');
   // Changes of the user that the erasure waited for have left messages that it could not see.
   await call.run(deleteMessages, { userId });
-  announce(call, erased);
+  announce(call.onMessage, erased);
   return userId;
 }
 

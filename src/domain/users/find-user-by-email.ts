@@ -2,7 +2,7 @@ import { and, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
-import { isActiveUser } from './user-status.ts';
+import { isActiveUser } from './user.ts';
 
 /** Returns the user who can sign in with the e-mail address, in whatever case. */
 export async function findUserByEmail(

@@ -7,14 +7,13 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
-import { userColumns } from './user.ts';
-import { isActiveUser } from './user-status.ts';
+import { isActiveUser, userColumns } from './user.ts';
 
 /** Gives the user the wallet, in place of any other. @throws ServiceError `Wallet already linked` if another has it */
 export async function linkWallet(call: Call, userId: string, walletAddress: string): Promise<void> {
   try {
     const [linked] = await call.run(setWallet, { userId, walletAddress, now: call.now });
-    if (linked) announce(call, linked);
+    if (linked) announce(call.onMessage, linked);
   } catch (error) {
     throw isUniqueViolation(error) ? new ServiceError('WALLET_ALREADY_LINKED') : error;
   }

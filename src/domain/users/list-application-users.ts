@@ -3,7 +3,15 @@ import type { Statement } from '../../database/database.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import {
+  maxPageLimit,
+  newestFirst,
+  type Page,
+  pageLimit,
+  pageRules,
+  readPage,
+  startsAfter,
+} from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
 import {
   type ApplicationUser,
@@ -11,7 +19,7 @@ import {
   selectApplicationUserBy,
   selectApplicationUsers,
 } from './application-user.ts';
-import { hasEmail, hasWalletAddress, userFilterRules } from './filter.ts';
+import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
 const rules = { ...userFilterRules, ...pageRules };
 
@@ -38,9 +46,15 @@ export async function listApplicationUsers(
 
 const selectAll: Statement<ApplicationUser[]> = (db) => {
   const { firstSignedInAt, userId } = applicationUsers;
-  return selectApplicationUsers(db)
+  const page = selectApplicationUsers(db)
     .where(and(isOfApplication, startsAfter(firstSignedInAt, userId)))
     .orderBy(...newestFirst(firstSignedInAt, userId))
+    .limit(maxPageLimit)
+    .as('page');
+  return db
+    .select()
+    .from(page)
+    .orderBy(...newestFirst(page.firstSignedInAt, page.id))
     .limit(pageLimit)
     .prepare('select_users_of_application');
 };

@@ -1,12 +1,12 @@
-import { and, isNull } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, isNull, type SQL } from 'drizzle-orm';
+import type { Db, Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
-import { hasEmail, hasWalletAddress, userFilterRules } from './filter.ts';
 import { type User, userColumns } from './user.ts';
+import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
 const rules = { ...userFilterRules, ...pageRules };
 
@@ -30,26 +30,24 @@ export async function listUsers(
   );
 }
 
+const order = [users.createdAt, users.id] as const;
+
 const selectUsers: Statement<User[]> = (db) =>
   db
     .select(userColumns)
-    .from(users)
-    .where(and(isNull(users.deletedAt), startsAfter(users.createdAt, users.id)))
-    .orderBy(...newestFirst(users.createdAt, users.id))
-    .limit(pageLimit)
+    .from(selectPage(db, users, order, isNull(users.deletedAt)))
+    .orderBy(...newestFirst(...order))
     .prepare('select_users');
 
 // The addresses are unique, so there is one row at most.
-const selectUsersByEmail: Statement<User[]> = (db) =>
-  db
-    .select(userColumns)
-    .from(users)
-    .where(and(isNull(users.deletedAt), hasEmail()))
-    .prepare('select_users_by_email');
+const selectUsersByEmail: Statement<User[]> = (db) => selectBy(db, hasEmail()).prepare('select_users_by_email');
 
 const selectUsersByWallet: Statement<User[]> = (db) =>
-  db
+  selectBy(db, hasWalletAddress()).prepare('select_users_by_wallet');
+
+function selectBy(db: Db, filter: SQL) {
+  return db
     .select(userColumns)
     .from(users)
-    .where(and(isNull(users.deletedAt), hasWalletAddress()))
-    .prepare('select_users_by_wallet');
+    .where(and(isNull(users.deletedAt), filter));
+}

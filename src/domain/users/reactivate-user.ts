@@ -16,7 +16,7 @@ export async function reactivateUser(call: Call, request: Unchecked<keyof typeof
   const { userId } = check(request, rules);
   const [reactivated] = await call.run(markActive, { userId, now: call.now });
   if (!reactivated) throw new ServiceError('USER_NOT_FOUND');
-  announce(call, reactivated);
+  announce(call.onMessage, reactivated);
   return reactivated.user;
 }
 

@@ -32,7 +32,7 @@ export async function updateUser(call: Call, request: Unchecked<keyof typeof rul
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('USER_NOT_FOUND');
-  announce(call, updated);
+  announce(call.onMessage, updated);
   return updated.user;
 }
 

@@ -1,6 +1,15 @@
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
 import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
-import type { Profile } from './profile.ts';
+
+/** What an application learns of a user. */
+export interface Profile {
+  readonly email: string;
+  readonly name: string | null;
+  readonly profileImage: string | null;
+  /** Empty if the user has none. */
+  readonly walletAddress: string;
+}
 
 /** A user as operators see one. */
 export interface User extends Profile {
@@ -20,10 +29,16 @@ export const userColumns = {
   deactivatedAt: users.deactivatedAt,
 };
 
+/** Selects users who can sign in. */
+export const isActiveUser = and(isNull(users.deletedAt), isNull(users.deactivatedAt));
+
+/** Selects users whose profile EraseUser has emptied. */
+export const isErasedUser = and(isNotNull(users.deletedAt), eq(users.email, sql`''`), eq(users.walletAddress, sql`''`));
+
 /** Picks the columns of a user from those of a CTE. */
 export function pickUser<Columns extends Record<keyof User, unknown>>(columns: Columns) {
-  const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = columns;
-  return { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } as Pick<Columns, keyof User>;
+  const names = Object.keys(userColumns) as (keyof User)[];
+  return Object.fromEntries(names.map((name) => [name, columns[name]])) as Pick<Columns, keyof User>;
 }
 
 export const profileRules = {

@@ -1,8 +1,6 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
-import { isErasedUser } from '../users/user-status.ts';
 import { toMessageId } from './message-id.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
@@ -52,8 +50,8 @@ export function asDueAgain(dueAt: SQL): SQL {
 }
 
 /**
- * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key. A sign-in
- * that an erasure overtakes leaves a message about the person, which counts as removed. Placeholder: applicationId.
+ * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key.
+ * Placeholder: applicationId.
  */
 export function selectMessage(db: Db) {
   return db
@@ -63,7 +61,6 @@ export function selectMessage(db: Db) {
       and(
         eq(webhookMessages.applicationId, sql.placeholder('applicationId')),
         eq(webhookMessages.id, webhookDeliveries.messageId),
-        sql`not exists (select 1 from ${users} where ${users.id} = ${webhookMessages.userId} and ${isErasedUser})`,
       ),
     )
     .limit(1)

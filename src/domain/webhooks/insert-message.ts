@@ -57,24 +57,17 @@ export function isSubscribed(type: SQL, applicationId: SQL): SQL {
 
 const callersId = sql`${sql.placeholder('applicationId')}::uuid`;
 
-export interface HasMessage {
-  readonly hasMessage: boolean;
-}
-
-/** Whether the statement has inserted a message. */
-export const hasMessage = sql<boolean>`exists (select 1 from message)`.as('has_message');
-
 export interface HasMessages {
   readonly notifiedIds: readonly string[];
 }
 
-/** The applications that the statement has inserted messages for. */
-export const notifiedIds = sql<string[]>`array_to_json(array(select distinct application_id from message))`.as(
+/** The applications that the statement has inserted messages for, some perhaps twice. */
+export const notifiedIds = sql<readonly string[]>`array_to_json(array(select application_id from message))`.as(
   'notified_ids',
 );
 
 /** Wakes the delivery to them. */
-export function announce({ onMessage }: Call, { notifiedIds }: HasMessages): void {
+export function announce(onMessage: Call['onMessage'], { notifiedIds }: HasMessages): void {
   for (const applicationId of notifiedIds) onMessage?.(applicationId);
 }
 

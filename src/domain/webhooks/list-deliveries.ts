@@ -1,13 +1,20 @@
-import { and, eq, gte, type SQL, sql } from 'drizzle-orm';
+import { and, desc, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { maxPageLimit, newestFirst, type Page, pageLimit, pageRules, readPage } from '../pages/read-page.ts';
 import { anyString, check, optional, type Unchecked } from '../validation.ts';
-import { DELIVERY_STATUSES, type Delivery, deliveryColumns, isOfWebhook, selectMessage } from './delivery.ts';
+import {
+  DELIVERY_STATUSES,
+  type Delivery,
+  type DeliveryStatus,
+  deliveryColumns,
+  isOfWebhook,
+  selectMessage,
+} from './delivery.ts';
 import { instantText, oneOf } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { parseMessageId } from './message-id.ts';
@@ -35,13 +42,12 @@ export async function listDeliveries(
   await requireWebhook(call, webhookId);
   const since = from ?? new Date(0);
   const scope = ['deliveries', applicationId, webhookId, status, since.getTime()];
-  const select = status === null ? selectDeliveries : selectDeliveriesByStatus;
   return readPage(
     pageTokens,
     scope,
     page,
     ({ afterId, ...position }) =>
-      call.run(select, {
+      call.run(selectDeliveries, {
         applicationId,
         webhookId,
         status,
@@ -53,32 +59,40 @@ export async function listDeliveries(
   );
 }
 
-const selectDeliveriesByStatus: Statement<Delivery[]> = (db) =>
-  selectWithStatus(db, sql`${sql.placeholder('status')}`).prepare('select_deliveries_by_status');
-
-/** Each status is read from the index in order. */
 const selectDeliveries: Statement<Delivery[]> = (db) => {
-  const [pending, succeeded, failed] = DELIVERY_STATUSES.map((status) => selectWithStatus(db, sql`${status}`));
+  const [pending, succeeded, failed] = DELIVERY_STATUSES.map((status) => selectWithStatus(db, status));
   if (!pending || !succeeded || !failed) throw new Error('There are three statuses');
-  return unionAll(pending, succeeded, failed)
+  const page = unionAll(pending, succeeded, failed)
     .orderBy(sql`created_at desc, message_id desc`)
     .limit(pageLimit)
+    .as('webhook_deliveries');
+  return db
+    .select(deliveryColumns)
+    .from(page)
+    .leftJoinLateral(selectMessage(db), sql`true`)
+    .orderBy(...newestFirst(webhookDeliveries.createdAt, webhookDeliveries.messageId))
     .prepare('select_deliveries');
 };
 
-function selectWithStatus(db: Db, status: SQL) {
-  return db
-    .select({ ...deliveryColumns, id: webhookDeliveries.messageId })
-    .from(webhookDeliveries)
-    .leftJoinLateral(selectMessage(db), sql`true`)
-    .where(
-      and(
-        isOfWebhook,
-        eq(webhookDeliveries.status, status),
-        gte(webhookDeliveries.createdAt, instantPlaceholder('since')),
-        startsAfter(webhookDeliveries.createdAt, webhookDeliveries.messageId),
-      ),
-    )
-    .orderBy(...newestFirst(webhookDeliveries.createdAt, webhookDeliveries.messageId))
-    .limit(pageLimit);
+/** Selects the newest deliveries with the status, or none if another is wanted. */
+function selectWithStatus(db: Db, wanted: DeliveryStatus) {
+  const { status, createdAt, messageId } = webhookDeliveries;
+  const literal = sql.raw(`'${wanted}'`);
+  const afterId = sql.placeholder('afterId');
+  return (
+    db
+      .select()
+      .from(webhookDeliveries)
+      .where(
+        and(
+          isOfWebhook,
+          sql`coalesce(${sql.placeholder('status')}, ${literal}) = ${literal}`,
+          sql`(${status}, ${createdAt}) >= (${literal}, ${instantPlaceholder('since')})`,
+          sql`(${status}, ${createdAt}, ${messageId}) < (${literal}, ${instantPlaceholder('afterAt')}, ${afterId})`,
+        ),
+      )
+      // Only one index has this order. With `status = …` Postgres might read all deliveries by their time.
+      .orderBy(desc(status), desc(createdAt), desc(messageId))
+      .limit(maxPageLimit)
+  );
 }

@@ -1,10 +1,10 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageLimit, pageRules, readPage, startsAfter } from '../pages/read-page.ts';
+import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { summaryColumns, type WebhookSummary } from './webhook.ts';
 
@@ -23,14 +23,12 @@ export async function listWebhooks(
   );
 }
 
+const order = [webhooks.createdAt, webhooks.id] as const;
+
 const selectWebhooks: Statement<WebhookSummary[]> = (db) =>
   db
     .select(summaryColumns)
-    .from(webhooks)
+    .from(selectPage(db, webhooks, order, eq(webhooks.applicationId, sql.placeholder('applicationId'))))
     .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .where(
-      and(eq(webhooks.applicationId, sql.placeholder('applicationId')), startsAfter(webhooks.createdAt, webhooks.id)),
-    )
-    .orderBy(...newestFirst(webhooks.createdAt, webhooks.id))
-    .limit(pageLimit)
+    .orderBy(...newestFirst(...order))
     .prepare('select_webhooks');

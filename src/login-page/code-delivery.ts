@@ -10,12 +10,12 @@ export type DeliverCode = (code: LoginCode) => Promise<void>;
 const TIMEOUT_MS = 10_000;
 
 /** Sends codes by SMTP, or prints them to the terminal where there is no mail server. */
-export function createCodeMailer(smtp: { readonly url: string; readonly from: string } | undefined): DeliverCode {
-  return smtp ? createMailer(smtp.url, smtp.from) : printCode;
+export function createCodeDelivery(smtp: { readonly url: string; readonly from: string } | undefined): DeliverCode {
+  return smtp ? createSmtpDelivery(smtp.url, smtp.from) : printCode;
 }
 
 /** Sends codes by SMTP. `smtpUrl` is a URL of nodemailer, such as smtps://user:password@host. */
-export function createMailer(smtpUrl: string, from: string): DeliverCode {
+export function createSmtpDelivery(smtpUrl: string, from: string): DeliverCode {
   const timeouts = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
   // Loaded with the first e-mail, since most processes send none.
   const open = async () => {

@@ -1,0 +1,27 @@
+import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Profile } from '../../domain/users/user.ts';
+
+type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row];
+
+type FieldValue<Value> = Value extends Date ? Timestamp : Value extends readonly (infer Item)[] ? Item[] : Value;
+
+/** What a message takes of a row. */
+type MessageFields<Row> = { [Name in Exclude<keyof Row, Nullable<Row>>]: FieldValue<Row[Name]> } & {
+  [Name in Nullable<Row>]?: FieldValue<NonNullable<Row[Name]>>;
+};
+
+/** Returns the fields of a row as a message takes them: Protobuf has Timestamps and no null. It ignores other fields. */
+export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
+  const fields: Record<string, unknown> = {};
+  for (const name in row) {
+    const value: unknown = row[name];
+    if (value !== null) fields[name] = value instanceof Date ? timestampFromDate(value) : value;
+  }
+  // The loop has converted the values as the type says.
+  return fields as MessageFields<Row>;
+}
+
+/** Returns the profile of a row that has more. */
+export function toProfile({ email, name, profileImage, walletAddress }: Profile) {
+  return toMessage({ email, name, profileImage, walletAddress });
+}

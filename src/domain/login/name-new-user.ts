@@ -1,0 +1,31 @@
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { check, identifier, type Unchecked, uuid } from '../validation.ts';
+import type { Browser } from './browser.ts';
+import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
+import type { Completion } from './complete-login.ts';
+import { findLatestCode } from './find-latest-code.ts';
+import { requireOpenIntent } from './login-intent.ts';
+
+const rules = { loginIntentId: uuid, name: identifier };
+
+/**
+ * Completes the login of a new user who has entered the code and gives a name.
+ *
+ * @throws ServiceError `Code no longer valid`, and as `requireOpenIntent` and `completeEmailLogin` do
+ */
+export async function nameNewUser(
+  call: Call,
+  parts: EmailLoginParts,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Completion> {
+  const { loginIntentId, name } = check(request, rules);
+  const intent = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, allowSignUp } = intent;
+  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
+  const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
+  const completion = isEntered && (await completeEmailLogin(call, parts, browser, intent, latest, name));
+  if (!completion) throw new ServiceError('CODE_NOT_VALID');
+  return completion;
+}
