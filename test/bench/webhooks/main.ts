@@ -23,7 +23,7 @@ await runBench(async (stack, progress) => {
   const parts = {
     throughput: async () => measureThroughput(await openScene(stack, progress), { rounds, messages }),
     latency: async () => measureLatency(await openScene(stack, progress)),
-    requests: () => measureRequestPath(progress, rounds * 3),
+    requests: () => measureRequestPath(progress, rounds * 12),
     backlog: () => measureBacklog(progress, Number(values.rows)),
   };
   const results: boolean[] = [];

@@ -1,110 +1,128 @@
 /** The cost of changes without webhooks, with webhooks that do not subscribe, and with one that does. */
+import { randomUUID } from 'node:crypto';
+import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
+import { digestOf, generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import { alternate } from '../alternate.ts';
 import { createCalls } from '../calls.ts';
-import { createFixtures, type Fixtures } from '../fixtures.ts';
-import { seedDatabases } from '../growth/seed-databases.ts';
+import type { Fixtures } from '../fixtures.ts';
 import { prepareRequests } from '../load/prepare-requests.ts';
-import { measureLoad } from '../measure-load.ts';
+import { measureLoad, quantile } from '../measure-load.ts';
 import { grpc } from '../protocols/grpc.ts';
 import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
 import { USHER } from '../servers.ts';
-import { makeDirectory, writeEnvironment } from '../start-fixture.ts';
+import { prepareDatabase } from '../start-fixture.ts';
 import { type RunningServer, startServer } from '../start-server.ts';
 import { medianOf } from '../statistics.ts';
 
-/** How the webhooks of the application are changed, and the largest cost compared with that of the first. */
+/** The webhooks of an application: which of them it has, what the first subscribes to, and the largest cost. */
 const VARIANTS = [
-  { name: 'none', change: 'delete from webhooks', limit: 1 },
-  { name: 'no subscriber', change: 'select', limit: 1.03 },
-  {
-    name: 'one subscriber',
-    change: `update webhooks set event_types = '{*}' where id = (select min(id) from webhooks)`,
-    limit: 1.25,
-  },
+  { name: 'none', has: 'false', eventTypes: '{}', limit: 1 },
+  { name: 'no subscriber', has: 'true', eventTypes: '{}', limit: 1.03 },
+  { name: 'one subscriber', has: 'true', eventTypes: '{*}', limit: 1.25 },
 ];
 const CALLS = ['CheckIn', 'DeleteEvent', 'ExchangeToken first'];
-const REQUESTS = 800;
+/** So few that the variants of a round see the same machine. */
+const REQUESTS = 200;
 const LIMITS = { maxSeconds: 10, concurrency: 4 };
 
-interface Variant {
+interface Scene {
+  readonly sql: postgres.Sql;
   readonly server: RunningServer;
-  readonly databaseUrl: string;
+  /** Those of an application for each variant. */
+  readonly fixtures: readonly Fixtures[];
 }
 
 /** Prints a table. Returns whether every call meets the limits. */
 export async function measureRequestPath(progress: Progress, rounds: number): Promise<boolean> {
   await using stack = new AsyncDisposableStack();
-  const fixtures = createFixtures();
-  const variants = await startVariants(stack, fixtures, progress, (rounds + 1) * REQUESTS);
-  const costs = new Map(CALLS.map((name) => [name, variants.map((): number[] => [])]));
+  const scene = await openScene(stack, progress, (rounds + 1) * REQUESTS);
+  const costs = new Map(CALLS.map((name) => [name, VARIANTS.map((): number[] => [])]));
   // The first round is the warm-up.
   for (let round = 0; round <= rounds; round++) {
-    progress(`round ${round} of ${rounds}`);
     for (const name of CALLS) {
-      for (const [index, variant] of alternate(variants, round)) {
-        const cost = await measureCall(variant, fixtures, name, round);
+      for (const [index, fixtures] of alternate(scene.fixtures, round)) {
+        const cost = await measureCall(scene, fixtures, name, round);
         if (round > 0) costs.get(name)?.[index]?.push(cost);
       }
     }
   }
 
   // Round by round, since a busy machine is busy for all of a round.
-  const ratioOf = (name: string, index: number) => {
+  const ratiosOf = (name: string, index: number) => {
     const [first = [], other = []] = [costs.get(name)?.[0], costs.get(name)?.[index]];
-    return medianOf(other.map((cost, round) => cost / (first[round] ?? Number.NaN)));
+    return other.map((cost, round) => cost / (first[round] ?? Number.NaN));
   };
+  const describe = (ratios: readonly number[]) => `${medianOf(ratios).toFixed(2)}x ±${errorOf(ratios).toFixed(2)}`;
   const rows = CALLS.map((name) => [
     name,
     ...VARIANTS.flatMap((_, index) => [
       medianOf(costs.get(name)?.[index] ?? []).toFixed(0),
-      `${ratioOf(name, index).toFixed(2)}x`,
+      index === 0 ? '' : describe(ratiosOf(name, index)),
     ]),
   ]);
   const header = ['CPU us of Usher and Postgres', ...VARIANTS.flatMap(({ name }) => [name, ''])];
   process.stdout.write(layOutTable(header, rows));
-  return CALLS.every((name) => VARIANTS.every(({ limit }, index) => ratioOf(name, index) <= limit));
+  return CALLS.every((name) => VARIANTS.every(({ limit }, index) => medianOf(ratiosOf(name, index)) <= limit));
 }
 
-/** They deliver nothing, since the request path alone is measured. */
-async function startVariants(
-  stack: AsyncDisposableStack,
+/** Returns how far the true median may be off, with a confidence of 95 % (McGill, Tukey and Larsen, 1978). */
+function errorOf(values: readonly number[]): number {
+  const ascending = Float64Array.from(values).sort();
+  return (1.57 * (quantile(ascending, 0.75) - quantile(ascending, 0.25))) / Math.sqrt(values.length);
+}
+
+/**
+ * One process serves the applications of all variants from one database: processes differ by more than what is measured,
+ * since each compiles its code by what it happens to see. It delivers nothing, since the request path alone is measured.
+ */
+async function openScene(stack: AsyncDisposableStack, progress: Progress, fresh: number): Promise<Scene> {
+  const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
+  const sql = openClient(environment.DATABASE_URL ?? '', { max: 1 });
+  stack.defer(() => sql.end());
+  const copies: Fixtures[] = [];
+  for (const variant of VARIANTS) copies.push(await copyApplication(sql, fixtures, variant));
+  await sql`vacuum analyze`;
+  const settings = { ...environment, WEBHOOK_DELIVERY: 'false' };
+  return { sql, server: await startServer(stack, USHER, { environment: settings, directory }), fixtures: copies };
+}
+
+/** Copies the application of the benchmark with its events, and the webhooks of the variant. */
+async function copyApplication(
+  sql: postgres.Sql,
   fixtures: Fixtures,
-  progress: Progress,
-  fresh: number,
-): Promise<Variant[]> {
-  const directory = await makeDirectory(stack);
-  const fill = (change: string) => async (url: string) => {
-    const sql = openClient(url, { max: 1 });
-    await sql.unsafe(change).finally(() => sql.end());
-  };
-  const fillings = Object.fromEntries(VARIANTS.map(({ name, change }) => [name, fill(change)]));
-  const urls = await seedDatabases(stack, { directory, fixtures, progress, fresh }, fillings);
-  const variants: Variant[] = [];
-  for (const databaseUrl of urls.values()) {
-    const environment = { ...(await writeEnvironment(directory, databaseUrl, fixtures)), WEBHOOK_DELIVERY: 'false' };
-    variants.push({ databaseUrl, server: await startServer(stack, USHER, { environment, directory }) });
-  }
-  return variants;
+  { has, eventTypes }: (typeof VARIANTS)[number],
+): Promise<Fixtures> {
+  const [id, clientId, apiKey] = [randomUUID(), `client_${randomUUID().replaceAll('-', '')}`, generateApiKey()];
+  const { id: original } = fixtures.application;
+  await sql`
+    insert into applications (id, name, client_id, redirect_uris, created_at)
+    select ${id}, name, ${clientId}, redirect_uris, created_at from applications where id = ${original}`;
+  await sql`
+    insert into api_keys (application_id, id, digest, created_at)
+    values (${id}, ${id}, ${Buffer.from(digestOf(apiKey), 'hex')}, now())`;
+  await sql`
+    insert into events (application_id, id, created_at)
+    select ${id}, id, created_at from events where application_id = ${original}`;
+  await sql`
+    insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at, event_types)
+    select ${id}, id, url, signing_key, owner_id, created_at, updated_at,
+      case when id = min(id) over () then ${eventTypes}::text[] else '{}' end
+    from webhooks where application_id = ${original} and ${has}::boolean`;
+  return { ...fixtures, apiKey, application: { ...fixtures.application, id, clientId } };
 }
 
 /** Returns the CPU time per request, of the server and of its connections in Postgres. */
-async function measureCall(
-  { server, databaseUrl }: Variant,
-  fixtures: Fixtures,
-  name: string,
-  round: number,
-): Promise<number> {
+async function measureCall({ sql, server }: Scene, fixtures: Fixtures, name: string, round: number): Promise<number> {
   const call = createCalls(fixtures).find((call) => call.name === name);
   if (!call) throw new Error(`There is no ${name}`);
   const headers = { 'x-api-key': fixtures.apiKey };
   const requests = prepareRequests(grpc, call, { count: REQUESTS, firstNumber: round * REQUESTS, headers });
-  const sql = openClient(databaseUrl, { max: 1 });
   const backends = await sql`
-    select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
-  await sql.end();
+    select pid from pg_stat_activity
+    where datname = current_database() and application_name = 'usher pool'`;
   const usage = () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
   const before = usage();
   const { load, measurement } = await measureLoad(server, grpc, requests, LIMITS);
