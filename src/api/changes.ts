@@ -2,7 +2,8 @@
 import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { ServiceError } from '../domain/errors.ts';
-import type { Fields } from './procedures.ts';
+
+type Values = Readonly<Record<string, unknown>>;
 
 /** Tells whether the field names others, those that an update changes. */
 export function isFieldMask({ message }: DescField): boolean {
@@ -15,9 +16,9 @@ export function isFieldMask({ message }: DescField): boolean {
  *
  * @throws ServiceError `Validation failed` if the mask names a field that cannot change
  */
-export function toChanges(schema: DescMessage, fields: Fields): Fields {
+export function toChanges(schema: DescMessage, fields: Values): Values {
   if (!isMessage(fields)) return fields;
-  const given: Readonly<Record<string, unknown>> = { ...fields };
+  const given: Values = { ...fields };
   const names = schema.fields.filter(isChangeable).map(({ localName }) => localName);
   const mask = schema.fields.find(isFieldMask);
   const updateMask = mask && given[mask.localName];

@@ -12,7 +12,15 @@ import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts
 import { traceStatement } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
-export { type Db, type Deadline, type PlaceholderValues, placeholders, type Run, type Statement } from './statement.ts';
+export {
+  type Db,
+  type Deadline,
+  matches,
+  type PlaceholderValues,
+  placeholders,
+  type Run,
+  type Statement,
+} from './statement.ts';
 
 /** The least number of statements that may wait for locks at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;

@@ -1,4 +1,4 @@
-import { type Placeholder, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, type Placeholder, type SQL, sql, type Table } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 
 /** What Drizzle builds statements with. */
@@ -29,4 +29,14 @@ export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValu
 export function placeholders<Name extends string>(...names: readonly Name[]): Record<Name, Placeholder<Name>> {
   // The entries have the given names.
   return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as Record<Name, Placeholder<Name>>;
+}
+
+/** Selects the rows whose columns equal the placeholders of their names. */
+export function matches<From extends Table>(
+  table: From,
+  ...names: readonly (keyof From['_']['columns'] & string)[]
+): SQL | undefined {
+  const columns = Object.entries(getTableColumns(table)).filter(([name]) => names.includes(name));
+  if (columns.length < names.length) throw new Error(`A table has not all of ${names.join(', ')}`);
+  return and(...columns.map(([name, column]) => eq(column, sql.placeholder(name))));
 }

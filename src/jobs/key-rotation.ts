@@ -1,7 +1,7 @@
 /** Rotation of the keys that encrypt the signing keys of webhooks. */
 import { and, between, eq, gt, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Database, Run, Statement } from '../database/database.ts';
+import { type Database, matches, type Run, type Statement } from '../database/database.ts';
 import { encryptionKeyIdOf, webhookSigningKeys, webhooks } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
@@ -156,14 +156,7 @@ function createSigningKeyTable(
       db
         .update(table)
         .set({ signingKey: sql`${sql.placeholder('renewed')}` })
-        .where(
-          and(
-            eq(table.applicationId, sql.placeholder('applicationId')),
-            eq(webhookId, sql.placeholder('webhookId')),
-            eq(table.id, sql.placeholder('id')),
-            eq(table.signingKey, sql.placeholder('signingKey')),
-          ),
-        )
+        .where(and(matches(table, 'applicationId', 'id', 'signingKey'), eq(webhookId, sql.placeholder('webhookId'))))
         .prepare('update_signing_key'),
   };
 }

@@ -1,5 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { checkIns, events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -34,10 +34,7 @@ export async function listCheckIns(
 }
 
 const order = [checkIns.checkedInAt, checkIns.attendeeId] as const;
-const isOfEvent = and(
-  eq(checkIns.applicationId, sql.placeholder('applicationId')),
-  eq(checkIns.eventId, sql.placeholder('eventId')),
-);
+const isOfEvent = matches(checkIns, 'applicationId', 'eventId');
 
 /** Returns one row without a check-in for an open event that has none, and no row if there is no open event. */
 const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) =>

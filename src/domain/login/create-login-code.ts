@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, lt, sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
+import { and, lt, sql } from 'drizzle-orm';
+import { matches, placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -103,12 +103,7 @@ const countSend: Statement<{ id: string }[]> = (db) =>
     .update(loginCodes)
     .set({ sends: sql`${loginCodes.sends} + 1` })
     .where(
-      and(
-        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
-        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(loginCodes.id, sql.placeholder('id')),
-        lt(loginCodes.sends, sql.placeholder('limit')),
-      ),
+      and(matches(loginCodes, 'applicationId', 'loginIntentId', 'id'), lt(loginCodes.sends, sql.placeholder('limit'))),
     )
     .returning({ id: loginCodes.id })
     .prepare('count_login_code_send');

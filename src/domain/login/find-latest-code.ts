@@ -1,5 +1,5 @@
-import { and, desc, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { desc } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 
@@ -39,13 +39,7 @@ const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
       expiresAt: loginCodes.expiresAt,
     })
     .from(loginCodes)
-    .where(
-      and(
-        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
-        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(loginCodes.browserDigest, sql.placeholder('browserDigest')),
-      ),
-    )
+    .where(matches(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest'))
     .orderBy(desc(loginCodes.createdAt))
     .limit(1)
     .prepare('select_latest_login_code');

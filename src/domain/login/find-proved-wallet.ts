@@ -1,5 +1,5 @@
-import { and, desc, eq, gt, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, desc, gt } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -19,9 +19,7 @@ const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
     .from(walletChallenges)
     .where(
       and(
-        eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
-        eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
+        matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         walletChallenges.isProved,
         gt(walletChallenges.expiresAt, instantPlaceholder('now')),
       ),

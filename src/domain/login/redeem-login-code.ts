@@ -1,5 +1,5 @@
-import { and, eq, gt, lt, or, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, gt, lt, or, sql } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -53,9 +53,7 @@ const countAttempt: Statement<{ attempts: number }[]> = (db) => {
     })
     .where(
       and(
-        eq(loginCodes.applicationId, sql.placeholder('applicationId')),
-        eq(loginCodes.loginIntentId, sql.placeholder('loginIntentId')),
-        eq(loginCodes.id, sql.placeholder('id')),
+        matches(loginCodes, 'applicationId', 'loginIntentId', 'id'),
         or(lt(loginCodes.attempts, ATTEMPTS), and(loginCodes.isRedeemed, isRight)),
         gt(loginCodes.expiresAt, instantPlaceholder('now')),
       ),

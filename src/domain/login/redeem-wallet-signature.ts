@@ -1,5 +1,5 @@
-import { and, desc, eq, gt, not, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, desc, gt, not, sql } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
@@ -69,10 +69,7 @@ interface Challenge {
   readonly message: string;
 }
 
-const ofIntent = and(
-  eq(walletChallenges.applicationId, sql.placeholder('applicationId')),
-  eq(walletChallenges.loginIntentId, sql.placeholder('loginIntentId')),
-);
+const isChallenge = matches(walletChallenges, 'applicationId', 'loginIntentId', 'id');
 
 const selectLatestChallenge: Statement<Challenge[]> = (db) =>
   db
@@ -80,8 +77,7 @@ const selectLatestChallenge: Statement<Challenge[]> = (db) =>
     .from(walletChallenges)
     .where(
       and(
-        ofIntent,
-        eq(walletChallenges.browserDigest, sql.placeholder('browserDigest')),
+        matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         not(walletChallenges.isProved),
         gt(walletChallenges.expiresAt, instantPlaceholder('now')),
       ),
@@ -93,14 +89,14 @@ const selectLatestChallenge: Statement<Challenge[]> = (db) =>
 const deleteChallenge: Statement<unknown> = (db) =>
   db
     .delete(walletChallenges)
-    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id')), not(walletChallenges.isProved)))
+    .where(and(isChallenge, not(walletChallenges.isProved)))
     .prepare('delete_wallet_challenge');
 
 const markProved: Statement<unknown> = (db) =>
   db
     .update(walletChallenges)
     .set({ isProved: true, expiresAt: sql`${instantPlaceholder('expiresAt')}` })
-    .where(and(ofIntent, eq(walletChallenges.id, sql.placeholder('id'))))
+    .where(isChallenge)
     .prepare('mark_wallet_proved');
 
 const selectWalletUser: Statement<{ id: string }[]> = (db) =>
