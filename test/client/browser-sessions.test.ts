@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
-import { createUsherClient, type UsherClient } from '../../src/client/usher-client.ts';
+import { createUsherClient } from '../../src/client/usher-client.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import {
   adminClient,
@@ -11,26 +11,18 @@ import {
   PUBLIC_URL,
   REDIRECT_URI,
   startTestService,
-  type Tenant,
-  type TestService,
   type TestUser,
 } from '../support/service.ts';
 
 /** Sessions begin in the past, so that they can be renewed now. */
 const AGE_MS = 8 * MINUTE;
 
-let clock: TestClock;
-let service: TestService;
-let tenant: Tenant;
-let client: UsherClient;
 let user: TestUser;
 
-beforeAll(async () => {
-  clock = new TestClock();
-  service = await startTestService({ clock: clock.read });
-  tenant = await createTenant(service, { redirectUris: [REDIRECT_URI, 'http://127.0.0.1/callback'] });
-  client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
-});
+const clock = new TestClock();
+const service = await startTestService({ clock: clock.read });
+const tenant = await createTenant(service, { redirectUris: [REDIRECT_URI, 'http://127.0.0.1/callback'] });
+const client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
 
 beforeEach(async () => {
   user = await createTestUser(service);

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createUsherClient, finishLogin, startLogin, type UsherClient } from '../../src/client/usher-client.ts';
+import { afterAll, expect, test } from 'vitest';
+import { createUsherClient, finishLogin, startLogin } from '../../src/client/usher-client.ts';
 import {
   adminClient,
   createTenant,
@@ -7,22 +7,12 @@ import {
   PUBLIC_URL,
   REDIRECT_URI,
   startTestService,
-  type Tenant,
-  type TestService,
-  type TestUser,
 } from '../support/service.ts';
 
-let service: TestService;
-let tenant: Tenant;
-let user: TestUser;
-let client: UsherClient;
-
-beforeAll(async () => {
-  service = await startTestService();
-  tenant = await createTenant(service);
-  user = await createTestUser(service);
-  client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
-});
+const service = await startTestService();
+const tenant = await createTenant(service);
+const user = await createTestUser(service);
+const client = createUsherClient({ baseUrl: service.url, apiKey: tenant.apiKey });
 
 afterAll(() => service.close());
 

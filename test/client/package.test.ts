@@ -1,6 +1,6 @@
 /** The package that applications install. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { toTypeScript } from '../../src/api/docs/example-commands.ts';
@@ -12,11 +12,7 @@ import { REPOSITORY, runShell } from '../support/process.ts';
 import { variablesOf } from '../support/reference-examples.ts';
 import { ADMIN_KEY, createTenant, startTestService } from '../support/service.ts';
 
-let project: ClientProject;
-
-beforeAll(async () => {
-  project = await ClientProject.create();
-});
+const project = await ClientProject.create();
 
 afterAll(() => project[Symbol.asyncDispose]());
 

@@ -270,11 +270,9 @@ it('DeleteUser deletes the user and leaves the others', async () => {
 });
 
 describe.each([
-  ...[getApplication, updateApplication].map((method) => ({
-    ...{ method, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
-  })),
-  { method: deleteApplication, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
-  { method: createApiKey, field: 'applicationId', gone: createDeletedApplication, what: 'Application' },
+  ...[getApplication, updateApplication, deleteApplication, createApiKey].map((method) => {
+    return { method, field: 'applicationId', gone: createDeletedApplication, what: 'Application' };
+  }),
   { method: revokeApiKey, field: 'apiKeyId', gone: createRevokedKey, what: 'API key' },
   { method: deleteUser, field: 'userId', gone: () => createDeletedUser(service), what: 'User' },
 ])('$method.name', ({ method, field, gone, what }) => {

@@ -90,7 +90,8 @@ describe('A call that changes nothing', () => {
     const authToken = await logIn(service, tenant, await createTestUser(service));
     const exchange = () =>
       fetch(`${service.url}/api/oauth/exchange`, {
-        ...{ method: 'POST', body: JSON.stringify({ authToken }) },
+        method: 'POST',
+        body: JSON.stringify({ authToken }),
         headers: { 'x-api-key': tenant.apiKey, 'content-type': 'application/json' },
       });
     await exchange();

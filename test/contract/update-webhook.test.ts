@@ -1,6 +1,6 @@
 /** WebhookService/UpdateWebhook: what an update changes, and what it leaves as it is. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { success, validationFailed } from '../support/answers.ts';
 import { CONNECT, call, REST } from '../support/protocols.ts';
@@ -12,10 +12,7 @@ const { service, credentials, callWith } = await openContractFixture();
 
 const BEFORE = { url: 'https://hooks.test/a', eventTypes: ['*'], ordered: true, description: 'Old', isActive: true };
 
-let ownerId: string;
-beforeAll(async () => {
-  ownerId = (await createTestUser(service)).id;
-});
+const ownerId = (await createTestUser(service)).id;
 
 async function create(): Promise<JsonObject> {
   return (await callWith(createWebhook, { ownerId, ...BEFORE })).data as JsonObject;

@@ -367,14 +367,15 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
   }
   const gone = { statusCode: 410, error: 'Gone', responseBody: '', retryAfter: undefined };
   const worker = new DeliveryWorker({
-    ...{
-      cipher,
-      database,
-      clock: () => new Date(),
-      logger: createLogger('silent'),
-      sender: { send: () => sleep(1_100, gone) },
-    },
-    ...{ schedule: [0, 1], attemptTimeoutMs: 5_000, userAgent: 'test', concurrency: 4 },
+    cipher,
+    database,
+    clock: () => new Date(),
+    logger: createLogger('silent'),
+    sender: { send: () => sleep(1_100, gone) },
+    schedule: [0, 1],
+    attemptTimeoutMs: 5_000,
+    userAgent: 'test',
+    concurrency: 4,
   });
   const stop = new AbortController();
   const ended = worker.run(stop.signal, 5_000);

@@ -1,10 +1,10 @@
 /** A service that is closed finishes the calls in flight and accepts no new connections. */
 import { once } from 'node:events';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { HealthCheckResponse_ServingStatus, HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { CheckInRequestSchema, CheckInResponseSchema } from '../../gen/usher/v1/event_pb.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import type { EventLock } from '../support/lock.ts';
@@ -16,13 +16,10 @@ import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-f
 const DELAY_MS = 4_000;
 const GRPC = { ':method': 'POST', 'content-type': 'application/grpc' };
 
-let database: TestDatabase;
 let fixture: ShutdownFixture;
 let lock: EventLock;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
+const database = await cloneDatabase();
 
 afterAll(() => database[Symbol.asyncDispose]());
 

@@ -10,15 +10,10 @@ import { encodeHeaders, encodePreface } from '../support/http2-frames.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { createTestUser, logIn, REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
-import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
+import { openWebhookFixture } from '../support/webhook-fixture.ts';
 
-let fixture: WebhookFixture;
-let service: TestService;
-
-beforeAll(async () => {
-  fixture = await openWebhookFixture();
-  ({ service } = fixture);
-});
+const fixture = await openWebhookFixture();
+const { service } = fixture;
 
 afterAll(() => fixture.close());
 

@@ -9,6 +9,7 @@ import { RecordingDatabase } from '../support/recording-database.ts';
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const MINUTE_MS = 60_000;
 const OPTIONS = { now: NOW, webhookLogDays: 14 };
+const JOB_OPTIONS = { clock: () => NOW, webhookLogDays: 14 };
 
 const testDatabase = await cloneDatabase();
 
@@ -138,7 +139,8 @@ describe('the expiry job', () => {
     await fixture.addSessions(3, new Date(NOW.getTime() - 1));
     const job = new AbortController();
     const ended = runExpiryJob(fixture.database, {
-      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
+      ...JOB_OPTIONS,
+      signal: job.signal,
       onError: (error) => expect.unreachable(String(error)),
     });
     while ((await fixture.count('sessions')) > 0) await sleep(5);
@@ -159,7 +161,8 @@ describe('the expiry job', () => {
       },
     };
     const ended = runExpiryJob(slow, {
-      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
+      ...JOB_OPTIONS,
+      signal: job.signal,
       onError: (error) => expect.unreachable(String(error)),
     });
     // Each pass begins with the same statement.
@@ -177,7 +180,8 @@ describe('the expiry job', () => {
     const job = new AbortController();
     const { promise: reported, resolve: report } = Promise.withResolvers<unknown>();
     const ended = runExpiryJob(fixture.database, {
-      ...{ clock: () => NOW, webhookLogDays: 14, signal: job.signal },
+      ...JOB_OPTIONS,
+      signal: job.signal,
       onError: report,
     });
     expect(await reported).toMatchObject({ code: '42P01' });

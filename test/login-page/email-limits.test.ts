@@ -9,10 +9,7 @@ import { createTestUser, type TestUser } from '../support/service.ts';
 const TOO_MANY = expect.stringMatching(/^Too many codes were requested\. Please try again in 20 minutes, /);
 const ADDRESS_PERMITS = 10;
 
-let fixture: LoginFixture;
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-});
+const fixture = await LoginFixture.open();
 afterAll(() => fixture.close());
 
 /** Asks for a code in a new browser. By default, each request comes from an address of its own. */

@@ -1,21 +1,12 @@
 /** Signing in with a code from an e-mail. */
 import { hash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/domain/login/login-code.ts';
-import { MINUTE, type TestClock } from '../support/clock.ts';
+import { MINUTE } from '../support/clock.ts';
 import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
-import { type Mailbox, wrongCode } from '../support/mail-server.ts';
-import {
-  adminClient,
-  clientsOf,
-  createTestUser,
-  PUBLIC_URL,
-  REDIRECT_URI,
-  type Tenant,
-  type TestService,
-  type TestUser,
-} from '../support/service.ts';
+import { wrongCode } from '../support/mail-server.ts';
+import { adminClient, clientsOf, createTestUser, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../support/service.ts';
 
 const WRONG = 'That is not the code we sent. Please check it and try again.';
 const NO_LONGER_VALID = 'This code is not valid any more. Please have a new one sent.';
@@ -23,16 +14,8 @@ const NO_CODE = 'Please enter the digits from the e-mail.';
 
 const REDIRECT_URI_WITH_QUERY = 'https://app.test/callback?tenant=a%20b&empty=';
 
-let fixture: LoginFixture;
-let clock: TestClock;
-let mailbox: Mailbox;
-let service: TestService;
-let tenant: Tenant;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open({ redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
-  ({ clock, mailbox, service, tenant } = fixture);
-});
+const fixture = await LoginFixture.open({ redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
+const { clock, mailbox, service, tenant } = fixture;
 afterAll(() => fixture.close());
 
 const authTokenOf = ({ location = '' }: LoginPage) => new URL(location).searchParams.get('authToken') ?? '';

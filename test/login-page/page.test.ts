@@ -1,26 +1,19 @@
 /** The login page over HTTP: its content, headers, cookie and errors. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MINUTE, type TestClock } from '../support/clock.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { MINUTE } from '../support/clock.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type BegunLogin, beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type Tenant, type TestService } from '../support/service.ts';
+import { adminClient, createTestUser, type TestService } from '../support/service.ts';
 
 const HOSTILE_NAME = `<script>alert(1)</script> & "Söhne" 'GmbH'`;
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_404 = { status: 404, headers: { 'content-type': 'application/json' } };
 
-let fixture: LoginFixture;
-let clock: TestClock;
-let service: TestService;
-let tenant: Tenant;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open({ name: HOSTILE_NAME });
-  ({ clock, service, tenant } = fixture);
-});
+const fixture = await LoginFixture.open({ name: HOSTILE_NAME });
+const { clock, service, tenant } = fixture;
 afterAll(() => fixture.close());
 
 const visit = (path: string, at: TestService = service) => new LoginBrowser(at).open(path);

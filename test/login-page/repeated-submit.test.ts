@@ -1,23 +1,17 @@
 /** A form that a browser sends again, and a login page that it opens again. */
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MINUTE, type TestClock } from '../support/clock.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { MINUTE } from '../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture, type Ready } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, PUBLIC_URL, REDIRECT_URI, type TestService } from '../support/service.ts';
+import { adminClient, clientsOf, PUBLIC_URL, REDIRECT_URI } from '../support/service.ts';
 
 const REDIRECT_URI_WITH_QUERY = 'https://app.test/callback?tenant=a%20b';
 const USED = { status: 409, location: undefined };
 
-let fixture: LoginFixture;
-let clock: TestClock;
-let service: TestService;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open({ redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
-  ({ clock, service } = fixture);
-});
+const fixture = await LoginFixture.open({ redirectUris: [REDIRECT_URI, REDIRECT_URI_WITH_QUERY] });
+const { clock, service } = fixture;
 afterAll(() => fixture.close());
 
 const answerOf = ({ status, location }: LoginPage) => ({ status, location });

@@ -1,34 +1,18 @@
 /** Signing in with a wallet (EIP-4361). */
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MINUTE, type TestClock } from '../support/clock.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { MINUTE } from '../support/clock.ts';
 import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
-import {
-  adminClient,
-  clientsOf,
-  createTenant,
-  createTestUser,
-  PUBLIC_URL,
-  REDIRECT_URI,
-  type Tenant,
-  type TestService,
-} from '../support/service.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../support/service.ts';
 import { toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';
 const UNSIGNED = 'Your wallet did not sign. Please try again.';
 
-let fixture: LoginFixture;
-let clock: TestClock;
-let service: TestService;
-let tenant: Tenant;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open({ start: new Date('2030-01-02T03:04:05.678Z') });
-  ({ clock, service, tenant } = fixture);
-});
+const fixture = await LoginFixture.open({ start: new Date('2030-01-02T03:04:05.678Z') });
+const { clock, service, tenant } = fixture;
 afterAll(() => fixture.close());
 
 /** A wallet of a user that has been given a message. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { DeleteEventRequestSchema } from '../../gen/usher/v1/event_pb.ts';
 import { CLIENT_TIMEOUT_MS } from '../../src/http/connections.ts';
 import { request } from '../support/http.ts';
@@ -11,26 +11,15 @@ import { encodeFrame, encodeHeaders, encodeNumber, encodePreface, FLAG, FRAME } 
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
 import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import {
-  clientsOf,
-  createTenant,
-  createTestEvent,
-  startTestService,
-  type Tenant,
-  type TestService,
-} from '../support/service.ts';
+import { clientsOf, createTenant, createTestEvent, startTestService } from '../support/service.ts';
 
 const PATH = '/usher.v1.EventService/DeleteEvent';
 const CANCEL = 8;
 
-let service: TestService;
-let tenant: Tenant;
 let eventId = '';
 
-beforeAll(async () => {
-  service = await startTestService({ config: { requestTimeoutMs: 2_000 } });
-  tenant = await createTenant(service);
-});
+const service = await startTestService({ config: { requestTimeoutMs: 2_000 } });
+const tenant = await createTenant(service);
 
 beforeEach(async () => {
   eventId = await createTestEvent(service, tenant);

@@ -9,15 +9,10 @@ import { lockEvent } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { createTestEvent, startTestService, type TestService } from '../support/service.ts';
-import { openWebhookFixture, type WebhookFixture } from '../support/webhook-fixture.ts';
+import { openWebhookFixture } from '../support/webhook-fixture.ts';
 
-let fixture: WebhookFixture;
-let service: TestService;
-
-beforeAll(async () => {
-  fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
-  ({ service } = fixture);
-});
+const fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
+const { service } = fixture;
 
 afterAll(() => fixture.close());
 

@@ -27,14 +27,13 @@ const TLS_SOCKETS = quickOrLong(30, 50);
 const RESETS = quickOrLong(5_000, 100_000);
 const RESETS_PER_CONNECTION = 2_500;
 const RECONNECT_MS = quickOrLong(0, 250);
-/** By how much other work on the machine may delay an honest call. */
-const NOISE_MS = quickOrLong(2_000, 5);
+/** By how much other work on the machine may delay honest calls in the long form, which alone judges their speed. */
+const NOISE_MS = 5;
 /** How long the work takes that a connection may ask for before it is closed. */
 const BURST_MS = 50;
-const WARM_UP_MS = quickOrLong(1_500, 5_000);
+const CALM_MS = quickOrLong(500, 10_000);
 const ARRIVAL_MS = quickOrLong(500, 3_000);
-const ATTEMPTS = 3;
-const FOR_ALL_ATTEMPTS = { timeout: quickOrLong(600_000, 900_000) };
+const LONG = { timeout: quickOrLong(600_000, 900_000) };
 const CANCEL = 8;
 /** The reasons for closing after too many resets: INTERNAL_ERROR by nghttp2, ENHANCE_YOUR_CALM by others. */
 const CLOSING_REASONS = [2, 11];
@@ -74,18 +73,14 @@ const crowds = quickOrLong(
   habits.map((habit) => ({ does: habit[0], members: [habit] })),
 );
 
-test.for(crowds)(
-  'disconnects clients that $does, and others notice nothing',
-  FOR_ALL_ATTEMPTS,
-  async (crowd, context) => {
-    const { does, members } = crowd;
-    const noiseMs = members.some(isBusy) ? Math.max(NOISE_MS, BURST_MS) : NOISE_MS;
-    const tried = `clients that ${does}, ${SOCKETS} of a kind, or 1 of a busy kind`;
-    await expectUnnoticed(context, tried, () => attack(members, victim, SOCKETS), noiseMs);
-  },
-);
+test.for(crowds)('disconnects clients that $does, and others notice nothing', LONG, async (crowd, context) => {
+  const { does, members } = crowd;
+  const noiseMs = members.some(isBusy) ? Math.max(NOISE_MS, BURST_MS) : NOISE_MS;
+  const tried = `clients that ${does}, ${SOCKETS} of a kind, or 1 of a busy kind`;
+  await expectUnnoticed(context, tried, () => attack(members, victim, SOCKETS), noiseMs);
+});
 
-test('disconnects clients of every kind over TLS', FOR_ALL_ATTEMPTS, async (context) => {
+test('disconnects clients of every kind over TLS', LONG, async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   await using secure = await startUsher(database.url, await writeCertificate(directory));
@@ -96,7 +91,7 @@ test('disconnects clients of every kind over TLS', FOR_ALL_ATTEMPTS, async (cont
   expect(secure.isRunning).toBe(true);
 });
 
-test('disconnects clients that reset streams rapidly, and others notice nothing', FOR_ALL_ATTEMPTS, async (context) => {
+test('disconnects clients that reset streams rapidly, and others notice nothing', LONG, async (context) => {
   const resetStreams = async () => {
     const resets = encodeResets();
     const startedAt = performance.now();
@@ -166,23 +161,19 @@ async function expectUnnoticed(
   startAttack: () => Promise<string>,
   noiseMs: number,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const before = await measureHonestCalls(() => sleep(WARM_UP_MS, ''));
-    const during = await measureHonestCalls(startAttack);
-    const growth = during.residentBytes - before.residentBytes;
-    const isAsFast = during.p99Ms <= 2 * before.p99Ms + noiseMs;
-    if (!isAsFast && attempt < ATTEMPTS) continue;
-
-    report(context, {
-      tried,
-      lost: `${during.failed.length} honest calls`,
-      figures: `${during.result}; honest p99 ${before.p99Ms.toFixed(1)} ms before, ${during.p99Ms.toFixed(1)} ms during; memory +${(growth / 1024 / 1024).toFixed(1)} MB`,
-    });
-    expect(during.failed).toEqual([]);
-    expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-    expect(isAsFast, `p99 was ${before.p99Ms} ms, and is ${during.p99Ms} ms`).toBe(true);
-    return;
-  }
+  const before = await measureHonestCalls(() => sleep(CALM_MS, ''));
+  const during = await measureHonestCalls(startAttack);
+  const growth = during.residentBytes - before.residentBytes;
+  const speeds = [before, during].map(({ p90Ms, p99Ms }) => `p90 ${p90Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)} ms`);
+  report(context, {
+    tried,
+    lost: `${during.failed.length} honest calls`,
+    figures: `${during.result}; honest ${speeds.join(' before, ')} during; memory +${(growth / 1024 / 1024).toFixed(1)} MB`,
+  });
+  expect(during.failed).toEqual([]);
+  expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+  // Of thousands of calls, the ninth decile says more of the attack than of other work on the machine.
+  if (quickOrLong(false, true)) expect(during.p90Ms).toBeLessThanOrEqual(2 * before.p90Ms + noiseMs);
 }
 
 async function measureHonestCalls(meanwhile: () => Promise<string>) {
@@ -197,7 +188,8 @@ async function measureHonestCalls(meanwhile: () => Promise<string>) {
     const answers = await load.stop();
     const failed: Answer[] = answers.filter(({ outcome }) => outcome !== '200');
     const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-    return { result, failed, residentBytes, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN };
+    const quantile = (part: number) => times[Math.floor(times.length * part)] ?? Number.NaN;
+    return { result, failed, residentBytes, p90Ms: quantile(0.9), p99Ms: quantile(0.99) };
   } finally {
     clearInterval(timer);
     await load.stop();

@@ -15,15 +15,15 @@ const CALLERS_PER_CALL = quickOrLong(2, 6);
 /** When speed begins to count: by then each kind of statement that needs the table has been isolated. */
 const SETTLE_MS = quickOrLong(600, 0);
 /** By how much a reply may miss its deadline on a busy machine. */
-const SLACK_MS = quickOrLong(1_000, 250);
+const SLACK_MS = 1_000;
 const CONNECTIONS = 4;
 /** Reads have half as many. */
 const ALL_CONNECTIONS = CONNECTIONS + CONNECTIONS / 2;
 const MAX_ISOLATED_CONNECTIONS = 8;
 /** While the tables of the API keys are locked, known keys work at least this long. */
 const KEY_CACHE_MS = 2_000;
-/** How many times the speed is measured: other work on the machine may slow calls. The short form measures none. */
-const ATTEMPTS = quickOrLong(0, 3);
+/** Other work on the machine may slow a few calls down. The short form makes too few to judge their speed. */
+const JUDGES_SPEED = quickOrLong(false, true);
 
 interface LockedTable {
   readonly table: string;
@@ -78,24 +78,19 @@ test.for(TABLES)(
   'while $table is locked, calls that need it end by their deadline, and other calls go on',
   { timeout: quickOrLong(120_000, 300_000) },
   async (locked, context) => {
-    for (let attempt = 1; ; attempt++) {
-      const { answers, failed, late, before, during, settled, connections } = await lockDuringLoad(locked);
-      const isAsFast =
-        percentile(settled, 50) < 2 * percentile(before, 50) + 5 &&
-        percentile(settled, 99) < percentile(before, 99) + SLACK_MS;
-      expect(undocumented(answers)).toEqual([]);
-      expect(failed).toEqual([]);
-      expect(connections).toBeLessThanOrEqual(ALL_CONNECTIONS + MAX_ISOLATED_CONNECTIONS + 1);
-      if (attempt < ATTEMPTS && (!isAsFast || late.length > 0)) continue;
-
-      report(context, {
-        tried: `${locked.table} locked for ${LOCK_MS} ms, ${answers.length} calls`,
-        lost: `${late.length} late`,
-        figures: `other calls before: ${describeSpeed(before)}; during: ${describeSpeed(during)}; at most ${connections} connections`,
-      });
-      expect(late).toEqual([]);
-      if (ATTEMPTS > 0) expect(isAsFast).toBe(true);
-      return;
+    const { answers, failed, late, before, during, settled, connections } = await lockDuringLoad(locked);
+    report(context, {
+      tried: `${locked.table} locked for ${LOCK_MS} ms, ${answers.length} calls`,
+      lost: `${late.length} late`,
+      figures: `other calls before: ${describeSpeed(before)}; during: ${describeSpeed(during)}; at most ${connections} connections`,
+    });
+    expect(undocumented(answers)).toEqual([]);
+    expect(failed).toEqual([]);
+    expect(connections).toBeLessThanOrEqual(ALL_CONNECTIONS + MAX_ISOLATED_CONNECTIONS + 1);
+    expect(late).toEqual([]);
+    if (JUDGES_SPEED) {
+      for (const percent of [50, 90])
+        expect(percentile(settled, percent)).toBeLessThan(2 * percentile(before, percent) + 5);
     }
   },
 );

@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createSmtpDelivery } from '../../src/login-page/code-delivery.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { StatementExplainer } from '../support/statement-explainer.ts';
 import { type Kind, measureArea } from '../support/timing-comparison.ts';
@@ -20,25 +20,20 @@ const BAND = 0.05;
 /** Enough for the test to use no address twice. */
 const USERS = 20_000;
 
-let fixture: LoginFixture;
-let service: TestService;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-  const { database, config } = fixture.service;
-  await database.sql`
-    insert into users (id, email, wallet_address, created_at)
-    select gen_random_uuid(), 'known-' || n || '@example.com', 'wallet ' || n, now() from generate_series(0, ${USERS}) n`;
-  service = await startTestService({
-    database,
-    like: config,
-    clock: fixture.clock.read,
-    config: LOGIN_CONFIG,
-    deliver: async (email) => {
-      await sleep(DELIVERY_MS);
-      await fixture.mailbox.deliver(email);
-    },
-  });
+const fixture = await LoginFixture.open();
+const { database, config } = fixture.service;
+await database.sql`
+  insert into users (id, email, wallet_address, created_at)
+  select gen_random_uuid(), 'known-' || n || '@example.com', 'wallet ' || n, now() from generate_series(0, ${USERS}) n`;
+const service = await startTestService({
+  database,
+  like: config,
+  clock: fixture.clock.read,
+  config: LOGIN_CONFIG,
+  deliver: async (email) => {
+    await sleep(DELIVERY_MS);
+    await fixture.mailbox.deliver(email);
+  },
 });
 afterAll(async () => {
   await service.close();

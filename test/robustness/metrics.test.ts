@@ -24,7 +24,9 @@ function hostileCalls(apiKey: string): HttpRequest[] {
   const key = { 'x-api-key': apiKey };
   const json = { 'content-type': 'application/json' };
   const rpc = (path: string, headers: Record<string, string> = {}, body = '{}') => ({
-    ...{ method: 'POST', path, body },
+    method: 'POST',
+    path,
+    body,
     headers: { ...json, ...headers },
   });
   return [

@@ -1,7 +1,7 @@
 /** Thousands of calls that fail at once, each with values of its own: no reply contains those of another call. */
 import { randomBytes } from 'node:crypto';
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
@@ -15,8 +15,6 @@ import {
   createTestWebhook,
   REDIRECT_URI,
   startTestService,
-  type Tenant,
-  type TestService,
 } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
@@ -28,20 +26,12 @@ const CALLS = quickOrLong(1_500, 10_000);
 const STREAMS_PER_SESSION = 200;
 const TIMEOUT_MS = 60_000;
 
-let service: TestService;
-let tenant: Tenant;
-let eventId: string;
-/** A webhook whose signing key cannot be decrypted. */
-let brokenWebhookId: string;
-
-beforeAll(async () => {
-  service = await startTestService({ config: { requestTimeoutMs: TIMEOUT_MS } });
-  tenant = await createTenant(service);
-  eventId = await createTestEvent(service, tenant);
-  brokenWebhookId = (await createTestWebhook(service, tenant)).webhookId;
-  await service.database.sql`
-    update webhooks set signing_key = signing_key || '\\x00'::bytea where id = ${brokenWebhookId}`;
-});
+const service = await startTestService({ config: { requestTimeoutMs: TIMEOUT_MS } });
+const tenant = await createTenant(service);
+const eventId = await createTestEvent(service, tenant);
+const brokenWebhookId = (await createTestWebhook(service, tenant)).webhookId;
+await service.database.sql`
+  update webhooks set signing_key = signing_key || '\\x00'::bytea where id = ${brokenWebhookId}`;
 
 afterAll(() => service.close());
 

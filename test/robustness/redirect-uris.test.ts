@@ -1,11 +1,11 @@
 /** Redirect URIs match exactly, and nothing in a request gets into authUrl. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal } from '../support/answers.ts';
 import { type HttpRequest, request } from '../support/http.ts';
 import { call, protocolNamed, REST } from '../support/protocols.ts';
-import { createTenant, PUBLIC_URL, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { createTenant, PUBLIC_URL, startTestService, type Tenant } from '../support/service.ts';
 
 const PUBLIC = ['https://app.test/callback', 'https://app.test/other?a=1&b=2', 'com.example.app:/callback'];
 const LOOPBACK = ['http://127.0.0.1:5000/callback?a=1', 'http://[::1]/callback', 'http://localhost:3000/callback'];
@@ -47,19 +47,13 @@ const SIMILAR_TO_LOOPBACK = [
   ...['http://[::1]:5000/callback#part', 'http://127.0.0.1:5000\n/callback?a=1', 'http://127.0.0.1:5000/elsewhere'],
 ];
 
-let service: TestService;
-/** Has registered the public URIs. */
-let web: Tenant;
 /** Has registered the loopback URIs. */
-let native: Tenant;
 
-beforeAll(async () => {
-  service = await startTestService();
-  web = await createTenant(service, { redirectUris: PUBLIC });
-  native = await createTenant(service, { redirectUris: LOOPBACK });
-  await createTenant(service, {
-    redirectUris: ['https://other.test/callback', 'https://app.test/other-callback', 'http://127.0.0.1/elsewhere'],
-  });
+const service = await startTestService();
+const web = await createTenant(service, { redirectUris: PUBLIC });
+const native = await createTenant(service, { redirectUris: LOOPBACK });
+await createTenant(service, {
+  redirectUris: ['https://other.test/callback', 'https://app.test/other-callback', 'http://127.0.0.1/elsewhere'],
 });
 
 afterAll(() => service.close());

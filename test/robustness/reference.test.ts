@@ -1,7 +1,7 @@
 /** The API reference at /docs: that its examples work, and that browsers show it well. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import axe from 'axe-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { anchorOf } from '../../src/api/docs/anchor.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
@@ -9,16 +9,12 @@ import { exampleReply } from '../../src/api/docs/example-reply.ts';
 import { OpenApi } from '../../src/api/docs/openapi.ts';
 import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { runExample } from '../support/reference-examples.ts';
-import { createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { createTenant, startTestService } from '../support/service.ts';
 
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
 
-let service: TestService;
-let tenant: Tenant;
-beforeAll(async () => {
-  service = await startTestService();
-  tenant = await createTenant(service);
-});
+const service = await startTestService();
+const tenant = await createTenant(service);
 afterAll(() => service.close());
 
 describe.each(operations)('$name', (operation) => {

@@ -1,7 +1,7 @@
 /** Malformed HTTP requests to the REST API: each gets a reply in the envelope, and the service goes on. */
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { checkReason } from '../support/error-details.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
@@ -21,19 +21,13 @@ import {
 } from '../support/malformed-requests.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
 import { RawConnection, type RawReply } from '../support/raw-connection.ts';
-import { REDIRECT_URI, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { REDIRECT_URI, startTestService } from '../support/service.ts';
 
 const BODY = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
 
-let service: TestService;
-let tenant: Tenant;
-let webhookId: string;
-
-beforeAll(async () => {
-  // The request timeout is how long the service waits for a body.
-  service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
-  ({ tenant, webhookId } = await createSubjects(service));
-});
+// The request timeout is how long the service waits for a body.
+const service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+const { tenant, webhookId } = await createSubjects(service);
 
 afterAll(() => service.close());
 

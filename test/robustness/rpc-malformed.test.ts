@@ -1,7 +1,7 @@
 /** Malformed RPCs, byte for byte: the caller learns what is wrong, and the connection stays of use. */
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, fromJsonString, toBinary, toJsonString } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { GetWebhookRequestSchema, GetWebhookResponseSchema, WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { type HttpClient, openHttpClient, request } from '../support/http.ts';
@@ -16,22 +16,15 @@ import {
   type RawReply,
   RPC_PROTOCOLS,
 } from '../support/protocols.ts';
-import { createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { createTenant, startTestService } from '../support/service.ts';
 
 const PROCEDURE = '/usher.v1.WebhookService/GetWebhook';
 const MAX_MESSAGE_BYTES = 65_536;
 const GRPC = protocolNamed('gRPC over HTTP/2');
 
-let service: TestService;
-let tenant: Tenant;
-let webhookId: string;
-let eventId: string;
-
-beforeAll(async () => {
-  // The request timeout is how long the service waits for a body.
-  service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
-  ({ tenant, webhookId, eventId } = await createSubjects(service));
-});
+// The request timeout is how long the service waits for a body.
+const service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+const { tenant, webhookId, eventId } = await createSubjects(service);
 
 afterAll(() => service.close());
 
@@ -156,9 +149,9 @@ function frameCases({ isFramed }: Protocol): Case[] {
     ['a message and half a frame', Buffer.concat([frame(message), hex('0000')]), malformed],
     ['an empty frame', frame(''), noWebhookId],
   ];
-  return cases.map(([title, body, expected, headers = {}]) => ({
-    ...{ title, body, expected, headers, isRepresentative: true },
-  }));
+  return cases.map(([title, body, expected, headers = {}]) => {
+    return { title, body, expected, headers, isRepresentative: true };
+  });
 }
 
 describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {

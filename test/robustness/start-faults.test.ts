@@ -146,7 +146,10 @@ test.each([
     await using other = await startSocketServer(() => {});
     const unused = join(directory, 'unused');
     const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
-      ...{ PORT: '0', DATA_DIR: unused, WORKERS: '2', METRICS_PORT: String(other.port) },
+      PORT: '0',
+      DATA_DIR: unused,
+      WORKERS: '2',
+      METRICS_PORT: String(other.port),
       ...env,
     });
     expect(stderr).toMatch(new RegExp(`^usher: ${line.replace(/:PORT$/, `:${other.port}`)}\\n$`));

@@ -52,7 +52,8 @@ async function deleted({ method }: Operation): Promise<JsonObject | undefined> {
 
 /** Every call has the same request ID, so that it does not differ between replies. */
 const callWith = ({ method }: Operation, fields: JsonObject) => ({
-  ...{ method, fields },
+  method,
+  fields,
   headers: { 'x-api-key': tenant.apiKey, 'x-request-id': 'the-same-for-all' },
 });
 

@@ -62,10 +62,9 @@ test('a session that one revokes is refused by the other at once', async () => {
     const reply = await client?.send({ path: `/api/${path}`, headers, body: JSON.stringify(fields) });
     return JSON.parse(reply?.body ?? '').data;
   };
+  const begun = { redirectUri: demo.redirectUris[0], state: 'state' };
   for (const revoker of clients) {
-    const { loginIntentId } = await callAt(revoker, `oauth/generate-auth-url?clientId=${demo.clientId}`, {
-      ...{ redirectUri: demo.redirectUris[0], state: 'state' },
-    });
+    const { loginIntentId } = await callAt(revoker, `oauth/generate-auth-url?clientId=${demo.clientId}`, begun);
     const login = { loginIntentId, userId: demo.userId };
     const { authToken } = await administer<{ authToken: string }>(main, dataDir, 'CompleteLogin', login);
     const { session } = await callAt(revoker, 'oauth/exchange', { authToken });

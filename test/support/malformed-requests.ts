@@ -36,7 +36,9 @@ const tooLarge: Answer = { status: 413, message: 'Payload too large', kept: fals
 const noKey: Answer = { status: 401, message: 'Invalid API key', kept: true };
 const invalidId: Answer = { status: 400, message: 'Invalid webhook ID format', kept: true };
 const invalid = (field: string, message: string): Answer => ({
-  ...{ status: 400, message: 'Validation failed', kept: true },
+  status: 400,
+  message: 'Validation failed',
+  kept: true,
   errors: [{ field, message }],
 });
 const noObject = invalid('body', 'must be a JSON object in UTF-8');

@@ -23,7 +23,9 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   constructor(url: string) {
     super(url, { connections: 1, statementTimeoutMs: 60_000 });
     this.client = openClient(url, {
-      ...{ max: 1, fetch_types: false, onnotice: () => {} },
+      max: 1,
+      fetch_types: false,
+      onnotice: () => {},
       connection: { search_path: DEFAULT_SCHEMA },
     });
     const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });

@@ -27,7 +27,11 @@ export function createTokenForge(options: ForgeOptions) {
   const { key, issuer: iss, clientId: aud, userId: sub, second } = options;
   const header = (changes: Json = {}): Json => ({ alg: key.alg, typ: 'login+jwt', kid: key.kid, ...changes });
   const claims = (changes: Json = {}): Json => ({
-    ...{ iss, aud, sub, jti: randomUUID(), ...lifeFrom(second) },
+    iss,
+    aud,
+    sub,
+    jti: randomUUID(),
+    ...lifeFrom(second),
     ...changes,
   });
   /** Signs the base64url texts without checking them. */

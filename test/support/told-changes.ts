@@ -105,7 +105,12 @@ export async function judgeWhenTold(
   const attempts = receiver.messages.length;
   const duplicates = attempts - new Set(receiver.messages.map(({ id }) => id)).size;
   return {
-    ...{ lost, untrue, twice, duplicates, givenUp: row?.given_up, mayComeAgain: mayComeAgain + row?.retries },
+    lost,
+    untrue,
+    twice,
+    duplicates,
+    givenUp: row?.given_up,
+    mayComeAgain: mayComeAgain + row?.retries,
     summary: `${lost.length} of ${acknowledged.size} acknowledged changes; ${untrue.length} told that did not commit`,
     figures: `${duplicates} of ${attempts} attempts were repeated; ${mayComeAgain} were in flight at the kills, ${row?.retries} were retries`,
   };

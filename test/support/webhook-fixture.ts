@@ -9,8 +9,6 @@ import {
   type TestServiceOptions,
 } from './service.ts';
 
-export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
-
 export async function openWebhookFixture(options: TestServiceOptions = {}) {
   const service = await startTestService(options);
   const tenant = await createTenant(service);

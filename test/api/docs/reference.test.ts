@@ -1,20 +1,16 @@
 /** The API reference at /docs: that it is whole, and how it is served. Its examples: test/robustness/reference.test.ts. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/api/catalogue.ts';
 import { anchorOf } from '../../../src/api/docs/anchor.ts';
 import { ERRORS } from '../../../src/domain/errors.ts';
 import { request } from '../../support/http.ts';
-import { startTestService, type TestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
 
-let service: TestService;
-let page: string;
-beforeAll(async () => {
-  service = await startTestService();
-  page = (await request(service.url, { path: '/docs' })).body;
-});
+const service = await startTestService();
+const page = (await request(service.url, { path: '/docs' })).body;
 afterAll(() => service.close());
 
 test('describes every operation and every error, and each of its links leads somewhere', () => {

@@ -3,14 +3,14 @@ import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import connectDocument from '../../../gen/openapi/connect.json' with { type: 'json' };
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import { OPERATIONS, type Operation } from '../../../src/api/catalogue.ts';
 import { request } from '../../support/http.ts';
 import { CONNECT, type Protocol, REST, send } from '../../support/protocols.ts';
 import { credentialFor, sampleFields } from '../../support/samples.ts';
-import { createTenant, startTestService, type Tenant, type TestService } from '../../support/service.ts';
+import { createTenant, startTestService } from '../../support/service.ts';
 
 interface Schema {
   readonly type?: string | readonly string[];
@@ -42,12 +42,8 @@ const cases = [
   ...OPERATIONS.map((operation) => ({ protocol: CONNECT, operation })),
 ].map((each) => ({ ...each, name: `${each.operation.method.name} over ${each.protocol.name}` }));
 
-let service: TestService;
-let tenant: Tenant;
-beforeAll(async () => {
-  service = await startTestService();
-  tenant = await createTenant(service);
-});
+const service = await startTestService();
+const tenant = await createTenant(service);
 afterAll(() => service.close());
 
 const validators = new Map(

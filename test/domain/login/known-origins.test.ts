@@ -1,6 +1,6 @@
 /** Where users have signed in. What it is good for: test/login-page/email-limits.test.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { type Familiarity, findFamiliarity } from '../../../src/domain/login/known-origins.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
@@ -10,13 +10,8 @@ import { adminClient, createTestUser, type TestUser } from '../../support/servic
 
 const NETWORK = '198.51.100.1';
 
-let fixture: LoginFixture;
-let database: RecordingDatabase;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-  database = new RecordingDatabase(fixture.service.database.url);
-});
+const fixture = await LoginFixture.open();
+const database = new RecordingDatabase(fixture.service.database.url);
 
 afterAll(async () => {
   await database[Symbol.asyncDispose]();

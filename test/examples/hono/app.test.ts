@@ -1,23 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ExampleApplication, ExampleBrowser, startExample } from '../../support/example-application.ts';
+import { afterAll, expect, test } from 'vitest';
+import { ExampleBrowser, startExample } from '../../support/example-application.ts';
 import { REPOSITORY } from '../../support/process.ts';
-import { createTenant, createTestUser, startTestService, type TestService } from '../../support/service.ts';
+import { createTenant, createTestUser, startTestService } from '../../support/service.ts';
 
 const APP = join(import.meta.dirname, 'app.ts');
 
-let service: TestService;
-let app: ExampleApplication;
-
-beforeAll(async () => {
-  service = await startTestService({ config: { publicUrl: undefined } });
-  const tenant = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
-  app = await startExample(APP, {
-    USHER_URL: `http://localhost:${service.port}`,
-    CLIENT_ID: tenant.clientId,
-    API_KEY: tenant.apiKey,
-  });
+const service = await startTestService({ config: { publicUrl: undefined } });
+const tenant = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
+const app = await startExample(APP, {
+  USHER_URL: `http://localhost:${service.port}`,
+  CLIENT_ID: tenant.clientId,
+  API_KEY: tenant.apiKey,
 });
 
 afterAll(async () => {

@@ -2,8 +2,8 @@ import { scryptSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ExampleApplication, startExample } from '../../support/example-application.ts';
+import { afterAll, expect, test } from 'vitest';
+import { startExample } from '../../support/example-application.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import {
   ADMIN_KEY,
@@ -12,33 +12,24 @@ import {
   createTestUser,
   REDIRECT_URI,
   startTestService,
-  type Tenant,
-  type TestService,
 } from '../../support/service.ts';
 
 const ADA = 'ada@example.com';
 
-let service: TestService;
-let tenant: Tenant;
-let page: ExampleApplication;
-let directory: string;
-
-beforeAll(async () => {
-  const PORT = String(await findFreePort());
-  service = await startTestService({ config: { authPageUrl: `http://127.0.0.1:${PORT}/` } });
-  tenant = await createTenant(service, { name: 'A <shop>' });
-  await createTestUser(service, { email: ADA });
-  directory = await mkdtemp(join(tmpdir(), 'usher-login-page-'));
-  const passwords = {
-    [ADA]: hashOf('correct horse'),
-    // Nobody at Usher.
-    'eve@example.com': hashOf('correct horse'),
-  };
-  const PASSWORDS_FILE = join(directory, 'passwords.json');
-  await writeFile(PASSWORDS_FILE, JSON.stringify(passwords));
-  const path = join(import.meta.dirname, 'app.ts');
-  page = await startExample(path, { PORT, PASSWORDS_FILE, USHER_URL: service.url, ADMIN_KEY });
-});
+const PORT = String(await findFreePort());
+const service = await startTestService({ config: { authPageUrl: `http://127.0.0.1:${PORT}/` } });
+const tenant = await createTenant(service, { name: 'A <shop>' });
+await createTestUser(service, { email: ADA });
+const directory = await mkdtemp(join(tmpdir(), 'usher-login-page-'));
+const passwords = {
+  [ADA]: hashOf('correct horse'),
+  // Nobody at Usher.
+  'eve@example.com': hashOf('correct horse'),
+};
+const PASSWORDS_FILE = join(directory, 'passwords.json');
+await writeFile(PASSWORDS_FILE, JSON.stringify(passwords));
+const path = join(import.meta.dirname, 'app.ts');
+const page = await startExample(path, { PORT, PASSWORDS_FILE, USHER_URL: service.url, ADMIN_KEY });
 
 afterAll(async () => {
   page.close();

@@ -51,8 +51,11 @@ describe.skipIf(!hasTools() && !process.env.CI)('the Python application', () => 
   /** Returns what it prints. */
   function checkIn(eventId: string, attendeeId: string, apiKey = tenant.apiKey): Promise<string> {
     const env = {
-      ...{ USHER_ADDRESS: `127.0.0.1:${service.port}`, API_KEY: apiKey },
-      ...{ PYTHONPATH: stubs, PYTHONIOENCODING: 'utf8', PYTHONDONTWRITEBYTECODE: '1' },
+      USHER_ADDRESS: `127.0.0.1:${service.port}`,
+      API_KEY: apiKey,
+      PYTHONPATH: stubs,
+      PYTHONIOENCODING: 'utf8',
+      PYTHONDONTWRITEBYTECODE: '1',
     };
     return new Promise((resolve) => {
       execFile(PYTHON, [APP, eventId, attendeeId], { env }, (_, stdout, stderr) => resolve((stdout + stderr).trim()));

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
-import { REPOSITORY, startUsher, type UsherProcess } from '../../support/process.ts';
-import { clientsOf, createTenant, createTestUser, createTestWebhook, type Tenant } from '../../support/service.ts';
+import { afterAll, expect, test } from 'vitest';
+import { cloneDatabase } from '../../support/database.ts';
+import { REPOSITORY, startUsher } from '../../support/process.ts';
+import { clientsOf, createTenant, createTestUser, createTestWebhook } from '../../support/service.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const TRACING = join(import.meta.dirname, 'tracing.js');
@@ -35,30 +35,23 @@ const collector = createServer(async (incoming, response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
 });
 
-let database: TestDatabase;
-let usher: UsherProcess;
-let tenant: Tenant;
-let webhookId: string;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  collector.listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  const address = collector.address();
-  const env = {
-    NODE_OPTIONS: `--import=${TRACING}`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-    OTEL_BSP_SCHEDULE_DELAY: '50',
-    OTEL_METRICS_EXPORTER: 'none',
-    OTEL_LOGS_EXPORTER: 'none',
-    TRUSTED_PROXIES: TRUSTED_PROXY,
-    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  };
-  usher = await startUsher(database.url, env, { keepsLog: true });
-  tenant = await createTenant(usher);
-  ({ webhookId } = await createTestWebhook(usher, tenant));
-});
+const database = await cloneDatabase();
+collector.listen(0, '127.0.0.1');
+await once(collector, 'listening');
+const address = collector.address();
+const env = {
+  NODE_OPTIONS: `--import=${TRACING}`,
+  OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_BSP_SCHEDULE_DELAY: '50',
+  OTEL_METRICS_EXPORTER: 'none',
+  OTEL_LOGS_EXPORTER: 'none',
+  TRUSTED_PROXIES: TRUSTED_PROXY,
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+};
+const usher = await startUsher(database.url, env, { keepsLog: true });
+const tenant = await createTenant(usher);
+const { webhookId } = await createTestWebhook(usher, tenant);
 
 afterAll(async () => {
   await usher[Symbol.asyncDispose]();
