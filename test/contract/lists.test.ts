@@ -80,13 +80,15 @@ describe.each(lists)('$name', (operation) => {
   });
 
   // One list stands for all, which read their pages by one function.
-  it.runIf(method === EventService.method.listEvents)('has pages of 50 unless the caller wants 1 to 100', async () => {
-    const { addMany, readPage } = await open();
-    await addMany(101);
-    expect((await readPage()).keys).toHaveLength(50);
-    expect((await readPage({ pageToken: '' })).keys).toHaveLength(50);
-    for (const pageSize of [1, 100]) expect((await readPage({ pageSize })).keys).toHaveLength(pageSize);
-  });
+  if (method === EventService.method.listEvents) {
+    it('has pages of 50 unless the caller wants 1 to 100', async () => {
+      const { addMany, readPage } = await open();
+      await addMany(101);
+      expect((await readPage()).keys).toHaveLength(50);
+      expect((await readPage({ pageToken: '' })).keys).toHaveLength(50);
+      for (const pageSize of [1, 100]) expect((await readPage({ pageSize })).keys).toHaveLength(pageSize);
+    });
+  }
 
   it('returns Validation failed for a page size that is not 1 to 100', async () => {
     const { read } = await open();
