@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError, isLockTimeout } from './errors.ts';
+import { DatabaseUnavailableError, isLockTimeout, NotIsolatedError } from './errors.ts';
 import type { LockIsolation } from './lock-isolation.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementCall } from './statement.ts';
@@ -25,7 +25,7 @@ export class ConnectionPool {
   }
 
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
-    if (this.#isolation.has(call.statement)) return this.#isolation.run(call);
+    if (this.#isolation.has(call.statement)) return this.#runIsolated(call);
     const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
     if (connection) return this.#runOn(connection, call);
     if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
@@ -86,7 +86,16 @@ export class ConnectionPool {
     } finally {
       this.#startWaiting();
     }
-    return this.#isolation.run(call);
+    return this.#runIsolated(call);
+  }
+
+  async #runIsolated<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+    try {
+      return await this.#isolation.run(call);
+    } catch (error) {
+      if (!(error instanceof NotIsolatedError)) throw error;
+    }
+    return this.run(call);
   }
 
   #startWaiting(): void {
@@ -94,7 +103,7 @@ export class ConnectionPool {
       const isIsolated = this.#isolation.has(first.statement);
       const connection = isIsolated ? undefined : this.#nextConnection();
       if (!isIsolated && !connection) return;
-      this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#isolation.run(call)));
+      this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#runIsolated(call)));
     }
   }
 }

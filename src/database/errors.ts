@@ -29,6 +29,9 @@ export class DeadlinePassedError extends Error {
   }
 }
 
+/** The statement waits among those that wait for locks, but its kind has not been seen to do so for a while. */
+export class NotIsolatedError extends Error {}
+
 /** What Citus says of a worker that it has lost, without a code of its own. */
 const OF_WORKER = /while executing command on |failure on connection marked as essential|failed to COPY to shard/;
 

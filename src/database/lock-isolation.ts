@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError } from './errors.ts';
+import { DatabaseUnavailableError, NotIsolatedError } from './errors.ts';
 import type { IsolatedConnection } from './isolated-connection.ts';
 import type { Statement, StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
@@ -46,6 +46,7 @@ export class LockIsolation {
     this.#isolatedUntil.set(statement, performance.now() + ISOLATION_MS);
   }
 
+  /** @throws NotIsolatedError if the isolation of its kind ends before it gets a connection */
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     call.onLockWait?.();
     if (!this.#mayStart(call) && this.#countWaitingLike(call) >= MAX_WAITING)
@@ -64,6 +65,7 @@ export class LockIsolation {
     for (const [statement, until] of this.#isolatedUntil) if (until < now) this.#isolatedUntil.delete(statement);
     this.#queue.rejectLate(now);
     this.#startWaiting();
+    this.#releaseOne();
     if (this.#isolatedUntil.size === 0) this.#closeIdle();
   }
 
@@ -75,6 +77,14 @@ export class LockIsolation {
   #startWaiting(): void {
     const mayStart = (call: StatementCall<unknown>) => this.#mayStart(call);
     while (this.#queue.startFirst((call) => this.#start(call), mayStart));
+  }
+
+  /** One after the other: if their kind still waits for a lock, the first isolates it again. */
+  #releaseOne(): void {
+    this.#queue.startFirst(
+      () => Promise.reject(new NotIsolatedError()),
+      ({ statement }) => !this.has(statement),
+    );
   }
 
   async #start<Rows>(call: StatementCall<Rows>): Promise<Rows> {

@@ -13,6 +13,8 @@ const SETTLE_MS = 800;
 const TIMEOUT_MS = 10_000;
 /** How many statements of one kind run at the same time when each waits for a lock. */
 const ISOLATED = 6;
+/** How many statements of all kinds do. */
+const ISOLATED_OF_ALL = 8;
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 
@@ -61,6 +63,22 @@ describe('while statements wait for a lock', () => {
     expect(await outcomeOf(database.run(removeOthers, {}, performance.now() + SETTLE_MS))).toBe('done');
     await lock.release();
     expect(await waiting).toEqual(done(20));
+  });
+
+  test('another kind goes on that was taken for one of them, even if they take all connections', async () => {
+    await using database = openDatabase(2);
+    await using lock = await lockTable('things');
+    const waiting = [
+      outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon())),
+      outcomesOf(20, () => database.run(removeThings, {}, soon())),
+    ];
+    await expect.poll(() => database.load.pools.lock_isolation.inFlight).toBe(ISOLATED_OF_ALL);
+    // It takes long by itself.
+    const runPause = () => outcomeOf(database.run(pause, {}, performance.now() + TIMEOUT_MS / 2));
+    expect(await runPause()).toBe('done');
+    expect(await Promise.all([runPause(), runPause(), runPause()])).toEqual(done(3));
+    await lock.release();
+    expect(await Promise.all(waiting)).toEqual([done(20), done(20)]);
   });
 
   test('64 more of their kind may wait, and the rest is unavailable at once', async () => {
@@ -163,6 +181,8 @@ const renameSlowly: Statement<unknown> = (db) =>
     .where(sql`id = ${sql.placeholder('id')}`)
     .returning({ pause: sql`pg_sleep(0.04)` })
     .prepare('rename_slowly');
+
+const removeThings: Statement<unknown> = (db) => db.delete(things).prepare('remove_things');
 
 const removeOthers: Statement<unknown> = (db) =>
   db.delete(pgTable('others', { id: integer('id') })).prepare('remove_others');
