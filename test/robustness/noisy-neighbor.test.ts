@@ -32,7 +32,6 @@ const LOADS = [
 // A test that makes 500 calls at a time takes the machine from the service.
 test.for(LOADS.filter(({ connections, commitMs }) => quickOrLong(connections === 150 && commitMs > 0, true)))(
   '$connections connections that check in $attendees attendees with commits of $commitMs ms',
-  { timeout: 120_000 },
   async ({ connections, attendees, commitMs }, context) => {
     await using database = await cloneDatabase();
     await delayCommits(database, commitMs);

@@ -63,9 +63,7 @@ test('a start after kill -9 has everything that was acknowledged, and the old Po
   expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
 });
 
-test('SIGTERM during the first start leaves no process, and the next start succeeds', {
-  timeout: 120_000,
-}, async () => {
+test('SIGTERM during the first start leaves no process, and the next start succeeds', async () => {
   const interrupted = join(directory, 'interrupted');
   await runMain({ env: { PORT: '0', DATA_DIR: interrupted } }, async (kill) => {
     const commands = async () => [...(await processesWith(interrupted)).values()];
@@ -82,40 +80,36 @@ const ownUid = process.getuid?.();
 // Root can act as nobody, in a copy: nobody may not enter the home of root.
 const users = ownUid === 0 ? [{ uid: 65_534 }, { uid: 0 }] : [{ uid: ownUid }];
 
-test.each(users)(
-  'user $uid can run npm start in a clone that only they may enter',
-  { timeout: 120_000 },
-  async ({ uid }) => {
-    const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
-    try {
-      await copyProject(clone);
-      expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
-      const npm = spawn('npm', ['start'], {
-        cwd: clone,
-        env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
-        stdio: ['ignore', 'pipe', 'inherit'],
-        ...(uid !== undefined && { uid, gid: uid }),
-      });
-      const exited = once(npm, 'exit');
-      let output = '';
-      npm.stdout.setEncoding('utf8').on('data', (text) => {
-        output += text;
-      });
-      const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
-      await expect.poll(findUrl, POLL).not.toBe('');
+test.each(users)('user $uid can run npm start in a clone that only they may enter', async ({ uid }) => {
+  const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
+  try {
+    await copyProject(clone);
+    expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
+    const npm = spawn('npm', ['start'], {
+      cwd: clone,
+      env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    });
+    const exited = once(npm, 'exit');
+    let output = '';
+    npm.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
+    await expect.poll(findUrl, POLL).not.toBe('');
 
-      expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
-      // Usher exits after npm, and writes its compile cache when it does.
-      const started = await descendantsOf(npm.pid ?? 0);
-      expect(started.size).toBeGreaterThan(1);
-      npm.kill('SIGTERM');
-      await exited;
-      expect(await survivorsOf(started)).toEqual([]);
-    } finally {
-      await rm(clone, { recursive: true, force: true });
-    }
-  },
-);
+    expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
+    // Usher exits after npm, and writes its compile cache when it does.
+    const started = await descendantsOf(npm.pid ?? 0);
+    expect(started.size).toBeGreaterThan(1);
+    npm.kill('SIGTERM');
+    await exited;
+    expect(await survivorsOf(started)).toEqual([]);
+  } finally {
+    await rm(clone, { recursive: true, force: true });
+  }
+});
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
   await using other = await startSocketServer(() => {});
