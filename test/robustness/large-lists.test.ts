@@ -126,8 +126,7 @@ async function addRows(
 ) {
   const { id: applicationId } = tenant;
   // As a replica Postgres does not check foreign keys, which takes most of the time.
-  await sql.unsafe(`
-    begin;
+  const statements = `
     set local session_replication_role = replica;
     create temporary table row as
       select n, '${START.toISOString()}'::timestamptz + n * interval '1 millisecond' as at, md5(n::text)::uuid as id
@@ -152,7 +151,7 @@ async function addRows(
       select application_id, '${webhookId}', id, case id % 2 when 0 then 'failed' else 'succeeded' end, created_at
       from webhook_messages where created_at > (select min(at) from row)
       on conflict do nothing;
-    drop table row;
-    commit`);
+    drop table row`;
+  await sql.begin((transaction) => transaction.unsafe(statements));
   await sql`vacuum analyze`;
 }
