@@ -44,7 +44,10 @@ const TABLES: readonly LockedTable[] = [
       { table: 'api_keys', needs: [], isOfKeys: true },
       { table: 'login_intents', needs: ['GenerateAuthUrl'] },
       { table: 'sessions', needs: ['ExchangeToken'] },
-      { table: 'webhooks', needs: ['GetWebhook', 'CreateWebhook', 'CreateEvent', 'CheckIn', 'DeleteEvent', 'ExchangeToken'] },
+      {
+        table: 'webhooks',
+        needs: ['GetWebhook', 'CreateWebhook', 'CreateEvent', 'CheckIn', 'DeleteEvent', 'ExchangeToken'],
+      },
       { table: 'check_ins', needs: ['CheckIn'] },
       { table: 'login_codes', needs: [] },
       { table: 'wallet_challenges', needs: [] },
