@@ -31,6 +31,8 @@ const PAGE_SIZE = 50;
 /** When the first row was added. */
 const START = new Date(Date.now() - 60 * 60_000);
 const MODES: readonly PlanMode[] = ['force_custom_plan', 'force_generic_plan'];
+/** Its generic plan is for a tenth of the log, so Postgres never prefers it. */
+const PLANNED_ANEW = 'select_audit_events_of_application';
 /** Each level that an index has more is a page for each row that it looks up, in up to three tables. */
 const MORE_BUFFERS = 3 * (PAGE_SIZE + 1);
 
@@ -68,7 +70,8 @@ test('every list reads as many pages of memory among many rows as among few', as
         ...(name === 'select_deliveries' && { pending: { status: 'pending' }, failed: { afterAt, status: 'failed' } }),
       })) {
         const { plans } = await explainer.explainStatement(statement, { ...parameters, ...changes });
-        for (const mode of MODES) counts.set(`${name}, ${label}, ${mode}`, countBuffers(plans[mode]));
+        for (const mode of MODES.filter((mode) => mode !== 'force_generic_plan' || name !== PLANNED_ANEW))
+          counts.set(`${name}, ${label}, ${mode}`, countBuffers(plans[mode]));
       }
     }
     return counts;
