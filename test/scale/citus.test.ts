@@ -81,8 +81,9 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
       figures: `${single.length} touch one shard, ${wide.length} more than they may`,
     });
     expect(wide).toEqual([]);
-    // The others read what every server has.
-    expect(single.length).toBeGreaterThan(statements.length * 0.8);
+    // The others read what every server has. Jobs may run meanwhile, more often than once.
+    const ofCalls = statements.filter(({ name }) => !(name in SHARDS));
+    expect(single.length).toBeGreaterThan(ofCalls.length * 0.8);
   });
 
   test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {
