@@ -162,10 +162,13 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
 /** How many shards statements may touch that are not of one application or login. */
 const SHARDS: Readonly<Record<string, number>> = {
   // The expiry job runs in the service.
-  ...{ select_batch_end: Number.POSITIVE_INFINITY, delete_batch: Number.POSITIVE_INFINITY },
-  ...{ delete_sessions: Number.POSITIVE_INFINITY, delete_unrecorded_sessions: Number.POSITIVE_INFINITY },
+  select_batch_end: Number.POSITIVE_INFINITY,
+  delete_batch: Number.POSITIVE_INFINITY,
+  delete_sessions: Number.POSITIVE_INFINITY,
+  delete_unrecorded_sessions: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
-  ...{ select_known_origins: 2, upsert_known_origins: 2 },
+  select_known_origins: 2,
+  upsert_known_origins: 2,
 };
 
 async function restart(url: string, mode: (typeof RESTARTS)[number]): Promise<void> {
