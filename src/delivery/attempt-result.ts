@@ -47,8 +47,8 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
   };
 }
 
-/** Returns the state of a delivery whose attempt is under way: it is due when the lease ends, in case the process dies. */
-export function markUnderWay(delivery: DueDelivery, leaseEnd: Date): Result {
+/** Returns the state of a delivery whose attempt is in flight: it is due when the lease ends, in case the process dies. */
+export function markInFlight(delivery: DueDelivery, leaseEnd: Date): Result {
   return { ...postpone(delivery, leaseEnd), lease_end: leaseEnd };
 }
 

@@ -156,7 +156,8 @@ function settleDeliveries(db: Db, condition: SQL) {
   const settled = db.$with('settled', columns('message_id')).as(sql`
     update ${webhookDeliveries} as delivery set
       status = result.status, due_at = result.due_at, lease_end = result.lease_end,
-      last_status_code = result.status_code, last_error = result.error, attempt_count = result.attempt_count, schedule_index = result.schedule_index
+      last_status_code = result.status_code, last_error = result.error, attempt_count = result.attempt_count,
+      schedule_index = result.schedule_index
     from result
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = any(array(select message_id from result)) and delivery.message_id = result.message_id

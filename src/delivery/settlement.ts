@@ -9,7 +9,7 @@ import {
 } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
-import { type Attempted, markUnderWay, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
+import { type Attempted, markInFlight, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
@@ -66,7 +66,7 @@ export class Settlement {
   async release(ended: readonly Attempted[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
     // What was cut short by a shutdown counts as not attempted, and is due as before.
     const made = ended.filter((attempted) => !this.#isCut(attempted));
-    const results = [...this.#toResults(made), ...slow.map((delivery) => markUnderWay(delivery, this.#claim.leaseEnd))];
+    const results = [...this.#toResults(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.leaseEnd))];
     const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
     const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
     const notBefore = outcome === 'failure' ? this.#backOff() : null;

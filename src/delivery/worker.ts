@@ -74,8 +74,8 @@ export class DeliveryWorker {
       if (await fanOut(this.#run, applicationId, this.#options.clock())) this.#unfinished.add(applicationId);
       this.#starts.start();
     };
-    const turns = unfinished ? [...woken, unfinished] : woken;
-    await Promise.all(turns.map((applicationId) => this.#attempt(() => fanOutOne(applicationId))));
+    const applicationIds = unfinished ? [...woken, unfinished] : woken;
+    await Promise.all(applicationIds.map((applicationId) => this.#attempt(() => fanOutOne(applicationId))));
     if (this.#woken.size + this.#unfinished.size > 0) this.#fanOuts.start();
   }
 

@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { matches, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -41,7 +41,7 @@ export async function listApiKeys(
 }
 
 const order = [apiKeys.createdAt, apiKeys.id] as const;
-const isOfApplication = eq(apiKeys.applicationId, sql.placeholder('applicationId'));
+const isOfApplication = matches(apiKeys, 'applicationId');
 
 /** Returns one row without a key for an application that has none left, and no row if there is no application. */
 const selectApiKeys: Statement<{ apiKey: ApiKeyDetails | null }[]> = (db) =>

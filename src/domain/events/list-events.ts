@@ -1,5 +1,5 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, isNull } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
@@ -23,7 +23,7 @@ export async function listEvents(
 }
 
 const order = [events.createdAt, events.id] as const;
-const isListed = and(eq(events.applicationId, sql.placeholder('applicationId')), isNull(events.deletedAt));
+const isListed = and(matches(events, 'applicationId'), isNull(events.deletedAt));
 
 const selectEvents: Statement<Event[]> = (db) =>
   db
