@@ -15,7 +15,7 @@ import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-er
 import { beginCall, type CallLog } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
-import { type Fields, type Procedure, pathOf } from './procedures.ts';
+import type { Fields, Procedure } from './procedures.ts';
 
 export interface PipelineParts extends CallLog, Credentials {
   /** Of calls with an API key, by application. */
@@ -55,12 +55,12 @@ export class Pipeline {
     read: ReadRequest,
   ): Promise<ResponseMessage> {
     const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
-    const { method } = procedure;
+    const { method, name, action } = procedure;
     const peer = toPeer(context);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
     let isReading = false;
-    const newCall = { ...options, name: pathOf(method).slice(1), requestTimeoutMs };
+    const newCall = { ...options, name, requestTimeoutMs };
     const call = beginCall(this.#parts, context, newCall, () => ({ ...outcome, applicationId: application?.id }));
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
@@ -83,14 +83,14 @@ export class Pipeline {
         admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
         const fields = await readFields();
-        const actor = { type: 'api_key', id: owner.apiKeyId } as const;
+        const actor = { type: 'api_key', id: owner.apiKeyId, action } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
           procedure.handle(fields, { ...this.#toDomainCall(call, peer, actor, ignoreTime), application: caller }, peer),
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const actor: Actor = isAdmin ? { type: 'admin_key', id: requireAdmin(this.#parts, context) } : NOBODY;
-      return procedure.handle(await readFields(), this.#toDomainCall(call, peer, actor), peer);
+      const who = isAdmin ? ({ type: 'admin_key', id: requireAdmin(this.#parts, context) } as const) : NOBODY;
+      return procedure.handle(await readFields(), this.#toDomainCall(call, peer, { ...who, action }), peer);
     };
     try {
       return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
@@ -102,28 +102,24 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall(call: Call, { ipAddress }: Peer, { type, id }: Actor, onLockWait?: () => void): DomainCall {
+  #toDomainCall(call: Call, { ipAddress }: Peer, { type, id, action }: Actor, onLockWait?: () => void): DomainCall {
     const { clock, database, onMessage } = this.#parts;
     const now = clock();
-    const who = { actorType: type, actor: id, ipAddress };
+    const audit = { actorType: type, actor: id, action, ipAddress, requestId: call.requestId, now };
     const run = database.within(call.deadline, onLockWait);
-    return { run: withAudit(run, { ...who, action: actionOf(call), requestId: call.requestId, now }), now, onMessage };
+    return { run: withAudit(run, audit), now, onMessage };
   }
 }
 
-/** Who makes a call: the ID of an API key, or the name of an admin key. */
+/** Who makes a call, the ID of an API key or the name of an admin key, and what they do. */
 interface Actor {
   readonly type: ActorType;
   readonly id: string;
+  readonly action: string;
 }
 
 /** Health checks take no credential. */
-const NOBODY: Actor = { type: 'usher', id: '' };
-
-/** Returns the name of the RPC without its package. */
-function actionOf({ name }: Call): string {
-  return name.slice(name.lastIndexOf('.') + 1);
-}
+const NOBODY = { type: 'usher', id: '' } as const;
 
 function toPeer(context: RequestContext): Peer {
   return { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };

@@ -34,10 +34,19 @@ export type ApplicationHandlers<Service extends DescService> = Handlers<Service,
 export type OpenHandlers<Service extends DescService> = Handlers<Service, Call>;
 
 /** An RPC with its handler. The credential decides what the handler is given. */
-export type Procedure = { readonly method: DescMethodUnary } & (
-  | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
-  | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
-);
+export type Procedure = ProcedureNames &
+  (
+    | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
+    | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
+  );
+
+interface ProcedureNames {
+  readonly method: DescMethodUnary;
+  /** Such as `usher.v1.WebhookService/GetWebhook`. */
+  readonly name: string;
+  /** Such as `WebhookService/GetWebhook`. */
+  readonly action: string;
+}
 
 type AnyHandler<DomainCall> = Handler<DescMessage, DescMessage, DomainCall>;
 
@@ -66,9 +75,10 @@ function bind<DomainCall>(
   return service.methods.filter(isUnary).map((method) => {
     const handle = handlers[method.localName];
     if (!handle) throw new Error(`${method.name} has no handler`);
-    const { input } = method;
+    const { input, parent } = method;
+    const names = { method, name: pathOf(method).slice(1), action: `${parent.name}/${method.name}` };
     const update: AnyHandler<DomainCall> = (fields, ...others) => handle(toChanges(input, fields), ...others);
-    return { method, handle: input.fields.some(isFieldMask) ? update : handle };
+    return { ...names, handle: input.fields.some(isFieldMask) ? update : handle };
   });
 }
 

@@ -1,3 +1,4 @@
+import { alternate } from './alternate.ts';
 import type { BenchCall } from './calls.ts';
 import { type PreparedRequest, prepareRequests } from './load/prepare-requests.ts';
 import { type Measurement, measureLoad } from './measure-load.ts';
@@ -5,6 +6,7 @@ import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
 import { isServed, type Row, type ServerName } from './servers.ts';
 import type { RunningServer } from './start-server.ts';
+import { meanOf, medianOf } from './statistics.ts';
 
 /** A cell of the tables: one call to one server over one protocol. */
 export interface Cell {
@@ -33,12 +35,17 @@ const WARM_UP_PASSES = 3;
 const WARM_UP_REQUESTS = 2_500;
 /** How many requests of a cell the warm-up makes. */
 export const WARM_UP_TOTAL = WARM_UP_PASSES * WARM_UP_REQUESTS;
+/**
+ * In how many parts a round measures a cell. The cells of a call take turns, so that whatever slows the machine down for
+ * a second slows them all down.
+ */
+const TURNS = 6;
 /** The measurements end by their number of requests, and by time only if a server hangs. */
 const MAX_SECONDS = 60;
 /** How many requests are in flight. */
 const CONCURRENCY = 16;
 
-/** Warms every cell up, then measures all of them round after round, one at a time. Returns every cell. */
+/** Warms every cell up, then measures all of them round after round. Returns every cell. */
 export async function measureAll(measuring: Measuring): Promise<Cell[]> {
   const { rows, calls, options, progress } = measuring;
   const cells = calls.flatMap((call) =>
@@ -54,8 +61,7 @@ export async function measureAll(measuring: Measuring): Promise<Cell[]> {
   }
   for (let round = 1; round <= options.rounds; round++) {
     progress(`round ${round} of ${options.rounds} (${seconds()} s)`);
-    // The order alternates, so that no cell always follows the same other one.
-    for (const cell of round % 2 === 0 ? cells.toReversed() : cells) await bench.measure(cell);
+    for (const call of calls) await bench.measure(cells.filter((cell) => cell.call === call));
   }
   return cells;
 }
@@ -77,8 +83,15 @@ class Bench {
     if (!cell.failure) await this.#apply(cell, WARM_UP_REQUESTS);
   }
 
-  async measure(cell: Cell): Promise<void> {
-    if (!cell.failure) cell.measurements.push(await this.#apply(cell, this.#measuring.options.requests));
+  /** Measures the cells of a call in turns. */
+  async measure(cells: readonly Cell[]): Promise<void> {
+    const count = Math.max(1, Math.floor(this.#measuring.options.requests / TURNS));
+    const parts = cells.map((): Measurement[] => []);
+    for (let turn = 0; turn < TURNS; turn++) {
+      for (const [index, cell] of alternate(cells, turn))
+        if (!cell.failure) parts[index]?.push(await this.#apply(cell, count));
+    }
+    for (const [index, cell] of cells.entries()) if (!cell.failure) cell.measurements.push(combine(parts[index] ?? []));
   }
 
   async #apply(cell: Cell, count: number): Promise<Measurement> {
@@ -107,4 +120,16 @@ class Bench {
     if (!running) throw new Error(`${server.title} is not running`);
     return running;
   }
+}
+
+/** Returns the measurement of a round from those of its parts. */
+function combine(parts: readonly Measurement[]): Measurement {
+  const values = (metric: keyof Measurement) => parts.map((part) => part[metric]);
+  return {
+    cpuMicros: meanOf(values('cpuMicros')),
+    requestsPerSecond: medianOf(values('requestsPerSecond')),
+    p50Ms: medianOf(values('p50Ms')),
+    p99Ms: medianOf(values('p99Ms')),
+    residentBytes: Math.max(...values('residentBytes')),
+  };
 }

@@ -11,3 +11,7 @@ export function spreadOf(values: readonly number[]): number {
   const median = medianOf(values);
   return Math.max(...values.map((value) => Math.abs(value - median))) / median;
 }
+
+export function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -2,7 +2,7 @@
 import type { Options } from '../options.ts';
 import type { ProtocolName } from '../protocols/protocol.ts';
 import type { ServerName } from '../servers.ts';
-import { type Figure, findFigure } from './figures.ts';
+import { compareCosts, type Figure, findFigure } from './figures.ts';
 
 export interface GoalResult {
   readonly goal: string;
@@ -35,9 +35,9 @@ export function checkGoals(
         isSelectedRow(...other),
     )
     .map(({ limit, call, usher, other, otherCall = call }) => {
-      const cost = findFigure(figures, 'usher', usher, call)?.cpuMicros;
-      const otherCost = findFigure(figures, ...other, otherCall)?.cpuMicros;
-      const measured = cost === undefined || otherCost === undefined ? undefined : cost / otherCost;
+      const figure = findFigure(figures, 'usher', usher, call);
+      const otherFigure = findFigure(figures, ...other, otherCall);
+      const measured = figure && otherFigure && compareCosts(figure.rounds, otherFigure.rounds);
       const reference = otherCall === call ? '' : ` ${otherCall}`;
       return { goal: `${call}, ${usher} to ${other.join(' ')}${reference}`, limit, measured };
     });
