@@ -54,11 +54,13 @@ export function createHttp1Server(
   });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
-    const pending = connection?.responses[0];
-    // Earlier requests are answered first, unless it is the body of one that cannot be parsed.
-    if (pending?.req.complete) pending.once('close', () => socket.destroy());
+    const responses = connection?.responses ?? [];
+    // What cannot be parsed is the body of the latest request, or follows it.
+    const cut = responses.findLast(({ req }) => !req.complete);
+    const earlier = responses.findLast((response) => response !== cut);
     // The client would take a second response to one request for that to its next.
-    else if (pending?.headersSent || connection?.isAnsweredEarly) socket.destroy();
+    if (cut?.headersSent || connection?.isAnsweredEarly) socket.destroy();
+    else if (earlier) earlier.once('close', () => answerUnparsableRequest(error, socket, renderError));
     else answerUnparsableRequest(error, socket, renderError);
   });
   return {

@@ -75,6 +75,15 @@ describe('in cleartext', () => {
     for (const id of ids) expect((await connection.reply()).headers['x-request-id']).toBe(id);
   });
 
+  test('answers two requests, and then one that follows them and cannot be parsed', async () => {
+    using connection = await RawConnection.open(service.port);
+    connection.send(`${fixture.raw()}${fixture.raw()}GET /\xff HTTP/1.1\r\n\r\n`);
+    fixture.expectWebhook(await connection.reply());
+    fixture.expectWebhook(await connection.reply());
+    expect((await connection.reply()).status).toBe(400);
+    await connection.ended();
+  });
+
   test('answers 200 concurrent requests on one HTTP/2 connection, of which 100 may be open at a time', async () => {
     using client = openHttp2Session(service.url);
     const replies = await Promise.all(Array.from({ length: 200 }, () => client.exchange(fixture.http2)));

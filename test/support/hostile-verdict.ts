@@ -27,7 +27,7 @@ function faultOfShape({ kind, path }: HostileRequest, reply: RawReply): string |
   if (kind === 'rpc' && reply.status === 200) return undefined;
   if (kind === 'login' && reply.status === 303 && location) return undefined;
   if (
-    (kind === 'login' || path === '/') &&
+    (kind === 'login' || path.split('?')[0] === '/') &&
     contentType.startsWith('text/html') &&
     reply.bytes.toString().startsWith('<!doctype html>')
   )
