@@ -1,5 +1,5 @@
 /** The HTTP/1.1 server. It accepts the connections of both protocols. */
-import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type Connections, SWEEP_INTERVAL_MS } from './connections.ts';
@@ -49,8 +49,9 @@ export function createHttp1Server(
   const listeners = server.listeners(connectionEvent);
   server.removeAllListeners(connectionEvent);
   server.on('tlsClientError', (_error, socket) => socket.destroy());
-  server.on('connect', ({ headers }, socket) => {
-    sendRawError(socket, 'METHOD_NOT_ALLOWED', renderError, requestIdOf(headers));
+  server.on('connect', ({ headers }, socket: Socket) => {
+    const earlier = connections.of(socket)?.responses.at(-1);
+    answerAfter(earlier, () => sendRawError(socket, 'METHOD_NOT_ALLOWED', renderError, requestIdOf(headers)));
   });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
@@ -60,8 +61,7 @@ export function createHttp1Server(
     const earlier = responses.findLast((response) => response !== cut);
     // The client would take a second response to one request for that to its next.
     if (cut?.headersSent || connection?.isAnsweredEarly) socket.destroy();
-    else if (earlier) earlier.once('close', () => answerUnparsableRequest(error, socket, renderError));
-    else answerUnparsableRequest(error, socket, renderError);
+    else answerAfter(earlier, () => answerUnparsableRequest(error, socket, renderError));
   });
   return {
     server,
@@ -71,4 +71,10 @@ export function createHttp1Server(
       for (const listener of listeners) listener.call(server, socket);
     },
   };
+}
+
+/** Answers when the earlier request has been answered, if there is one. */
+function answerAfter(earlier: ServerResponse | undefined, answer: () => void): void {
+  if (earlier) earlier.once('close', answer);
+  else answer();
 }

@@ -75,12 +75,15 @@ describe('in cleartext', () => {
     for (const id of ids) expect((await connection.reply()).headers['x-request-id']).toBe(id);
   });
 
-  test('answers two requests, and then one that follows them and cannot be parsed', async () => {
+  test.each([
+    ['cannot be parsed', 'GET /\xff HTTP/1.1\r\n\r\n', 400],
+    ['asks for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405],
+  ])('answers two requests, and then one that follows them and %s', async (_, last, status) => {
     using connection = await RawConnection.open(service.port);
-    connection.send(`${fixture.raw()}${fixture.raw()}GET /\xff HTTP/1.1\r\n\r\n`);
+    connection.send(`${fixture.raw()}${fixture.raw()}${last}`);
     fixture.expectWebhook(await connection.reply());
     fixture.expectWebhook(await connection.reply());
-    expect((await connection.reply()).status).toBe(400);
+    expect((await connection.reply()).status).toBe(status);
     await connection.ended();
   });
 
