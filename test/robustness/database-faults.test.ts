@@ -13,7 +13,8 @@ const FAULT_MS = quickOrLong(2_000, 30_000);
 const REQUEST_TIMEOUT_MS = quickOrLong(500, 5_000);
 const LOAD = { callers: quickOrLong(9, 36), pauseMs: quickOrLong(20, 5) };
 const NORMAL_MS = quickOrLong(200, 3_000);
-const WARM_UP_MS = quickOrLong(300, 15_000);
+/** V8 takes more memory for the first 30,000 calls, faults or not. */
+const WARM_UP_CALLS = quickOrLong(50, 40_000);
 /** By how much a reply may miss its deadline on a busy machine. */
 const SLACK_MS = quickOrLong(1_000, 250);
 /** The longest time from the end of the fault to the last failure; silent connections are given up after 6 s. */
@@ -32,11 +33,7 @@ const usher = await startUsher(proxy.through(postgres.url), {
 });
 const calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
 const load = startLoad(calls.over(...PROTOCOLS), LOAD);
-await sleep(WARM_UP_MS);
-// The heap grows once for calls that wait. The faults that follow must not make it grow again and again.
-proxy.setMode('freeze');
-await sleep(WARM_UP_MS);
-proxy.setMode('pass');
+while (load.answers.length < WARM_UP_CALLS) await sleep(50);
 await load.stop();
 const memoryMb = usher.residentBytes() / 1e6;
 
