@@ -90,14 +90,6 @@ describe('over HTTP/1.1', () => {
     await expectNewConnectionHealthy();
   });
 
-  test('answers a valid request before a malformed one in the same segment', async () => {
-    using connection = await RawConnection.open(service.port);
-    connection.send(fill(`${HEALTHY}GET ${WEBHOOK} HTTP/9.9\r\n\r\n`));
-
-    expectWebhook(await connection.reply());
-    await connection.ended();
-  });
-
   test.each(UNUSUAL)('returns 200 for %j', async (bytes) => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(bytes));
