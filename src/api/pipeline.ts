@@ -4,7 +4,7 @@
  */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Database } from '../database/database.ts';
-import { type ActorType, withAudit } from '../domain/audit/audit-event.ts';
+import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call as DomainCall } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
@@ -62,6 +62,7 @@ export class Pipeline {
     let isReading = false;
     const newCall = { ...options, name, requestTimeoutMs };
     const call = beginCall(this.#parts, context, newCall, () => ({ ...outcome, applicationId: application?.id }));
+    const origin = { action, ipAddress: peer.ipAddress, requestId: call.requestId };
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
@@ -83,14 +84,14 @@ export class Pipeline {
         admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
         const fields = await readFields();
-        const actor = { type: 'api_key', id: owner.apiKeyId, action } as const;
+        const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
-          procedure.handle(fields, { ...this.#toDomainCall(call, peer, actor, ignoreTime), application: caller }, peer),
+          procedure.handle(fields, { ...this.#toDomainCall(call, actor, ignoreTime), application: caller }, peer),
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const who = isAdmin ? ({ type: 'admin_key', id: requireAdmin(this.#parts, context) } as const) : NOBODY;
-      return procedure.handle(await readFields(), this.#toDomainCall(call, peer, { ...who, action }), peer);
+      const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;
+      return procedure.handle(await readFields(), this.#toDomainCall(call, { ...origin, ...actor }), peer);
     };
     try {
       return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
@@ -102,24 +103,15 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall(call: Call, { ipAddress }: Peer, { type, id, action }: Actor, onLockWait?: () => void): DomainCall {
+  #toDomainCall({ deadline }: Call, actor: Omit<AuditContext, 'now'>, onLockWait?: () => void): DomainCall {
     const { clock, database, onMessage } = this.#parts;
     const now = clock();
-    const audit = { actorType: type, actor: id, action, ipAddress, requestId: call.requestId, now };
-    const run = database.within(call.deadline, onLockWait);
-    return { run: withAudit(run, audit), now, onMessage };
+    return { run: withAudit(database.within(deadline, onLockWait), { ...actor, now }), now, onMessage };
   }
 }
 
-/** Who makes a call, the ID of an API key or the name of an admin key, and what they do. */
-interface Actor {
-  readonly type: ActorType;
-  readonly id: string;
-  readonly action: string;
-}
-
 /** Health checks take no credential. */
-const NOBODY = { type: 'usher', id: '' } as const;
+const NOBODY = { actorType: 'usher', actor: '' } as const;
 
 function toPeer(context: RequestContext): Peer {
   return { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };

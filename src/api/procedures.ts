@@ -34,19 +34,16 @@ export type ApplicationHandlers<Service extends DescService> = Handlers<Service,
 export type OpenHandlers<Service extends DescService> = Handlers<Service, Call>;
 
 /** An RPC with its handler. The credential decides what the handler is given. */
-export type Procedure = ProcedureNames &
-  (
-    | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
-    | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
-  );
-
-interface ProcedureNames {
+export type Procedure = {
   readonly method: DescMethodUnary;
   /** Such as `usher.v1.WebhookService/GetWebhook`. */
   readonly name: string;
-  /** Such as `WebhookService/GetWebhook`. */
+  /** The name without its package, such as `WebhookService/GetWebhook`. */
   readonly action: string;
-}
+} & (
+  | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
+  | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
+);
 
 type AnyHandler<DomainCall> = Handler<DescMessage, DescMessage, DomainCall>;
 

@@ -86,12 +86,12 @@ class Bench {
   /** Measures the cells of a call in turns. */
   async measure(cells: readonly Cell[]): Promise<void> {
     const count = Math.max(1, Math.floor(this.#measuring.options.requests / TURNS));
-    const parts = cells.map((): Measurement[] => []);
+    const measured = cells.map((cell) => ({ cell, parts: [] as Measurement[] }));
     for (let turn = 0; turn < TURNS; turn++) {
-      for (const [index, cell] of alternate(cells, turn))
-        if (!cell.failure) parts[index]?.push(await this.#apply(cell, count));
+      for (const [, { cell, parts }] of alternate(measured, turn))
+        if (!cell.failure) parts.push(await this.#apply(cell, count));
     }
-    for (const [index, cell] of cells.entries()) if (!cell.failure) cell.measurements.push(combine(parts[index] ?? []));
+    for (const { cell, parts } of measured) if (!cell.failure) cell.measurements.push(combine(parts));
   }
 
   async #apply(cell: Cell, count: number): Promise<Measurement> {

@@ -12,6 +12,11 @@ export function spreadOf(values: readonly number[]): number {
   return Math.max(...values.map((value) => Math.abs(value - median))) / median;
 }
 
+/** Returns each cost divided by the other one of its round: a machine that is busy is busy for all of a round. */
+export function ratiosOf(costs: readonly number[], others: readonly number[]): number[] {
+  return costs.map((cost, round) => cost / (others[round] ?? Number.NaN));
+}
+
 export function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

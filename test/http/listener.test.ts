@@ -77,6 +77,7 @@ describe('in cleartext', () => {
 
   test.each([
     ['cannot be parsed', 'GET /\xff HTTP/1.1\r\n\r\n', 400],
+    ['has an unknown version', `GET ${fixture.rest.path} HTTP/9.9\r\n\r\n`, 400],
     ['asks for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405],
   ])('answers two requests, and then one that follows them and %s', async (_, last, status) => {
     using connection = await RawConnection.open(service.port);

@@ -5,7 +5,7 @@ import { auditEvents, NO_APPLICATION } from '../../database/audit-schema.ts';
 import type { Db, Run } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 
-export type ActorType = 'admin_key' | 'api_key' | 'login_page' | 'usher';
+type ActorType = 'admin_key' | 'api_key' | 'login_page' | 'usher';
 
 /** Who makes a call, and from where. */
 export interface AuditContext {

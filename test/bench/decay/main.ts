@@ -16,7 +16,7 @@ import { runBench } from '../run-bench.ts';
 import { makeDirectory } from '../start-fixture.ts';
 import type { RunningServer } from '../start-server.ts';
 import { startUsher } from '../start-usher.ts';
-import { medianOf } from '../statistics.ts';
+import { meanOf, medianOf } from '../statistics.ts';
 import { prepareMixed } from './prepare-mixed.ts';
 
 /** A burst is sent over new connections. */
@@ -121,7 +121,7 @@ async function openClient(ports: RunningServer['ports'], connections: number): P
 }
 
 function meanCpuOf(steps: readonly Usage[]): number {
-  return steps.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0) / steps.length;
+  return meanOf(steps.map(({ cpuMicros }) => cpuMicros));
 }
 
 function medianMemoryOf(steps: readonly Usage[]): number {

@@ -3,7 +3,7 @@ import type { Cell } from '../measure.ts';
 import type { Measurement } from '../measure-load.ts';
 import type { ProtocolName } from '../protocols/protocol.ts';
 import type { ServerName } from '../servers.ts';
-import { medianOf, spreadOf } from '../statistics.ts';
+import { medianOf, ratiosOf, spreadOf } from '../statistics.ts';
 
 /** The medians of all rounds. */
 export interface Figure extends Measurement {
@@ -46,9 +46,10 @@ export function toFigures(cells: readonly Cell[]): Figure[] {
   });
 }
 
-/** Returns how many times the CPU time of the others it takes, round by round, since a machine is busy for all of a round. */
+/** Returns the ratio of the CPU times: the median of the ratios in each round. */
 export function compareCosts(rounds: readonly Measurement[], others: readonly Measurement[]): number {
-  return medianOf(rounds.map(({ cpuMicros }, index) => cpuMicros / (others[index]?.cpuMicros ?? Number.NaN)));
+  const [costs = [], otherCosts] = [rounds, others].map((each) => each.map(({ cpuMicros }) => cpuMicros));
+  return medianOf(ratiosOf(costs, otherCosts ?? []));
 }
 
 /** Returns undefined if the cell failed or was not measured. */

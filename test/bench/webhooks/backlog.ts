@@ -14,7 +14,7 @@ import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
 import { makeDirectory } from '../start-fixture.ts';
-import { medianOf } from '../statistics.ts';
+import { medianOf, ratiosOf } from '../statistics.ts';
 
 const FEW = 10_000;
 const LIMIT = 1.2;
@@ -55,7 +55,7 @@ export async function measureBacklog(progress: Progress, rows: number): Promise<
 
   const median = (index: number, metric: keyof Costs) => medianOf((costs[index] ?? []).map((cost) => cost[metric]));
   const totals = costs.map((each) => each.map(({ senderMicros, postgresMicros }) => senderMicros + postgresMicros));
-  const ratio = medianOf((totals[1] ?? []).map((total, round) => total / (totals[0]?.[round] ?? Number.NaN)));
+  const ratio = medianOf(ratiosOf(totals[1] ?? [], totals[0] ?? []));
   const table = [FEW, rows].map((count, index) => [
     `${count} pending`,
     ...(['senderMicros', 'postgresMicros'] as const).map((metric) => median(index, metric).toFixed(0)),

@@ -15,7 +15,7 @@ import type { Progress } from '../run-bench.ts';
 import { USHER } from '../servers.ts';
 import { prepareDatabase } from '../start-fixture.ts';
 import { type RunningServer, startServer } from '../start-server.ts';
-import { medianOf } from '../statistics.ts';
+import { medianOf, ratiosOf } from '../statistics.ts';
 
 /** The webhooks of an application: whether it has any, what the first subscribes to, and the largest cost. */
 const VARIANTS = [
@@ -54,22 +54,19 @@ export async function measureRequestPath(progress: Progress, rounds: number): Pr
   const subscriber = scene.fixtures.at(-1)?.application.id;
   if (told.length !== 1 || told[0]?.id !== subscriber) throw new Error('Not exactly the subscriber has messages');
 
-  // Round by round, since a busy machine is busy for all of a round.
-  const ratiosOf = (name: string, index: number) => {
-    const [first = [], other = []] = [costs.get(name)?.[0], costs.get(name)?.[index]];
-    return other.map((cost, round) => cost / (first[round] ?? Number.NaN));
-  };
+  const costsOf = (name: string, index: number) => costs.get(name)?.[index] ?? [];
+  const ratiosToFirst = (name: string, index: number) => ratiosOf(costsOf(name, index), costsOf(name, 0));
   const describe = (ratios: readonly number[]) => `${medianOf(ratios).toFixed(2)}x ±${errorOf(ratios).toFixed(2)}`;
   const rows = CALLS.map((name) => [
     name,
     ...VARIANTS.flatMap((_, index) => [
-      medianOf(costs.get(name)?.[index] ?? []).toFixed(0),
-      index === 0 ? '' : describe(ratiosOf(name, index)),
+      medianOf(costsOf(name, index)).toFixed(0),
+      index === 0 ? '' : describe(ratiosToFirst(name, index)),
     ]),
   ]);
   const header = ['CPU us of Usher and Postgres', ...VARIANTS.flatMap(({ name }) => [name, ''])];
   process.stdout.write(layOutTable(header, rows));
-  return CALLS.every((name) => VARIANTS.every(({ limit }, index) => medianOf(ratiosOf(name, index)) <= limit));
+  return CALLS.every((name) => VARIANTS.every(({ limit }, index) => medianOf(ratiosToFirst(name, index)) <= limit));
 }
 
 /** Returns how far the true median may be off, with a confidence of 95 % (McGill, Tukey and Larsen, 1978). */
