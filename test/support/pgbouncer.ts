@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openClient } from '../../src/database/open-client.ts';
 import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgres.ts';
+import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
 
 const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
@@ -60,10 +60,7 @@ export class Pgbouncer implements AsyncDisposable {
   }
 
   async kill(): Promise<void> {
-    if (!this.#process || this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    const exited = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
-    await exited;
+    if (this.#process) await endProcess(this.#process);
   }
 
   /** Runs a command of the console, such as `pause` or `reload`. */
