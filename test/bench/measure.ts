@@ -1,4 +1,3 @@
-import { alternate } from './alternate.ts';
 import type { BenchCall } from './calls.ts';
 import { type PreparedRequest, prepareRequests } from './load/prepare-requests.ts';
 import { type Measurement, measureLoad } from './measure-load.ts';
@@ -88,7 +87,7 @@ class Bench {
     const count = Math.max(1, Math.floor(this.#measuring.options.requests / TURNS));
     const measured = cells.map((cell) => ({ cell, parts: [] as Measurement[] }));
     for (let turn = 0; turn < TURNS; turn++) {
-      for (const [, { cell, parts }] of alternate(measured, turn))
+      for (const { cell, parts } of turn % 2 === 0 ? measured : measured.toReversed())
         if (!cell.failure) parts.push(await this.#apply(cell, count));
     }
     for (const { cell, parts } of measured) if (!cell.failure) cell.measurements.push(combine(parts));

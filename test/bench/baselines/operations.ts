@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
 import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
+import { verifyToken } from '../../../src/domain/login/verify-token.ts';
 import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
 import type { Statements } from './statements.ts';
-import { createTokenKeys, verifyToken } from './verify-token.ts';
 
 const INTENT_LIFETIME_MS = 30 * 60_000;
 const SESSION_LIFETIME_MS = 15 * 60_000;
@@ -34,7 +34,10 @@ export type Operations = ReturnType<typeof createOperations>;
 export function createOperations(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
   const owners = new ApiKeyCache(statements);
   const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
-  const tokenKeys = createTokenKeys(publicUrl, secrets.authSigningKeys ?? []);
+  const tokenKeys = new Map(
+    secrets.authSigningKeys?.map((jwk) => [jwk.kid, createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })]),
+  );
+  const issuer = { issuer: publicUrl, isUsher: true, findKey: (kid: string) => tokenKeys.get(kid) };
 
   return {
     authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),
@@ -60,16 +63,10 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
     async exchangeToken({ application, ipAddress, userAgent }: Caller, fields: { authToken?: unknown }) {
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const userId = verifyToken(tokenKeys, authToken, application.clientId, now);
-      const session = await statements.findOrCreateSession({
-        applicationId: application.id,
-        userId,
-        id: randomUUID(),
-        ipAddress,
-        userAgent,
-        now,
-        expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
-      });
+      const { userId } = await verifyToken(authToken, [issuer], { clientId: application.clientId, now });
+      const [id, expiresAt] = [randomUUID(), new Date(now.getTime() + SESSION_LIFETIME_MS)];
+      const values = [application.id, userId, id, ipAddress, userAgent, now, expiresAt] as const;
+      const session = await statements.findOrCreateSession(...values);
       if (!session) throw new ServiceError('USER_NOT_FOUND');
       const { email, name, profileImage, walletAddress } = session;
       return {
@@ -87,7 +84,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
       const id = randomUUID();
       const createdAt = new Date();
       const expiresAt = new Date(createdAt.getTime() + INTENT_LIFETIME_MS);
-      await statements.insertIntent({ applicationId: application.id, id, redirectUri, state, createdAt, expiresAt });
+      await statements.insertIntent(application.id, id, redirectUri, state, createdAt, expiresAt);
       return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
     },
 
@@ -101,7 +98,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
     async checkIn({ application }: Caller, fields: { eventId?: unknown; attendeeId?: unknown }) {
       const { eventId, attendeeId } = check(fields, checkInRules);
       const now = new Date();
-      const row = await statements.insertCheckIn({ applicationId: application.id, eventId, attendeeId, now });
+      const row = await statements.insertCheckIn(application.id, eventId, attendeeId, now);
       if (!row) throw new ServiceError('EVENT_NOT_FOUND');
       const { checkedInAt, alreadyCheckedIn } = row;
       return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };
