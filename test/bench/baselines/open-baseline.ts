@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../../../src/config/config.ts';
 import { openClient } from '../../../src/database/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createOperations, type Operations } from './operations.ts';
-import { createStatements, type Query } from './statements.ts';
+import type { Query } from './statements.ts';
 
 export interface Baseline {
   readonly config: Config;
@@ -17,7 +17,7 @@ const CONNECTIONS = 4;
 /** Reads the settings of Usher, and opens everything a server needs between its protocol and the database. */
 export function openBaseline(openDatabase: (url: string) => Query = openConnections): Baseline {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-  const operations = createOperations(createStatements(openDatabase(config.databaseUrl ?? '')), config);
+  const operations = createOperations(openDatabase(config.databaseUrl ?? ''), config);
   return { config, logger: createLogger(config.logLevel), operations };
 }
 

@@ -1,5 +1,4 @@
 /** The statements of all baselines as SQL by hand. They do the same work as Usher's. */
-import type { Application } from '../../../src/domain/call.ts';
 
 /** Runs a statement, which is prepared once per connection, and returns its rows. */
 export type Query = <Row extends object>(
@@ -12,7 +11,7 @@ interface SqlStatement {
   readonly text: string;
 }
 
-interface WebhookRow {
+export interface WebhookRow {
   /** Encrypted. */
   readonly signingKey: Buffer;
   readonly url: string;
@@ -24,7 +23,7 @@ interface WebhookRow {
   readonly updatedAt: Date;
 }
 
-interface SessionRow {
+export interface SessionRow {
   readonly id: string;
   readonly email: string;
   readonly name: string | null;
@@ -33,40 +32,13 @@ interface SessionRow {
   readonly createdAt: Date;
 }
 
-interface CheckInRow {
+export interface CheckInRow {
   readonly checkedInAt: Date;
   readonly alreadyCheckedIn: boolean;
 }
 
-export type Statements = ReturnType<typeof createStatements>;
-
-/** Returns the statements, which return nothing if there is no such application, webhook, user or event. */
-export function createStatements(query: Query) {
-  return {
-    selectOwner: async (digest: Buffer) => (await query<Application>(SELECT_OWNER, [digest]))[0],
-    selectWebhook: async (...values: [applicationId: string, webhookId: string]) =>
-      (await query<WebhookRow>(SELECT_WEBHOOK, values))[0],
-    findOrCreateSession: async (
-      ...values: [
-        ...[applicationId: string, userId: string, id: string, ipAddress: string, userAgent: string],
-        ...[now: Date, expiresAt: Date],
-      ]
-    ) => (await query<SessionRow>(FIND_OR_CREATE_SESSION, values))[0],
-    insertIntent: (
-      ...values: [
-        ...[applicationId: string, id: string, redirectUri: string, state: string],
-        ...[createdAt: Date, expiresAt: Date],
-      ]
-    ) => query(INSERT_INTENT, values),
-    markDeleted: async (...values: [applicationId: string, eventId: string, now: Date]) =>
-      (await query<{ id: string }>(MARK_DELETED, values))[0],
-    insertCheckIn: async (...values: [applicationId: string, eventId: string, attendeeId: string, now: Date]) =>
-      (await query<CheckInRow>(INSERT_CHECK_IN, values))[0],
-  };
-}
-
 /** It reads the URIs as JSON, because postgres.js and pg parse arrays only after a query for the types. */
-const SELECT_OWNER: SqlStatement = {
+export const SELECT_OWNER: SqlStatement = {
   name: 'select_owner',
   text: `
     select a.id, a.name, a.client_id as "clientId", to_json(a.redirect_uris) as "redirectUris"
@@ -74,7 +46,7 @@ const SELECT_OWNER: SqlStatement = {
     where k.digest = $1 and k.revoked_at is null and a.deleted_at is null`,
 };
 
-const SELECT_WEBHOOK: SqlStatement = {
+export const SELECT_WEBHOOK: SqlStatement = {
   name: 'select_webhook',
   text: `
     select w.signing_key as "signingKey", w.url, w.is_active as "isActive",
@@ -90,7 +62,7 @@ const SESSION_COLUMNS = [
 ];
 
 /** Returns the live session, or creates one. Of concurrent statements the first creates it. */
-const FIND_OR_CREATE_SESSION: SqlStatement = {
+export const FIND_OR_CREATE_SESSION: SqlStatement = {
   name: 'find_or_create_session',
   text: `
     with live as (
@@ -114,14 +86,14 @@ const FIND_OR_CREATE_SESSION: SqlStatement = {
     from (select * from live union all select * from created) as session`,
 };
 
-const INSERT_INTENT: SqlStatement = {
+export const INSERT_INTENT: SqlStatement = {
   name: 'insert_intent',
   text: `
     insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
     values ($1, $2, $3, $4, $5, $6)`,
 };
 
-const MARK_DELETED: SqlStatement = {
+export const MARK_DELETED: SqlStatement = {
   name: 'mark_deleted',
   text: `
     update events set deleted_at = $3
@@ -130,7 +102,7 @@ const MARK_DELETED: SqlStatement = {
 };
 
 /** The lock serializes check-ins with a delete of the event. */
-const INSERT_CHECK_IN: SqlStatement = {
+export const INSERT_CHECK_IN: SqlStatement = {
   name: 'insert_check_in',
   text: `
     with open_event as (
