@@ -1,9 +1,10 @@
 /** The demo at its next start, and when something is missing. */
+
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
+import { createDirectory } from '../support/directory.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
 
@@ -16,11 +17,10 @@ let directory: string;
 const start = () => startMain({ env: { PORT: '0', DATA_DIR: join(directory, 'data') } });
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'usher-demo-'));
+  directory = await createDirectory();
   await using main = await start();
   expect(await main.end('SIGTERM')).toBe(0);
 });
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 it.each<[string, (file: string) => Promise<void>]>([
   ['works', async () => {}],

@@ -1,9 +1,8 @@
 /** With `WORKERS=2`, two processes serve as one. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test, vi } from 'vitest';
+import { createDirectory } from '../support/directory.ts';
 import { type HttpClient, openHttpClient, request } from '../support/http.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { survivorsOf } from '../support/process.ts';
@@ -11,12 +10,9 @@ import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
+const dataDir = await createDirectory();
 const main = await startWorkers(dataDir);
-afterAll(async () => {
-  await main?.[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => main[Symbol.asyncDispose]());
 
 test('both listen on one port, and the start is printed once', async () => {
   const listening = () =>

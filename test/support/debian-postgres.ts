@@ -1,12 +1,14 @@
 /** Servers of the Postgres that Debian installs, with standbys, for tests of failovers and poolers. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, chmod, chown, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
 
 /** The directory of the programs. */
@@ -91,7 +93,6 @@ export class DebianPostgres implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.down('immediate').catch(() => {});
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   get #data(): string {
@@ -122,7 +123,7 @@ export function spawnUnprivileged(command: string, parameters: string[], env = p
 
 /** Creates a directory for that user. */
 export async function createUnprivilegedDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-scale-'));
+  const directory = await createDirectory();
   if (IS_ROOT) await chown(directory, NOBODY, NOBODY);
   await chmod(directory, 0o700);
   return directory;

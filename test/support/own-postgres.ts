@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { createDirectory } from './directory.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -20,7 +20,7 @@ export class OwnPostgres implements AsyncDisposable {
   }
 
   static async start(): Promise<OwnPostgres> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-own-postgres-'));
+    const directory = await createDirectory();
     return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
   }
 
@@ -50,7 +50,6 @@ export class OwnPostgres implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.close();
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   get #control(): string {

@@ -1,7 +1,7 @@
 /** Three servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, readFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -86,7 +86,6 @@ export class PatroniCluster implements AsyncDisposable {
 
   async #startAll(): Promise<void> {
     const directory = await createUnprivilegedDirectory();
-    this.#stack.defer(() => rm(directory, { recursive: true, force: true }));
     // A copy, because only the owner may be able to read the example.
     const config = join(directory, 'patroni.yaml');
     await copyFile(CONFIG, config);

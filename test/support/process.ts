@@ -1,15 +1,16 @@
 /** Runs Usher as a process of its own, the way a developer or an operator does, and looks at running processes. */
+
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createDirectory } from './directory.ts';
 import { ADMIN_KEY, PUBLIC_URL } from './service.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
@@ -56,13 +57,11 @@ export class UsherProcess implements AsyncDisposable {
   /** Empty until it listens. */
   url = '';
   readonly #child: ChildProcess;
-  readonly #directory: string;
   readonly #keepsLog: boolean;
   readonly #isEmbedded: boolean;
   readonly #started = Promise.withResolvers<void>();
 
   private constructor(directory: string, { env, stdoutFd, keepsLog = true }: MainOptions) {
-    this.#directory = directory;
     this.#keepsLog = keepsLog;
     this.#isEmbedded = env.DATABASE_URL === undefined;
     const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
@@ -86,7 +85,7 @@ export class UsherProcess implements AsyncDisposable {
 
   /** Runs it in a directory of its own with a clean environment, so that no other `.env` counts. */
   static async spawn(options: MainOptions): Promise<UsherProcess> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-main-'));
+    const directory = await createDirectory();
     const { files = {}, dotEnv } = options;
     for (const [name, text] of Object.entries({ ...files, ...(dotEnv !== undefined && { '.env': dotEnv }) }))
       await writeFile(join(directory, name), text);
@@ -165,7 +164,6 @@ export class UsherProcess implements AsyncDisposable {
       await this.end('SIGKILL');
       await survivorsOf(postgres);
     }
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   #read(line: string): void {
