@@ -11,7 +11,7 @@ export async function measureRounds<Subject, Cost>(
 ): Promise<readonly (readonly Cost[])[]> {
   const costs = new Map(subjects.map((subject): [Subject, Cost[]] => [subject, []]));
   for (let round = 0; round <= rounds; round++) {
-    progress(`round ${round} of ${rounds} (${Math.round(performance.now() / 1000)} s)`);
+    progress(`round ${round} of ${rounds}`);
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const cost = await measure(subject, round);
       if (round > 0) costs.get(subject)?.push(cost);

@@ -52,12 +52,11 @@ await runBench(async (stack, progress) => {
 
   await runWindow(old);
   const warm = await measureHeldMemory(old);
-  progress(`warm at ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
+  progress(`warm at ${megabytesOf(old).toFixed(0)} MB`);
   const first = await runWindow(old);
   for (let done = window; done < calls - window; done += STEP) {
     const { cpuMicros } = await runStep(old);
-    if (done % window === 0)
-      progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
+    if (done % window === 0) progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytesOf(old).toFixed(0)} MB`);
   }
   const young = await startUsher(stack, settings, { preload });
   await runWindow(young);
@@ -126,8 +125,4 @@ function medianMemoryOf(steps: readonly Usage[]): number {
 
 function megabytesOf({ pid }: RunningServer): number {
   return readUsage(pid).residentBytes / 1e6;
-}
-
-function seconds(): number {
-  return Math.round(performance.now() / 1000);
 }

@@ -55,7 +55,7 @@ await runBench(async (stack, progress) => {
   for (let round = 0; ; round++) {
     const measured = await measureRound(round);
     const state = await readTable();
-    progress(`${state.removed} removed, ${state.dead} dead (${Math.round(state.at / 1000)} s)`);
+    progress(`${state.removed} removed, ${state.dead} dead`);
     if (state.removed >= rows) break;
     states.push(state);
     if (round >= WARM_UP_ROUNDS) during.push(measured);

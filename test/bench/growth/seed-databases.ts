@@ -24,7 +24,7 @@ export async function seedDatabases(
   const filled = await startEmbeddedPostgres(directory, { durable: false });
   filling.defer(() => filled.close());
   for (const [name, fill] of Object.entries(fillings)) {
-    progress(`rows of ${name} (${Math.round(performance.now() / 1000)} s)`);
+    progress(`rows of ${name}`);
     await onServer(filled.url, (sql) => sql`create database ${sql(name)}`);
     const url = withDatabase(filled.url, name);
     await migrateDatabase(url);
