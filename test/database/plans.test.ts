@@ -1,5 +1,4 @@
 /** How Postgres runs every statement of the service on tables with thousands of rows. */
-
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -74,7 +74,7 @@ describe('the first start', () => {
 
 test('the next start reads .env, prefers the environment, serves the same data and exits with 0 on SIGINT', async () => {
   const dotEnv = `PORT=1\nDATA_DIR=${dataDir}\nPUBLIC_URL=https://usher.test\nLOG_LEVEL=silent\n`;
-  await using main = await startMain({ env: { PORT: '0' }, dotEnv });
+  await using main = await startMain({ env: { PORT: '0' }, files: { '.env': dotEnv } });
 
   expect(main.stdout).not.toContain('"level"');
   const replies = await runCommands(main.commands.filter((command) => command.startsWith('curl ')));

@@ -1,5 +1,4 @@
 /** The README, the dashboard and the alerts name the metrics that there are. */
-
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,4 @@
 /** The client package, installed from the npm registry with what it declares, under every Node that it supports. */
-
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';

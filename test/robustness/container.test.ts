@@ -1,5 +1,4 @@
 /** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
-
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, readdir, readFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** The demo at its next start, and when something is missing. */
-
 import { randomUUID } from 'node:crypto';
 import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

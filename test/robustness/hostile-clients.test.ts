@@ -1,5 +1,4 @@
 /** Clients that occupy connections or reset streams: they are disconnected in time, and other clients notice nothing. */
-
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';

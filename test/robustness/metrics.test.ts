@@ -1,5 +1,4 @@
 /** Metrics under attack, with workers that hang or crash, and as a real Prometheus sees them. */
-
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

@@ -1,5 +1,4 @@
 /** A log that nobody reads, or that cannot be written: the service goes on, keeps a bounded part, and ends in time. */
-
 import { open } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';

@@ -1,5 +1,4 @@
 /** Workers that crash, are stopped, or cannot start. */
-
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +20,7 @@ describe('of two workers', () => {
   let main: UsherProcess;
 
   beforeAll(async () => {
-    main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
+    main = await startWorkers(dataDir, {}, { '.env': `ADMIN_KEY=${ADMIN_KEY}\n` });
   });
   afterAll(() => main[Symbol.asyncDispose]());
 

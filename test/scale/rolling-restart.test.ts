@@ -1,5 +1,4 @@
 /** Three instances behind HAProxy, which repeats no call, are restarted one after the other: no call fails. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,5 +1,4 @@
 /** The client package as applications get it: packed, and installed into a project of their own. */
-
 import { execFile } from 'node:child_process';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

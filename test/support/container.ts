@@ -1,5 +1,4 @@
 /** Builds the container image with buildah, and runs it as a container runtime would (Linux, as root). */
-
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

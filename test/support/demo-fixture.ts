@@ -1,8 +1,7 @@
 /** Usher with its demo application, on a database that counts as embedded: a real one takes seconds to create. */
-
 import { bootstrap } from '../../src/bootstrap.ts';
 import { createLogger } from '../../src/log.ts';
-import { startServer, type UsherServer } from '../../src/server.ts';
+import { startServer } from '../../src/server.ts';
 import { TestClock } from './clock.ts';
 import { cloneDatabase } from './database.ts';
 import { createDirectory } from './directory.ts';
@@ -10,13 +9,9 @@ import { LOGIN_CONFIG } from './login-browser.ts';
 import { Mailbox } from './mail-server.ts';
 import { testConfig } from './service.ts';
 
-export interface DemoFixture extends AsyncDisposable {
-  readonly clock: TestClock;
-  readonly mailbox: Mailbox;
-  readonly service: UsherServer;
-}
+export type DemoFixture = Awaited<ReturnType<typeof openDemoFixture>>;
 
-export async function openDemoFixture(): Promise<DemoFixture> {
+export async function openDemoFixture() {
   await using stack = new AsyncDisposableStack();
   const dataDir = await createDirectory();
   const database = stack.use(await cloneDatabase());

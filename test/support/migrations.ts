@@ -1,5 +1,4 @@
 /** The migrations of other versions of Usher. */
-
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { migrateDatabase } from '../../src/database/migrate.ts';

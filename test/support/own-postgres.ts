@@ -2,8 +2,8 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
-import { openClient } from '../../src/database/open-client.ts';
 import { createDirectory } from './directory.ts';
+import { onServer } from './on-server.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -36,12 +36,11 @@ export class OwnPostgres implements AsyncDisposable {
     await rename(`${this.#control}.away`, this.#control);
     const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
-      const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
-      const failure = await client`select 1`.then(
+      const options = { fetch_types: false, connect_timeout: 2 };
+      const failure = await onServer(this.url, (sql) => sql`select 1`, options).then(
         () => undefined,
         (error: unknown) => error,
       );
-      await client.end({ timeout: 1 });
       if (!failure) return;
       if (performance.now() > deadline) throw new Error('Postgres has not come back', { cause: failure });
       await sleep(10);

@@ -1,5 +1,4 @@
 /** A real Prometheus, of Debian's package `prometheus`, that scrapes what a test tells it to. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -5,7 +5,7 @@ import { selectDueQueues } from '../../../src/delivery/queue.ts';
 import { Slots } from '../../../src/delivery/slots.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../../src/log.ts';
-import { onServer } from '../../support/citus.ts';
+import { onServer } from '../../support/on-server.ts';
 import { type Fixtures, WEBHOOKS } from '../fixtures.ts';
 import { withTables } from '../growth/seed-bulk.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
