@@ -1,17 +1,18 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { createDirectory } from '../support/directory.ts';
 import { startUsher } from '../support/process.ts';
 import { logOf } from '../support/workers.ts';
 
 test('all workers take a renewed certificate from its files, and keep the one before if it is broken', async () => {
-  const directory = await createDirectory();
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
   await using database = await cloneDatabase();
-  const files = await writeCertificate(directory);
+  const files = await writeCertificate(directory.path);
   await using main = await startUsher(database.url, { WORKERS: '2', ...files }, { keepsLog: true });
   const served = async () => {
     const prints = new Set<string>();
@@ -32,7 +33,7 @@ test('all workers take a renewed certificate from its files, and keep the one be
   await expect.poll(() => workersThatSay('certificate not renewed')).toBe(2);
   expect(await served()).toEqual(first);
 
-  await writeCertificate(directory);
+  await writeCertificate(directory.path);
   await expect.poll(() => workersThatSay('certificate renewed')).toBe(2);
   const second = await served();
   expect(second).toHaveLength(1);

@@ -1,9 +1,10 @@
 /** The client package, installed from the npm registry with what it declares, under every Node that it supports. */
 import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ClientProject, INSTALL_TIMEOUT_MS, installPackages } from '../support/client-project.ts';
-import { createDirectory } from '../support/directory.ts';
 import { expectLogin } from '../support/example-application.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
@@ -16,8 +17,12 @@ describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package
   beforeAll(async () => {
     project = await ClientProject.create({ usesRegistry: true });
     application = await project.compile(join(REPOSITORY, 'test/examples/express/app.ts'));
-    nodes = await createDirectory();
+    nodes = await mkdtemp(join(tmpdir(), 'usher-nodes-'));
   }, INSTALL_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await rm(nodes, { recursive: true });
+  });
 
   test.each(['publint --strict', 'attw --profile esm-only'])('is clean by %s', async (command) => {
     const { exitCode, stdout, stderr } = await runShell(`${command} ${project.tarball}`);

@@ -1,12 +1,12 @@
 /** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, readdir, readFile } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
 import { ContainerImage } from '../support/container.ts';
-import { createDirectory } from '../support/directory.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -26,7 +26,8 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
 
   test('creates secrets, migrates, serves, is healthy, and stops', async () => {
     await using postgres = await TcpProxy.open(inject('postgresUrl'));
-    const secrets = await createVolume();
+    await using volume = await createVolume();
+    const secrets = volume.path;
     const created = await image.run({ command: ['src/config/create-secrets.ts', '/secrets'], secrets });
     expect(created).toEqual({ exitCode: 0, output: '' });
 
@@ -91,9 +92,9 @@ function canBuild(): boolean {
 
 /** Creates a directory that the user of the image owns. */
 async function createVolume() {
-  const path = await createDirectory();
+  const path = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
   await chown(path, USER, USER);
-  return path;
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
 async function createEmptyDatabase(): Promise<string> {

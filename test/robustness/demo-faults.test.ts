@@ -1,9 +1,9 @@
 /** The demo at its next start, and when something is missing. */
 import { randomUUID } from 'node:crypto';
-import { truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, it, vi } from 'vitest';
-import { createDirectory } from '../support/directory.ts';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startMain } from '../support/process.ts';
 
@@ -16,10 +16,11 @@ let directory: string;
 const start = () => startMain({ env: { PORT: '0', DATA_DIR: join(directory, 'data') } });
 
 beforeAll(async () => {
-  directory = await createDirectory();
+  directory = await mkdtemp(join(tmpdir(), 'usher-demo-'));
   await using main = await start();
   expect(await main.end('SIGTERM')).toBe(0);
 });
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 it.each<[string, (file: string) => Promise<void>]>([
   ['works', async () => {}],

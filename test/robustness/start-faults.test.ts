@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, test } from 'vitest';
-import { createDirectory } from '../support/directory.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from '../support/http.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 import {
@@ -28,11 +28,13 @@ let directory: string;
 let dataDir: string;
 
 beforeAll(async () => {
-  directory = await createDirectory();
+  directory = await mkdtemp(join(tmpdir(), 'usher-start-faults-'));
   dataDir = join(directory, 'data');
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   await main.end('SIGTERM');
 });
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
   const env = { PORT: '0', DATA_DIR: dataDir };
@@ -79,30 +81,34 @@ const ownUid = process.getuid?.();
 const users = ownUid === 0 ? [{ uid: 65_534 }, { uid: 0 }] : [{ uid: ownUid }];
 
 test.each(users)('user $uid can run npm start in a clone that only they may enter', async ({ uid }) => {
-  const clone = await createDirectory();
-  await copyProject(clone);
-  expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
-  const npm = spawn('npm', ['start'], {
-    cwd: clone,
-    env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    ...(uid !== undefined && { uid, gid: uid }),
-  });
-  const exited = once(npm, 'exit');
-  let output = '';
-  npm.stdout.setEncoding('utf8').on('data', (text) => {
-    output += text;
-  });
-  const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
-  await expect.poll(findUrl, POLL).not.toBe('');
+  const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
+  try {
+    await copyProject(clone);
+    expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
+    const npm = spawn('npm', ['start'], {
+      cwd: clone,
+      env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    });
+    const exited = once(npm, 'exit');
+    let output = '';
+    npm.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
+    await expect.poll(findUrl, POLL).not.toBe('');
 
-  expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
-  // Usher exits after npm, and writes its compile cache when it does.
-  const started = await descendantsOf(npm.pid ?? 0);
-  expect(started.size).toBeGreaterThan(1);
-  npm.kill('SIGTERM');
-  await exited;
-  expect(await survivorsOf(started)).toEqual([]);
+    expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
+    // Usher exits after npm, and writes its compile cache when it does.
+    const started = await descendantsOf(npm.pid ?? 0);
+    expect(started.size).toBeGreaterThan(1);
+    npm.kill('SIGTERM');
+    await exited;
+    expect(await survivorsOf(started)).toEqual([]);
+  } finally {
+    await rm(clone, { recursive: true, force: true });
+  }
 });
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {

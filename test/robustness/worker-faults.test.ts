@@ -1,9 +1,9 @@
 /** Workers that crash, are stopped, or cannot start. */
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createDirectory } from '../support/directory.ts';
 import { request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
 import { survivorsOf, type UsherProcess } from '../support/process.ts';
@@ -13,14 +13,16 @@ import { beginCalls, logOf, readDemo, startWorkers, waitForWorkers, workerPids }
 // Several processes start, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const directory = await createDirectory();
+const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
 const dataDir = join(directory, 'data');
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('of two workers', () => {
   let main: UsherProcess;
 
   beforeAll(async () => {
-    main = await startWorkers(dataDir, {}, { '.env': `ADMIN_KEY=${ADMIN_KEY}\n` });
+    main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
   });
   afterAll(() => main[Symbol.asyncDispose]());
 

@@ -1,21 +1,22 @@
 /** With `WORKERS=2`, two processes serve as one. */
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test, vi } from 'vitest';
-import { createDirectory } from '../support/directory.ts';
 import { type HttpClient, openHttpClient, request } from '../support/http.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { survivorsOf } from '../support/process.ts';
-import { adminClient } from '../support/service.ts';
-import { answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
+import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const dataDir = await createDirectory();
+const dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
 const main = await startWorkers(dataDir);
-const admin = adminClient(main, (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim());
-afterAll(() => main[Symbol.asyncDispose]());
+afterAll(async () => {
+  await main?.[Symbol.asyncDispose]();
+  await rm(dataDir, { recursive: true, force: true });
+});
 
 test('both listen on one port, and the start is printed once', async () => {
   const listening = () =>
@@ -42,7 +43,7 @@ test('both know the public URL, the demo and its secrets', async () => {
     return JSON.parse(reply.body).data;
   };
   const login = { loginIntentId: (await beginLogin()).loginIntentId, userId };
-  const { redirectUrl } = await admin.completeLogin(login);
+  const { redirectUrl } = await administer<{ redirectUrl: string }>(main, dataDir, 'CompleteLogin', login);
   const { pathname, search } = new URL(redirectUrl);
   for (let call = 0; call < 4; call++) {
     expect((await beginLogin()).authUrl).toMatch(new RegExp(`^${main.url}/login\\?intent=`));
@@ -65,7 +66,7 @@ test('a session that one revokes is refused by the other at once', async () => {
   for (const revoker of clients) {
     const { loginIntentId } = await callAt(revoker, `oauth/generate-auth-url?clientId=${demo.clientId}`, begun);
     const login = { loginIntentId, userId: demo.userId };
-    const { authToken } = await admin.completeLogin(login);
+    const { authToken } = await administer<{ authToken: string }>(main, dataDir, 'CompleteLogin', login);
     const { session } = await callAt(revoker, 'oauth/exchange', { authToken });
     const check = () =>
       Promise.all(

@@ -91,8 +91,8 @@ export function testConfig(databaseUrl: string, env: Record<string, string> = {}
   );
 }
 
-export function adminClient(service: { url: string }, adminKey = ADMIN_KEY) {
-  return createClient(AdminService, transportWith(service.url, { 'x-admin-key': adminKey }));
+export function adminClient(service: { url: string }) {
+  return createClient(AdminService, transportWith(service.url, { 'x-admin-key': ADMIN_KEY }));
 }
 
 export function clientsOf(service: { url: string }, tenant: Pick<Tenant, 'apiKey'>) {

@@ -14,12 +14,8 @@ export interface LogLine {
   readonly url?: string;
 }
 
-export function startWorkers(
-  dataDir: string,
-  env: Record<string, string> = {},
-  files: Record<string, string> = {},
-): Promise<UsherProcess> {
-  return startMain({ env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env }, files });
+export function startWorkers(dataDir: string, env: Record<string, string> = {}, dotEnv = ''): Promise<UsherProcess> {
+  return startMain({ env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env }, files: { '.env': dotEnv } });
 }
 
 /** Returns the whole log lines that it has written so far. */
@@ -73,6 +69,24 @@ export interface Demo {
 /** Reads the demo that the first start has created in the data directory. */
 export async function readDemo(dataDir: string): Promise<Demo> {
   return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+}
+
+/** Calls the AdminService. */
+export async function administer<Reply>(
+  main: UsherProcess,
+  dataDir: string,
+  method: string,
+  fields: object,
+): Promise<Reply> {
+  const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
+  const { status, body } = await request(main.url, {
+    method: 'POST',
+    path: `/usher.v1.AdminService/${method}`,
+    headers: { 'content-type': 'application/json', 'x-admin-key': adminKey },
+    body: JSON.stringify(fields),
+  });
+  expect(status).toBe(200);
+  return JSON.parse(body);
 }
 
 /** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */
