@@ -1,4 +1,4 @@
-/** How a login begins and ends, also at a login page of the operator's own. When an intent expires: states.test.ts. */
+/** How a login begins and ends, also at a login page of the operator's own. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
@@ -189,6 +189,14 @@ describe('CompleteLogin', () => {
     const loginIntentId = await beginLogin(service, tenant);
     const answers = await Promise.all(Array.from({ length: 8 }, () => complete(loginIntentId)));
     expect(answers.map(({ code }) => code).toSorted()).toEqual([...Array(7).fill('failed_precondition'), 'ok']);
+  });
+
+  it('completes an intent until 30 minutes have passed, and then returns FailedPrecondition', async () => {
+    const [last, late] = [await beginLogin(service, tenant), await beginLogin(service, tenant)];
+    clock.advance(30 * MINUTE - 1);
+    expect(await complete(last)).toMatchObject({ code: 'ok' });
+    clock.advance(1);
+    expect(await complete(late)).toEqual(refusal('failed_precondition', 'Login intent expired'));
   });
 
   it('leaves the intent open when the user does not exist', async () => {
