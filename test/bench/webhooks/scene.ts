@@ -5,7 +5,7 @@ import { openClient } from '../../../src/database/open-client.ts';
 import { endProcess } from '../../support/end-process.ts';
 import type { Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
-import { prepareDatabase } from '../start-fixture.ts';
+import { prepareDatabase } from '../set-up.ts';
 
 /** What throughput and latency are measured with. */
 export interface Scene {
