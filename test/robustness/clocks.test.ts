@@ -1,4 +1,4 @@
-/** Lifetimes follow the clock of the Usher process, which test/contract/states.test.ts sets months off that of Postgres. */
+/** Lifetimes follow the clock of the Usher process, which test/contract/exchange-token.test.ts sets months off that of Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import {
