@@ -1,4 +1,4 @@
-/** Every operation, called by grpc-js and Python's grpcio. With curl and buf curl: reference.test.ts, buf-curl-examples.test.ts. */
+/** Every operation, called by grpc-js and Python's grpcio. With curl and buf curl: reference.test.ts. */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -50,23 +50,21 @@ test('a client that disconnects while its call waits for Postgres harms nobody',
   await fixture.expectHealthy();
 });
 
-describe('the service closes the connection when the client has closed its side', () => {
-  test('of HTTP/2', async () => {
-    const socket = connectSocket(service.port, '127.0.0.1');
-    using client = openHttp2Session(service.url, socket);
-    fixture.expectWebhook(await client.exchange(fixture.http2));
-    await endBothSides(socket);
-  });
+const watch = { ':method': 'POST', ':path': '/grpc.health.v1.Health/Watch', 'content-type': 'application/grpc' };
 
-  test('of HTTP/2 during a server stream', async () => {
-    const socket = connectSocket(service.port, '127.0.0.1');
-    using client = openHttp2Session(service.url, socket);
-    const path = '/grpc.health.v1.Health/Watch';
-    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
-    stream.end(frame(''));
-    await once(stream, 'data');
-    await endBothSides(socket);
-  });
+test.each<[when: string, headers: Record<string, string>, body: string | Buffer]>([
+  ['after a call', fixture.http2, ''],
+  ['during a server stream', watch, frame('')],
+])('the service closes a connection of HTTP/2 when the client has closed its side %s', async (_, headers, body) => {
+  const socket = connectSocket(service.port, '127.0.0.1');
+  using client = openHttp2Session(service.url, socket);
+  const stream = client.open(headers);
+  stream.end(body);
+  await once(stream, 'data');
+  // Without this, only its limit for idle connections would close it.
+  const ended = once(socket, 'end', { signal: AbortSignal.timeout(20_000) });
+  socket.end();
+  await ended;
 });
 
 test('300 pipelined requests close that connection and no other', async () => {
@@ -122,12 +120,3 @@ describe('over TLS', () => {
     return socket;
   }
 });
-
-/** Resolves when the service has ended its side too. Without that, only its limit for idle connections would. */
-async function endBothSides(socket: Socket): Promise<void> {
-  const ended = once(socket, 'end', { signal: AbortSignal.timeout(20_000) });
-  socket.end();
-  await ended.catch((cause) => {
-    throw new Error('The service keeps the connection', { cause });
-  });
-}

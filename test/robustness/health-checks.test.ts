@@ -15,7 +15,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { request } from '../support/http.ts';
 import { decodeFrames, encodeFrame, encodeHeaders, encodePreface, FLAG, FRAME } from '../support/http2-frames.ts';
-import { startLoad } from '../support/load.ts';
+import { quantileOf, startLoad } from '../support/load.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
@@ -111,10 +111,9 @@ async function hold() {
   await sleep(HOLD_MS);
   const { cpuMicros, residentBytes } = readUsage(service.pid);
   const answers = await probe.stop();
-  const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return {
     failed: answers.filter(({ outcome }) => outcome !== '200'),
-    p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN,
+    p99Ms: quantileOf(answers, 0.99),
     cpuShare: (cpuMicros - before.cpuMicros) / (HOLD_MS * 1_000),
     residentBytes,
   };

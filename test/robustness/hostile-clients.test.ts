@@ -10,7 +10,7 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
-import { type Answer, startLoad } from '../support/load.ts';
+import { quantileOf, startLoad } from '../support/load.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -186,10 +186,8 @@ async function measureHonestCalls(meanwhile: () => Promise<string>) {
   try {
     const result = await meanwhile();
     const answers = await load.stop();
-    const failed: Answer[] = answers.filter(({ outcome }) => outcome !== '200');
-    const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-    const quantile = (part: number) => times[Math.floor(times.length * part)] ?? Number.NaN;
-    return { result, failed, residentBytes, p90Ms: quantile(0.9), p99Ms: quantile(0.99) };
+    const failed = answers.filter(({ outcome }) => outcome !== '200');
+    return { result, failed, residentBytes, p90Ms: quantileOf(answers, 0.9), p99Ms: quantileOf(answers, 0.99) };
   } finally {
     clearInterval(timer);
     await load.stop();

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
-import { createLogger } from '../../src/log.ts';
 import { LOGIN_CONFIG, newAddress, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { flood, Mailbox, MailServer, startSocketServer } from '../support/mail-server.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
 
 const TOO_MANY = /^Too many codes were requested/;
@@ -50,14 +50,10 @@ describe('a mail server', () => {
 
   /** Starts a replica that sends e-mails to the port and keeps its log. */
   async function startMailing(port: number): Promise<{ service: TestService; log: () => string }> {
-    let log = '';
-    const write = (line: string) => {
-      log += line;
-    };
+    const log = new RecordedLog();
     const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${port}`, from: 'Usher <login@usher.test>' };
     const { database, config: like } = fixture.service;
-    const logger = createLogger('trace', { write });
-    return { service: await startTestService({ database, like, config: { smtp }, logger }), log: () => log };
+    return { service: await log.start({ database, like, config: { smtp } }), log: () => log.lines.join('') };
   }
 
   it('that hangs delays no reply, and at the end the service gives up on it', async () => {

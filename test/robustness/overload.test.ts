@@ -6,7 +6,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
-import { type Answer, type Load, longestOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { type Answer, type Load, longestOf, quantileOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
 import { startUsher } from '../support/process.ts';
 import { type Protocol, protocolNamed, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
@@ -176,7 +176,6 @@ async function recover({ call }: Caller): Promise<number> {
 }
 
 function summarize(answers: readonly Answer[]): string {
-  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-  const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN);
-  return `${answers.length} (p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms)`;
+  const [p50, p99, most] = [0.5, 0.99, 1].map((part) => Math.round(quantileOf(answers, part)));
+  return `${answers.length} (p50 ${p50} ms, p99 ${p99} ms, at most ${most} ms)`;
 }

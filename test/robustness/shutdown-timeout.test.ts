@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { HABITS, hold } from '../support/hostile-clients.ts';
 import { openHttpClient } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { frame } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { startTestService } from '../support/service.ts';
-import { openShutdownFixture, type ShutdownFixture } from '../support/shutdown-fixture.ts';
+import { openShutdownFixture } from '../support/shutdown-fixture.ts';
 
 /** Each obstacle would last far longer than `GIVE_UP_MS`. */
 const LIMITS = { shutdownTimeoutMs: 300 };
@@ -41,18 +42,14 @@ describe('the service closes despite', () => {
     await expectClosed(fixture);
   });
 
-  test.each<[string, (fixture: ShutdownFixture) => string]>([
-    ['a connection without a byte', () => ''],
-    ['half the headers of a request', () => 'GET /healthz HTTP/1.1\r\nHost: loc'],
-    [
-      'half the body of a request',
-      ({ apiKey }) =>
-        `POST /api/oauth/exchange HTTP/1.1\r\nHost: a\r\nX-API-Key: ${apiKey}\r\nContent-Length: 10\r\n\r\n{"a"`,
-    ],
-  ])('%s', async (_, bytes) => {
+  test.each(Object.entries(HABITS))('clients that %s', async (_, habitOf) => {
     const fixture = await openShutdownFixture(database, LIMITS);
-    using _connection = await fixture.send(bytes(fixture));
+    const { service, apiKey } = fixture;
+    const victim = { port: service.port, apiKey, path: '/healthz' };
+    const closed = hold(habitOf(victim), victim, 60_000);
+    await sleep(100);
     await expectClosed(fixture);
+    await closed;
   });
 
   test('half a TLS handshake', async () => {
