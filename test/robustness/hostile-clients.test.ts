@@ -1,10 +1,10 @@
 /** Clients that occupy connections or reset streams: they are disconnected in time, and other clients notice nothing. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
@@ -81,9 +81,8 @@ test.for(crowds)('disconnects clients that $does, and others notice nothing', LO
 });
 
 test('disconnects clients of every kind over TLS', LONG, async (context) => {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  await using secure = await startUsher(database.url, await writeCertificate(directory));
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
+  await using secure = await startUsher(database.url, await writeCertificate(directory.path));
 
   const figures = await attack(habits, { ...victim, port: secure.port, hasTls: true }, TLS_SOCKETS);
   report(context, { tried: `clients of every kind over TLS, ${TLS_SOCKETS} of each`, figures });
