@@ -3,15 +3,13 @@ import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type DescMethodUnary, fromBinary, fromJson, fromJsonString, type Message, toJson } from '@bufbuild/protobuf';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { CONNECT, call } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Debian's, which has the packages that `apt-get` installs. */
 const PYTHON = '/usr/bin/python3';

@@ -49,7 +49,6 @@ const CONTENT_TYPES = ['application/grpc', 'application/grpc-web+proto', 'applic
 
 test.for(quickOrLong(CONTENT_TYPES.slice(0, 1), CONTENT_TYPES))(
   '12,000 watches over %s take at most 60 MB and next to no work',
-  { timeout: quickOrLong(120_000, 300_000) },
   async (contentType, context) => {
     // What as many requests of another kind leave behind is not the watches' either.
     const others = await openStreams({ ':method': 'GET', ':path': '/healthz' });

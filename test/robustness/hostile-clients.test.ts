@@ -4,15 +4,15 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import { afterAll, expect, type TestContext, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
 import { quantileOf, startLoad } from '../support/load.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
-import { startUsher, type UsherProcess } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /**
@@ -38,22 +38,15 @@ const CANCEL = 8;
 /** The reasons for closing after too many resets: INTERNAL_ERROR by nghttp2, ENHANCE_YOUR_CALM by others. */
 const CLOSING_REASONS = [2, 11];
 
-let database: TestDatabase;
-let service: UsherProcess;
-let victim: Victim;
-let pool: HttpPool;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await startUsher(database.url);
-  const { tenant, webhookId } = await createSubjects(service);
-  victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
-  pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
-  // So that the memory of a process under ordinary load does not count as growth.
-  const load = startLoad({ getWebhook: () => pool.call('GET', victim.path).then(String) }, { callers: 16 });
-  await sleep(quickOrLong(500, 10_000));
-  await load.stop();
-});
+const database = await cloneDatabase();
+const service = await startUsher(database.url);
+const { tenant, webhookId } = await createSubjects(service);
+const victim: Victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
+const pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
+// So that the memory of a process under ordinary load does not count as growth.
+const load = startLoad({ getWebhook: () => pool.call('GET', victim.path).then(String) }, { callers: 16 });
+await sleep(quickOrLong(500, 10_000));
+await load.stop();
 
 afterAll(async () => {
   pool[Symbol.dispose]();
@@ -61,9 +54,8 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const NO_VICTIM: Victim = { port: 0, apiKey: '', path: '' };
 const habits = Object.entries(HABITS);
-const isBusy = ([, habitOf]: (typeof habits)[number]) => habitOf(NO_VICTIM).isBusy === true;
+const isBusy = ([, habitOf]: (typeof habits)[number]) => habitOf(victim).isBusy === true;
 /** All slow clients together in the short form; one kind after the other in the long one. */
 const crowds = quickOrLong(
   [

@@ -32,7 +32,7 @@ type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
 
 const ROUNDS = quickOrLong(1, 10);
 
-test('no call fails while both kinds of keys are rotated on two replicas', { timeout: 300_000 }, async (context) => {
+test('no call fails while both kinds of keys are rotated on two replicas', async (context) => {
   await using replicas = await startReplicas();
   let calls = 0;
   for (let round = 0; round < ROUNDS; round++) {

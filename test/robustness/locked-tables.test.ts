@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cloneDatabase, countConnections, type TestDatabase } from '../support/database.ts';
+import { afterAll, expect, test } from 'vitest';
+import { cloneDatabase, countConnections } from '../support/database.ts';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { type Answer, endOf, type Load, longestOf, quantileOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjectsIn, MixedCalls, undocumented } from '../support/mixed-calls.ts';
-import { startUsher, type UsherProcess } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const LOCK_MS = quickOrLong(6_000, 10_000);
@@ -52,20 +52,14 @@ const TABLES: readonly LockedTable[] = [
   ),
 ];
 
-let database: TestDatabase;
-let usher: UsherProcess;
-let calls: MixedCalls;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  usher = await startUsher(database.url, {
-    REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
-    DATABASE_CONNECTIONS: String(CONNECTIONS),
-    WEBHOOK_DELIVERY: 'false',
-  });
-  calls = new MixedCalls(usher, await createSubjectsIn(database.url));
-  await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));
+const database = await cloneDatabase();
+const usher = await startUsher(database.url, {
+  REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
+  DATABASE_CONNECTIONS: String(CONNECTIONS),
+  WEBHOOK_DELIVERY: 'false',
 });
+const calls = new MixedCalls(usher, await createSubjectsIn(database.url));
+await Promise.all(Object.values(calls.over('Connect')).map((call) => call()));
 
 afterAll(async () => {
   calls[Symbol.dispose]();
@@ -75,7 +69,6 @@ afterAll(async () => {
 
 test.for(TABLES)(
   'while $table is locked, calls that need it end by their deadline, and other calls go on',
-  { timeout: quickOrLong(120_000, 300_000) },
   async (locked, context) => {
     const { answers, failed, late, before, during, connections } = await lockDuringLoad(locked);
     report(context, {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { HttpPool, request } from '../support/http.ts';
@@ -22,9 +22,6 @@ import {
   waitForWorkers,
   workerPids,
 } from '../support/workers.ts';
-
-// Several processes start, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
 const dataDir = join(directory, 'data');
