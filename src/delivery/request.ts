@@ -1,6 +1,6 @@
 /** The request of an attempt, as Standard Webhooks has it. */
 import type { KeyObject } from 'node:crypto';
-import { toMessageId } from '../domain/webhooks/message-id.ts';
+import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { AttemptRequest } from './attempt.ts';
 import { signMessage } from './signature.ts';
 

@@ -1,7 +1,7 @@
 /** Sends a delivery to its endpoint. */
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import { toMessageId } from '../domain/webhooks/message-id.ts';
+import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Sender } from './attempt.ts';
 import { type Attempted, EXPIRED } from './attempt-result.ts';

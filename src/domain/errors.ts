@@ -1,17 +1,3 @@
-/** The canonical codes of gRPC that Usher answers with. */
-export type ErrorCode =
-  | 'canceled'
-  | 'invalid_argument'
-  | 'deadline_exceeded'
-  | 'not_found'
-  | 'already_exists'
-  | 'resource_exhausted'
-  | 'failed_precondition'
-  | 'unimplemented'
-  | 'internal'
-  | 'unavailable'
-  | 'unauthenticated';
-
 /**
  * Every error by its reason, which clients match and which therefore never changes. A new error is a row
  * here, and one in the table of `src/api/README.md`.
@@ -69,9 +55,12 @@ export const ERRORS = {
   PROTOCOL_ERROR: ['unimplemented', 'Protocol error'],
   SERVICE_UNAVAILABLE: ['unavailable', 'Service unavailable'],
   UNKNOWN_SERVICE: ['not_found', 'Unknown service'],
-} as const satisfies Record<string, readonly [ErrorCode, message: string]>;
+} as const satisfies Record<string, readonly [code: string, message: string]>;
 
 export type ErrorReason = keyof typeof ERRORS;
+
+/** The canonical codes of gRPC that Usher answers with. */
+export type ErrorCode = (typeof ERRORS)[ErrorReason][0];
 
 /** What is wrong with one field of a request. */
 export interface Violation {

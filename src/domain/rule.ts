@@ -15,7 +15,7 @@ export interface Schema {
   readonly maxItems?: number;
 }
 
-/** Returns an accepted value. @throws Unacceptable for any other */
+/** Returns an accepted value. @throws Unacceptable for any other, or a ServiceError if the field has one of its own */
 export interface Rule<T> {
   (value: unknown): T;
   /** Of the values that are accepted. */

@@ -17,7 +17,7 @@ export type Unchecked<Field extends string> = { readonly [Name in Field]?: unkno
 
 type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
 
-/** Returns the checked fields. @throws ServiceError `Validation failed` with every violation */
+/** Returns the checked fields. @throws ServiceError `Validation failed` with every violation, or else that of a rule */
 export function check<Rules extends Record<string, Rule<unknown>>>(
   fields: Unchecked<Extract<keyof Rules, string>>,
   rules: Rules,
@@ -25,16 +25,23 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
   if (checkedRules.hasSubscribers) checkedRules.publish(rules);
   const values: Record<string, unknown> = {};
   let violations: Violation[] | undefined;
+  let ownError: ServiceError | undefined;
   for (const name in rules) {
     try {
       values[name] = rules[name]?.(fields[name]);
     } catch (error) {
-      if (!(error instanceof Unacceptable)) throw error;
-      violations ??= [];
-      violations.push({ field: name, message: error.message });
+      if (error instanceof ServiceError) {
+        ownError = error;
+      } else if (error instanceof Unacceptable) {
+        violations ??= [];
+        violations.push({ field: name, message: error.message });
+      } else {
+        throw error;
+      }
     }
   }
   if (violations) throw new ServiceError('VALIDATION_FAILED', { violations });
+  if (ownError) throw ownError;
   // The rule of each name returned its value.
   return values as Checked<Rules>;
 }

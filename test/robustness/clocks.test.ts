@@ -1,6 +1,6 @@
 /**
- * Lifetimes follow the clock of the Usher process, which test/contract/states.test.ts sets months off that of Postgres.
- * Here the clocks of two replicas are 16 minutes apart.
+ * Lifetimes follow the clock of the Usher process. Here the clocks of two replicas are 16 minutes apart; in
+ * test/contract/exchange-token.test.ts that of Usher is months off that of Postgres.
  */
 import { afterAll, expect, it } from 'vitest';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';

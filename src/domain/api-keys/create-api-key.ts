@@ -1,6 +1,7 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
+import { isExistingApplication } from '../applications/application.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -56,7 +57,7 @@ const insertApiKey: Statement<{ id: string }[]> = (db) => {
             expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`.as('expires_at'),
           })
           .from(applications)
-          .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt))),
+          .where(isExistingApplication),
       )
       .returning({ id: apiKeys.id }),
   );

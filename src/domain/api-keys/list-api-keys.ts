@@ -1,6 +1,8 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { matches, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
+import { isExistingApplication } from '../applications/application.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
@@ -9,16 +11,18 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { applicationId: uuid, ...pageRules };
 
+const columns = {
+  apiKeyId: apiKeys.id,
+  name: apiKeys.name,
+  createdAt: apiKeys.createdAt,
+  expiresAt: apiKeys.expiresAt,
+  revokedAt: apiKeys.revokedAt,
+  lastUsedAt: apiKeys.lastUsedAt,
+  replacedBy: apiKeys.replacedBy,
+};
+
 /** An API key without its secret. */
-export interface ApiKeyDetails {
-  readonly apiKeyId: string;
-  readonly name: string | null;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  readonly replacedBy: string | null;
-}
+type ApiKeyDetails = SelectResultFields<typeof columns>;
 
 /** Returns a page of an application's keys, with those that have ended. @throws ServiceError `Application not found` */
 export async function listApiKeys(
@@ -46,19 +50,9 @@ const isOfApplication = matches(apiKeys, 'applicationId');
 /** Returns one row without a key for an application that has none left, and no row if there is no application. */
 const selectApiKeys: Statement<{ apiKey: ApiKeyDetails | null }[]> = (db) =>
   db
-    .select({
-      apiKey: {
-        apiKeyId: apiKeys.id,
-        name: apiKeys.name,
-        createdAt: apiKeys.createdAt,
-        expiresAt: apiKeys.expiresAt,
-        revokedAt: apiKeys.revokedAt,
-        lastUsedAt: apiKeys.lastUsedAt,
-        replacedBy: apiKeys.replacedBy,
-      },
-    })
+    .select({ apiKey: columns })
     .from(applications)
     .leftJoin(selectPage(db, apiKeys, order, isOfApplication), sql`true`)
-    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+    .where(isExistingApplication)
     .orderBy(...newestFirst(...order))
     .prepare('select_api_keys');

@@ -1,16 +1,8 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { applications } from '../../database/schema.ts';
-import type { Application } from '../call.ts';
 import { identifier, listOf, textThat } from '../validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
-
-/** An application as operators see it. */
-export interface ApplicationDetails extends Application {
-  readonly allowSignUp: boolean;
-  readonly askName: boolean;
-  /** Null where the setting `SESSION_MAX_AGE` holds. */
-  readonly sessionMaxAgeSeconds: number | null;
-  readonly createdAt: Date;
-}
 
 export const applicationColumns = {
   id: applications.id,
@@ -22,6 +14,15 @@ export const applicationColumns = {
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   createdAt: applications.createdAt,
 };
+
+/** An application as operators see it. */
+export type ApplicationDetails = SelectResultFields<typeof applicationColumns>;
+
+/** Selects the application unless it is deleted. Placeholder: applicationId. */
+export const isExistingApplication = and(
+  eq(applications.id, sql.placeholder('applicationId')),
+  isNull(applications.deletedAt),
+);
 
 const redirectUri = textThat(
   isRegistrable,

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -6,6 +6,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endApplicationSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { isExistingApplication } from './application.ts';
 
 const rules = { applicationId: uuid };
 
@@ -21,13 +22,12 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
     db
       .update(applications)
       .set({ deletedAt: instantPlaceholder('now') })
-      .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+      .where(isExistingApplication)
       .returning({ id: applications.id }),
   );
-  const cutoff = endApplicationSessions(sql`${deleted}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   return db
-    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff))
+    .with(deleted, audit, endApplicationSessions(db, sql`${deleted}`))
     .select({ id: deleted.id })
     .from(deleted)
     .prepare('mark_application_deleted');

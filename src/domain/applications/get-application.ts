@@ -1,10 +1,9 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationDetails, applicationColumns } from './application.ts';
+import { type ApplicationDetails, applicationColumns, isExistingApplication } from './application.ts';
 
 const rules = { applicationId: uuid };
 
@@ -19,8 +18,4 @@ export async function getApplication(
 }
 
 const selectApplication: Statement<ApplicationDetails[]> = (db) =>
-  db
-    .select(applicationColumns)
-    .from(applications)
-    .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
-    .prepare('select_application');
+  db.select(applicationColumns).from(applications).where(isExistingApplication).prepare('select_application');

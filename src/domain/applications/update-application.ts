@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -6,7 +6,7 @@ import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
+import { type ApplicationDetails, applicationColumns, applicationRules, isExistingApplication } from './application.ts';
 
 const changeRules = {
   name: change(applicationRules.name),
@@ -33,7 +33,7 @@ const updateChanged: Statement<ApplicationDetails[]> = (db) => {
     db
       .update(applications)
       .set(setChanges(applications, Object.keys(changeRules)))
-      .where(and(eq(applications.id, sql.placeholder('applicationId')), isNull(applications.deletedAt)))
+      .where(isExistingApplication)
       .returning(applicationColumns),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });

@@ -13,7 +13,7 @@ import {
   notifiedIds,
   toIsoText,
 } from '../webhooks/insert-message.ts';
-import { checkInResource, selectAndShareEvent } from './open-event.ts';
+import { checkInResource, selectAndShareEvent } from './event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
 

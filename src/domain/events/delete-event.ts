@@ -6,8 +6,7 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds, toIsoText } from '../webhooks/insert-message.ts';
-import { eventData } from './event.ts';
-import { eventLock, isOpenEvent } from './open-event.ts';
+import { eventData, eventLock, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 

@@ -3,8 +3,7 @@ import { events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { type Event, eventColumns } from './event.ts';
-import { isOpenEvent } from './open-event.ts';
+import { type Event, eventColumns, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 

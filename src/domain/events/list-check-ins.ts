@@ -7,7 +7,7 @@ import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import type { CheckIn } from './check-in.ts';
-import { isOpenEvent } from './open-event.ts';
+import { isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier, ...pageRules };
 

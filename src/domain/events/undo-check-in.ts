@@ -6,7 +6,7 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, jsonObject, notifiedIds } from '../webhooks/insert-message.ts';
-import { checkInResource, selectAndShareEvent } from './open-event.ts';
+import { checkInResource, selectAndShareEvent } from './event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
 

@@ -8,7 +8,7 @@ import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import { findLoginIntent, refusalOf } from './login-intent.ts';
+import { requireOpenIntent } from './login-intent.ts';
 import type { SignInMethod } from './verify-token.ts';
 
 const rules = { loginIntentId: uuid, userId: uuid };
@@ -29,14 +29,18 @@ export interface Completion {
  * `User not found`
  */
 export async function completeLogin(
-  { run, now }: Call,
+  call: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
   { method, browserDigest }: HowSignedIn = PAGE,
 ): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
+  const { run, now } = call;
   const [intent] = await run(completeIntent, { loginIntentId, userId, method, browserDigest, now });
-  if (!intent) throw await explainRefusal({ run, now }, loginIntentId);
+  if (!intent) {
+    await requireOpenIntent(call, loginIntentId);
+    throw new ServiceError('USER_NOT_FOUND');
+  }
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method, completedAt: now });
 }
 
@@ -67,12 +71,6 @@ interface CompletedLogin extends CompletedIntent {
   readonly userId: string;
   readonly method: SignInMethod;
   readonly completedAt: Date;
-}
-
-/** Returns why an intent could not be completed. */
-async function explainRefusal(call: Call, loginIntentId: string): Promise<ServiceError> {
-  const intent = await findLoginIntent(call, loginIntentId);
-  return refusalOf(intent, call.now) ?? new ServiceError('USER_NOT_FOUND');
 }
 
 const completeIntent: Statement<CompletedIntent[]> = (db) => {

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { and, lt, sql } from 'drizzle-orm';
+import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import { matches, placeholders, type Statement } from '../../database/database.ts';
-import { loginCodes } from '../../database/login-schema.ts';
+import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
+import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
-import { findProvedWallet } from './find-proved-wallet.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { admitLoginCode } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
@@ -45,8 +45,8 @@ export async function createLoginCode(
   const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId);
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
-  const walletAddress = linksWallet ? await findProvedWallet(call, inBrowser) : null;
-  const login = { ...inBrowser, email, walletAddress, userId: user?.id ?? null };
+  const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];
+  const login = { ...inBrowser, email, walletAddress: proved?.address ?? null, userId: user?.id ?? null };
   const code =
     (await repeatLiveCode(call, settings, login)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, browser, email)));
@@ -97,6 +97,22 @@ async function insertNewCode(
   });
   return code;
 }
+
+/** Selects the wallet without a user that this browser has proved to have at this login. */
+const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
+  db
+    .select({ address: walletChallenges.address })
+    .from(walletChallenges)
+    .where(
+      and(
+        matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
+        walletChallenges.isProved,
+        gt(walletChallenges.expiresAt, instantPlaceholder('now')),
+      ),
+    )
+    .orderBy(desc(walletChallenges.createdAt))
+    .limit(1)
+    .prepare('select_proved_wallet');
 
 const countSend: Statement<{ id: string }[]> = (db) =>
   db

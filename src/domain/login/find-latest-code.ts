@@ -1,4 +1,5 @@
 import { desc } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { matches, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
@@ -6,16 +7,18 @@ import type { Call } from '../call.ts';
 /** A code may be tried so often. */
 export const ATTEMPTS = 5;
 
-export interface StoredLoginCode {
-  readonly id: string;
-  readonly userId: string | null;
-  readonly email: string | null;
-  readonly walletAddress: string | null;
-  readonly codeDigest: Buffer;
-  readonly attempts: number;
-  readonly isRedeemed: boolean;
-  readonly expiresAt: Date;
-}
+const columns = {
+  id: loginCodes.id,
+  userId: loginCodes.userId,
+  email: loginCodes.email,
+  walletAddress: loginCodes.walletAddress,
+  codeDigest: loginCodes.codeDigest,
+  attempts: loginCodes.attempts,
+  isRedeemed: loginCodes.isRedeemed,
+  expiresAt: loginCodes.expiresAt,
+};
+
+export type StoredLoginCode = SelectResultFields<typeof columns>;
 
 /** Returns the latest code for this intent in this browser. */
 export async function findLatestCode(
@@ -28,16 +31,7 @@ export async function findLatestCode(
 
 const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
   db
-    .select({
-      id: loginCodes.id,
-      userId: loginCodes.userId,
-      email: loginCodes.email,
-      walletAddress: loginCodes.walletAddress,
-      codeDigest: loginCodes.codeDigest,
-      attempts: loginCodes.attempts,
-      isRedeemed: loginCodes.isRedeemed,
-      expiresAt: loginCodes.expiresAt,
-    })
+    .select(columns)
     .from(loginCodes)
     .where(matches(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest'))
     .orderBy(desc(loginCodes.createdAt))

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { expandIPv6 } from '../ipv6.ts';
 
 /** Returns the network that one caller controls: an IPv4 address, or the /64 of an IPv6 address (RFC 6177). */
 export function networkOf(address: string): string {
@@ -12,13 +13,8 @@ export function siteOf(address: string): string {
   return groups ? `${groups.slice(0, 3).join(':')}::/48` : address.replace(/\.\d+$/, '.0/24');
 }
 
-/** Returns the eight groups of an IPv6 address, in one spelling, or undefined for another address. */
+/** Returns undefined for an address that is not of IPv6. */
 function groupsOf(address: string): string[] | undefined {
   const [withoutZone = ''] = address.split('%');
-  if (!isIPv6(withoutZone)) return undefined;
-  // The URL parser normalises the spelling of the address.
-  const [, text = ''] = /^\[(.*)\]$/.exec(new URL(`http://[${withoutZone}]`).hostname) ?? [];
-  const [before = [], after = []] = text.split('::').map((half) => half.split(':').filter(Boolean));
-  const zeros = Array<string>(8 - before.length - after.length).fill('0');
-  return [...before, ...zeros, ...after];
+  return isIPv6(withoutZone) ? expandIPv6(withoutZone) : undefined;
 }

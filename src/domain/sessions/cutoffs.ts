@@ -3,6 +3,7 @@
  * would leave auth tokens that begin another one, and miss an exchange that inserts afterwards.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { Db } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { sessionCutoffs, sessions, userCutoffs } from '../../database/session-schema.ts';
 
@@ -37,31 +38,37 @@ export function isLater(authenticatedAt: SQLWrapper, cutoff: SQLWrapper): SQL {
 const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.expiresAt}`;
 
 /**
- * Writes a cut-off and deletes the session, for the `user_id` that `source` has, if any. Its `authenticated_at`, which
+ * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that `source`
+ * has, if any. Its `authenticated_at`, which
  * may be null, is ended even if the clock that it came from is ahead. Placeholders: applicationId, now, cutoffExpiresAt.
  */
-export function endSessions(source: SQL): { cutoff: SQL; ended: SQL } {
+export function endSessions(db: Db, source: SQL) {
   const applicationId = sql.placeholder('applicationId');
   const instant = sql`greatest(${instantPlaceholder('now')}, source.authenticated_at)`;
-  return {
-    cutoff: upsertCutoff(
+  return [
+    upsertCutoff(
+      db,
       sql`${sessionCutoffs} (application_id, user_id, cutoff_at, expires_at)
         select ${applicationId}::uuid, source.user_id, ${instant}, ${instantPlaceholder('cutoffExpiresAt')}::timestamptz
         from ${source} as source
         on conflict (application_id, user_id)`,
       sessionCutoffs,
     ),
-    ended: sql`
+    db.$with('ended', {}).as(sql`
       delete from ${sessions} using ${source} as source
       where ${sessions.applicationId} = ${applicationId} and ${sessions.userId} = source.user_id
         and ${sessions.authenticatedAt} <= ${instant}
-      ${returningEnded}`,
-  };
+      ${returningEnded}`),
+  ];
 }
 
-/** Writes a cut-off for all users of the application that `source` has as `id`. Placeholders: now, cutoffExpiresAt. */
-export function endApplicationSessions(source: SQL): SQL {
+/**
+ * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that `source` has as `id`.
+ * Placeholders: now, cutoffExpiresAt.
+ */
+export function endApplicationSessions(db: Db, source: SQL) {
   return upsertCutoff(
+    db,
     sql`${sessionCutoffs} (application_id, user_id, cutoff_at, expires_at)
       select source.id, ${EVERY_USER}, ${instantPlaceholder('now')}::timestamptz,
         ${instantPlaceholder('cutoffExpiresAt')}::timestamptz
@@ -72,26 +79,28 @@ export function endApplicationSessions(source: SQL): SQL {
 }
 
 /**
- * Writes a cut-off in every application and deletes the sessions, for the user that `source` has as `id`.
+ * Returns the CTEs `cutoff` and `ended`, which write a cut-off in every application and delete the sessions, for the
+ * user that `source` has as `id`.
  * Placeholders: now, cutoffExpiresAt.
  */
-export function endUserSessions(source: SQL): { cutoff: SQL; ended: SQL } {
-  return {
-    cutoff: upsertCutoff(
+export function endUserSessions(db: Db, source: SQL) {
+  return [
+    upsertCutoff(
+      db,
       sql`${userCutoffs} (user_id, cutoff_at, expires_at)
         select source.id, ${instantPlaceholder('now')}::timestamptz, ${instantPlaceholder('cutoffExpiresAt')}::timestamptz
         from ${source} as source
         on conflict (user_id)`,
       userCutoffs,
     ),
-    ended: sql`
-      delete from ${sessions} using ${source} as source where ${sessions.userId} = source.id ${returningEnded}`,
-  };
+    db.$with('ended', {}).as(sql`
+      delete from ${sessions} using ${source} as source where ${sessions.userId} = source.id ${returningEnded}`),
+  ];
 }
 
 /** A cut-off moves forward only. */
-function upsertCutoff(rows: SQL, { cutoffAt, expiresAt }: typeof sessionCutoffs | typeof userCutoffs): SQL {
-  return sql`
+function upsertCutoff(db: Db, rows: SQL, { cutoffAt, expiresAt }: typeof sessionCutoffs | typeof userCutoffs) {
+  return db.$with('cutoff', {}).as(sql`
     insert into ${rows} do update set
-      cutoff_at = greatest(${cutoffAt}, excluded.cutoff_at), expires_at = greatest(${expiresAt}, excluded.expires_at)`;
+      cutoff_at = greatest(${cutoffAt}, excluded.cutoff_at), expires_at = greatest(${expiresAt}, excluded.expires_at)`);
 }

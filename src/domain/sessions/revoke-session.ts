@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { matches, type Statement } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -28,18 +28,12 @@ export async function revokeSession(
 
 const endLiveSession: Statement<({ userId: string } & HasMessages)[]> = (db) => {
   const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
-  const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   const message = insertMessages(db, sessionRevoked);
   return db
-    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .with(target, audit, ...endSessions(db, sql`${target}`), message)
     .select({ userId: sessionIds.userId, notifiedIds })
     .from(sessionIds)
-    .where(
-      and(
-        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
-        eq(sessionIds.id, sql.placeholder('sessionId')),
-      ),
-    )
+    .where(and(matches(sessionIds, 'applicationId'), eq(sessionIds.id, sql.placeholder('sessionId'))))
     .prepare('end_live_session');
 };

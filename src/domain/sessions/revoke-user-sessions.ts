@@ -29,11 +29,10 @@ const endSessionsOfUser: Statement<HasMessages[]> = (db) => {
     left join ${sessions} on ${sessions.applicationId} = ${sql.placeholder('applicationId')}
       and ${sessions.userId} = ${users.id}
     where ${users.id} = ${sql.placeholder('userId')}`);
-  const { cutoff, ended } = endSessions(sql`${target}`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
   const message = insertMessages(db, sessionRevoked);
   return db
-    .with(target, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .with(target, audit, ...endSessions(db, sql`${target}`), message)
     .select({ notifiedIds })
     .from(target)
     .prepare('end_sessions_of_user');

@@ -1,8 +1,9 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { isActiveUser, type Profile } from '../users/user.ts';
+import { isActiveUser } from '../users/user.ts';
 import { isLater, latestCutoff } from './cutoffs.ts';
 
 /** Interface, "Limits": a session expires after 15 minutes. */
@@ -12,14 +13,6 @@ export const SESSION_LIFETIME_MS = 15 * 60_000;
 export interface Peer {
   readonly ipAddress: string;
   readonly userAgent: string;
-}
-
-/** A live session, without its ID, which is a bearer secret. */
-export interface Session extends Profile, Peer {
-  readonly userId: string;
-  readonly method: SignInMethod;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
 }
 
 /** The columns of a session that is its user's newest. */
@@ -35,6 +28,9 @@ export const sessionColumns = {
   createdAt: sessions.createdAt,
   expiresAt: sessions.expiresAt,
 };
+
+/** A live session, without its ID, which is a bearer secret. */
+export type Session = SelectResultFields<typeof sessionColumns>;
 
 /** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
 export const isUnended = and(isActiveUser, isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));

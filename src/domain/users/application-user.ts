@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Db } from '../../database/database.ts';
+import { type Db, matches } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import { type Profile, userColumns } from './user.ts';
@@ -16,7 +16,7 @@ const { createdAt: _, deactivatedAt, ...profileColumns } = userColumns;
 const isActive = sql<boolean>`${deactivatedAt} is null`.as('is_active');
 
 /** Placeholder: applicationId. */
-export const isOfApplication = eq(applicationUsers.applicationId, sql.placeholder('applicationId'));
+export const isOfApplication = matches(applicationUsers, 'applicationId');
 
 /** Selects users of the application. The caller's condition must have `isOfApplication`. */
 export function selectApplicationUsers(db: Db) {

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
@@ -8,7 +8,7 @@ import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userMessage } from '../webhooks/user-messages.ts';
-import { pickUser, type User, userColumns } from './user.ts';
+import { isExistingUser, pickUser, type User, userColumns } from './user.ts';
 
 const rules = { userId: uuid };
 
@@ -31,17 +31,16 @@ const markDeactivated: Statement<({ user: User } & HasMessages)[]> = (db) => {
     db
       .update(users)
       .set({ deactivatedAt: sql`coalesce(${users.deactivatedAt}, ${instantPlaceholder('now')})` })
-      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .where(isExistingUser)
       .returning(userColumns),
   );
-  const { cutoff, ended } = endUserSessions(sql`${deactivated}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deactivated`, applicationId: noApplication });
   // The instant of one who was deactivated before is another.
   const changed = sql`(
     select * from ${deactivated} where deactivated_at = ${instantPlaceholder('now')}::timestamptz)`;
   const message = insertMessages(db, sessionsRevoked, userMessage('user.deactivated', changed));
   return db
-    .with(deactivated, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .with(deactivated, audit, ...endUserSessions(db, sql`${deactivated}`), message)
     .select({ user: pickUser(deactivated), notifiedIds })
     .from(deactivated)
     .prepare('mark_user_deactivated');

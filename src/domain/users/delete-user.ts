@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
@@ -8,6 +8,7 @@ import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
+import { isExistingUser } from './user.ts';
 
 const rules = { userId: uuid };
 
@@ -29,14 +30,13 @@ const markDeleted: Statement<HasMessages[]> = (db) => {
     db
       .update(users)
       .set({ deletedAt: instantPlaceholder('now') })
-      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
+      .where(isExistingUser)
       .returning({ id: users.id }),
   );
-  const { cutoff, ended } = endUserSessions(sql`${deleted}`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
   const message = insertMessages(db, sessionsRevoked, userDeleted(sql`${deleted}`));
   return db
-    .with(deleted, audit, db.$with('cutoff', {}).as(cutoff), db.$with('ended', {}).as(ended), message)
+    .with(deleted, audit, ...endUserSessions(db, sql`${deleted}`), message)
     .select({ notifiedIds })
     .from(deleted)
     .prepare('mark_user_deleted');

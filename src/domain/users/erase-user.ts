@@ -43,15 +43,11 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
       .from(users)
       .where(eq(users.id, sql.placeholder('userId'))),
   );
-  const erased = sql`
+  const erased = db.$with('erased', {}).as(sql`
     update ${users} set email = '', name = null, profile_image = null, wallet_address = '',
       deleted_at = coalesce(${users.deletedAt}, ${instantPlaceholder('now')})
-    from ${known} where ${users.id} = ${known.id}`;
-  const { cutoff, ended } = endUserSessions(sql`${known}`);
+    from ${known} where ${users.id} = ${known.id}`);
   const parts = {
-    erased,
-    cutoff,
-    ended,
     codes: sql`delete from ${loginCodes} using ${known} where lower(${loginCodes.email}) = lower(${known.email})`,
     challenges: sql`
       delete from ${walletChallenges} using ${known}
@@ -70,7 +66,7 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
   const message = insertMessages(db, sessionsRevoked, userDeleted(deleted));
   // The message goes to the applications that are left. On Citus a part sees what those before it have done.
   return db
-    .with(known, audit, ...withAll(parts), message, ...withAll(last))
+    .with(known, audit, erased, ...endUserSessions(db, sql`${known}`), ...withAll(parts), message, ...withAll(last))
     .select({ notifiedIds })
     .from(known)
     .prepare('erase_user');

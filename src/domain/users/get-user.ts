@@ -1,10 +1,9 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type User, userColumns } from './user.ts';
+import { isExistingUser, type User, userColumns } from './user.ts';
 
 const rules = { userId: uuid };
 
@@ -16,8 +15,4 @@ export async function getUser({ run }: Call, request: Unchecked<keyof typeof rul
 }
 
 const selectUser: Statement<User[]> = (db) =>
-  db
-    .select(userColumns)
-    .from(users)
-    .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
-    .prepare('select_user');
+  db.select(userColumns).from(users).where(isExistingUser).prepare('select_user');

@@ -1,16 +1,14 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { users } from '../../database/schema.ts';
-import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
-import { userMessage } from '../webhooks/user-messages.ts';
-import { pickUser, profileRules, type User, userColumns } from './user.ts';
+import { announce } from '../webhooks/insert-message.ts';
+import { type ChangedUser, changeUser } from './change-user.ts';
+import { profileRules, type User } from './user.ts';
 
 /** Null clears it. */
 const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
@@ -36,19 +34,5 @@ export async function updateUser(call: Call, request: Unchecked<keyof typeof rul
   return updated.user;
 }
 
-const updateChanged: Statement<({ user: User } & HasMessages)[]> = (db) => {
-  const updated = db.$with('updated').as(
-    db
-      .update(users)
-      .set(setChanges(users, Object.keys(changeRules)))
-      .where(and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt)))
-      .returning(userColumns),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated`, applicationId: noApplication });
-  const message = insertMessages(db, userMessage('user.updated', sql`${updated}`));
-  return db
-    .with(updated, audit, message)
-    .select({ user: pickUser(updated), notifiedIds })
-    .from(updated)
-    .prepare('update_user');
-};
+const updateChanged: Statement<ChangedUser[]> = (db) =>
+  changeUser(db, setChanges(users, Object.keys(changeRules))).prepare('update_user');

@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { users } from '../../database/schema.ts';
 import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
 
@@ -11,14 +12,6 @@ export interface Profile {
   readonly walletAddress: string;
 }
 
-/** A user as operators see one. */
-export interface User extends Profile {
-  readonly id: string;
-  readonly createdAt: Date;
-  /** Null for a user who can sign in. */
-  readonly deactivatedAt: Date | null;
-}
-
 export const userColumns = {
   id: users.id,
   email: users.email,
@@ -28,6 +21,12 @@ export const userColumns = {
   createdAt: users.createdAt,
   deactivatedAt: users.deactivatedAt,
 };
+
+/** A user as operators see one. */
+export type User = SelectResultFields<typeof userColumns>;
+
+/** Selects the user unless deleted. Placeholder: userId. */
+export const isExistingUser = and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt));
 
 /** Selects users who can sign in. */
 export const isActiveUser = and(isNull(users.deletedAt), isNull(users.deactivatedAt));

@@ -1,5 +1,6 @@
 /** Which addresses webhooks may be delivered to: public ones, and the networks that the operator allows. */
 import { BlockList, isIP } from 'node:net';
+import { expandIPv6 } from '../ipv6.ts';
 
 /** IANA's special-purpose registry, multicast, and the metadata service of Azure, which has a public address. */
 const FORBIDDEN_V4 = createBlockList([
@@ -53,23 +54,13 @@ function isPublic(address: string): boolean {
   if (version === 4) return !FORBIDDEN_V4.check(address, 'ipv4');
   // An address with a zone is local to a link.
   if (version !== 6 || address.includes('%')) return false;
-  const groups = expand(address);
+  const groups = expandIPv6(address).map((group) => Number.parseInt(group, 16));
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) return isPublic(toV4(groups));
   // `net.BlockList` looks into addresses of ::ffff:0:0/96 only.
   if (NAT64.check(address, 'ipv6')) return isPublic(toV4(groups));
   const isIsatap = ((groups[4] ?? 0) & 0xfdff) === 0 && groups[5] === 0x5efe;
   if (isIsatap && !isPublic(toV4(groups))) return false;
   return GLOBAL_V6.check(address, 'ipv6') && !FORBIDDEN_V6.check(address, 'ipv6');
-}
-
-/** Returns the eight groups of an IPv6 address. */
-function expand(address: string): readonly number[] {
-  // The URL parser writes an embedded IPv4 address as two groups.
-  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = canonical.split('::');
-  const [first, last] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = tail === undefined ? 0 : 8 - (first?.length ?? 0) - (last?.length ?? 0);
-  return [...(first ?? []), ...Array<string>(zeros).fill('0'), ...(last ?? [])].map((group) => parseInt(group, 16));
 }
 
 /** Returns the IPv4 address in the last two groups. */

@@ -9,15 +9,13 @@ import { ServiceError } from '../errors.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { type Webhook, type webhookChangeRules, webhookRules } from './webhook.ts';
-
-type Field = keyof ReturnType<typeof webhookChangeRules>;
+import { type Webhook, webhookRules } from './webhook.ts';
 
 /** Creates a webhook with a new signing key. @throws ServiceError `User not found` for an unknown owner */
 export async function createWebhook(
   { application, run, now }: ApplicationCall,
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
-  request: Unchecked<Field>,
+  request: Unchecked<keyof ReturnType<typeof webhookRules>>,
 ): Promise<Webhook> {
   const { url, ownerId, isActive, eventTypes, ordered, description } = webhookRules(policy);
   const rules = {
@@ -26,7 +24,7 @@ export async function createWebhook(
     isActive: optional(isActive),
     eventTypes: optional(eventTypes),
     ordered: optional(ordered),
-    description: optional(description),
+    description,
   };
   const checked = check(request, rules);
   const webhook = {

@@ -4,11 +4,11 @@ import { webhookQueues, webhookSigningKeys, webhooks } from '../../database/webh
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { check, type Unchecked } from '../validation.ts';
+import { webhookId } from './ids.ts';
 import { isOwnWebhook } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: anyString };
+const rules = { webhookId };
 
 /**
  * Deletes a webhook. Nothing is sent to it from then on, except for attempts in flight. The expiry job removes its
@@ -20,7 +20,7 @@ export async function deleteWebhook(
   { application, run }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
-  const webhookId = parseWebhookId(check(request, rules).webhookId);
+  const { webhookId } = check(request, rules);
   const [deleted] = await run(removeWebhook, { applicationId: application.id, webhookId });
   if (!deleted) throw new ServiceError('WEBHOOK_NOT_FOUND');
 }

@@ -1,14 +1,8 @@
 /** Rules for the requests about deliveries. */
 import { type Rule, rule, Unacceptable } from '../rule.ts';
 import { anyString, textThat } from '../validation.ts';
-import { parseMessageId } from './message-id.ts';
 
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
-
-export const messageIdText = textThat((text) => parseMessageId(text) !== undefined, 'must be a message ID', {
-  max: 255,
-  format: 'message-id',
-});
 
 const isoText = textThat(
   (text) => ISO_8601.test(text) && !Number.isNaN(Date.parse(text)),

@@ -1,7 +1,7 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm';
-import type { Db } from '../../database/database.ts';
+import { type Db, matches } from '../../database/database.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
-import { toMessageId } from './message-id.ts';
+import { toMessageId } from './ids.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 
@@ -39,10 +39,7 @@ export const deliveryColumns = {
 };
 
 /** Selects the deliveries of a webhook. Placeholders: applicationId, webhookId. */
-export const isOfWebhook = and(
-  eq(webhookDeliveries.applicationId, sql.placeholder('applicationId')),
-  eq(webhookDeliveries.webhookId, sql.placeholder('webhookId')),
-);
+export const isOfWebhook = matches(webhookDeliveries, 'applicationId', 'webhookId');
 
 /** Returns what an update sets to deliver again, with a new retry schedule. */
 export function asDueAgain(dueAt: SQL): SQL {

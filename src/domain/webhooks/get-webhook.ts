@@ -4,12 +4,12 @@ import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { check, type Unchecked } from '../validation.ts';
+import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwnWebhook, summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: anyString };
+const rules = { webhookId };
 
 /**
  * Returns a webhook of the application.
@@ -21,7 +21,7 @@ export async function getWebhook(
   cipher: SigningKeyCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
-  const webhookId = parseWebhookId(check(request, rules).webhookId);
+  const { webhookId } = check(request, rules);
   const { application } = call;
   const row = await requireWebhook(call, webhookId);
   const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });
@@ -33,6 +33,12 @@ export async function requireWebhook({ application, run }: ApplicationCall, webh
   const [row] = await run(selectWebhook, { applicationId: application.id, webhookId });
   if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
   return row;
+}
+
+/** Returns why nothing was done: the webhook is missing or not active, or else its delivery is missing. */
+export async function explainRefusal(call: ApplicationCall, webhookId: string): Promise<ServiceError> {
+  const { isActive } = await requireWebhook(call, webhookId);
+  return isActive ? new ServiceError('DELIVERY_NOT_FOUND') : new ServiceError('WEBHOOK_NOT_ACTIVE');
 }
 
 export type StoredWebhook = WebhookSummary & { readonly signingKey: Buffer };

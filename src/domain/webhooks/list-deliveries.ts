@@ -6,7 +6,7 @@ import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, newestFirst, type Page, pageLimit, pageRules, readPage } from '../pages/read-page.ts';
-import { anyString, check, optional, type Unchecked } from '../validation.ts';
+import { check, optional, type Unchecked } from '../validation.ts';
 import {
   DELIVERY_STATUSES,
   type Delivery,
@@ -17,11 +17,10 @@ import {
 } from './delivery.ts';
 import { instantText, oneOf } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
-import { parseMessageId } from './message-id.ts';
-import { parseWebhookId } from './webhook-id.ts';
+import { numberOf, webhookId } from './ids.ts';
 
 const rules = {
-  webhookId: anyString,
+  webhookId,
   status: optional(oneOf(DELIVERY_STATUSES)),
   since: optional(instantText),
   ...pageRules,
@@ -36,8 +35,7 @@ export async function listDeliveries(
   pageTokens: PageTokens,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Page<Delivery>> {
-  const { webhookId: given, status, since: from, ...page } = check(request, rules);
-  const webhookId = parseWebhookId(given);
+  const { webhookId, status, since: from, ...page } = check(request, rules);
   const applicationId = call.application.id;
   await requireWebhook(call, webhookId);
   const since = from ?? new Date(0);
@@ -55,7 +53,7 @@ export async function listDeliveries(
         ...position,
         afterId: /^\d+$/.test(afterId) ? afterId : MAX_MESSAGE_ID,
       }),
-    ({ createdAt, messageId }) => ({ at: createdAt, id: parseMessageId(messageId) ?? '' }),
+    ({ createdAt, messageId }) => ({ at: createdAt, id: numberOf(messageId) }),
   );
 }
 

@@ -1,5 +1,5 @@
-import { eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { eq } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -28,7 +28,7 @@ const order = [webhooks.createdAt, webhooks.id] as const;
 const selectWebhooks: Statement<WebhookSummary[]> = (db) =>
   db
     .select(summaryColumns)
-    .from(selectPage(db, webhooks, order, eq(webhooks.applicationId, sql.placeholder('applicationId'))))
+    .from(selectPage(db, webhooks, order, matches(webhooks, 'applicationId')))
     .innerJoin(users, eq(users.id, webhooks.ownerId))
     .orderBy(...newestFirst(...order))
     .prepare('select_webhooks');

@@ -4,15 +4,13 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookQueues } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { type Rule, rule, Unacceptable } from '../rule.ts';
+import { check, type Unchecked } from '../validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
 import { instantText } from './delivery-rules.ts';
-import { explainRefusal } from './explain-refusal.ts';
+import { explainRefusal } from './get-webhook.ts';
+import { webhookId as webhookIdRule } from './ids.ts';
 import { lockActiveWebhook } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
-
-const rules = { webhookId: anyString, since: instantText };
 
 /**
  * Has all messages since an instant delivered again that have failed. The job is kept in the queue of the webhook, so
@@ -21,17 +19,20 @@ const rules = { webhookId: anyString, since: instantText };
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Webhook is not active`, `Validation failed`
  * for an instant more than 14 days ago
  */
-export async function redeliverFailed(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<void> {
-  const { webhookId: given, since } = check(request, rules);
+export async function redeliverFailed(call: ApplicationCall, request: Unchecked<'webhookId' | 'since'>): Promise<void> {
   const { application, run, now, onMessage } = call;
-  if (since.getTime() < now.getTime() - MAX_REDELIVERY_AGE_MS) {
-    const violation = { field: 'since', message: 'must be at most 14 days ago' };
-    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
-  }
-  const webhookId = parseWebhookId(given);
+  const { webhookId, since } = check(request, { webhookId: webhookIdRule, since: recentInstant(now) });
   const [begun] = await run(beginRedelivery, { applicationId: application.id, webhookId, since, now });
   if (!begun) throw await explainRefusal(call, webhookId);
   onMessage?.(application.id);
+}
+
+function recentInstant(now: Date): Rule<Date> {
+  return rule(instantText.schema, (value) => {
+    const instant = instantText(value);
+    if (instant.getTime() >= now.getTime() - MAX_REDELIVERY_AGE_MS) return instant;
+    throw new Unacceptable('must be at most 14 days ago');
+  });
 }
 
 const beginRedelivery: Statement<{ id: string }[]> = (db) => {

@@ -4,16 +4,14 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { check, type Unchecked } from '../validation.ts';
 import { asDueAgain, MAX_REDELIVERY_AGE_MS, URGENT } from './delivery.ts';
-import { messageIdText } from './delivery-rules.ts';
-import { explainRefusal } from './explain-refusal.ts';
-import { parseMessageId } from './message-id.ts';
+import { explainRefusal } from './get-webhook.ts';
+import { messageId, webhookId } from './ids.ts';
 import { wakeQueues } from './wake-queue.ts';
 import { lockActiveWebhook } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: anyString, messageId: messageIdText };
+const rules = { webhookId, messageId };
 
 /**
  * Delivers a message of the last 14 days again, with a new retry schedule.
@@ -21,12 +19,10 @@ const rules = { webhookId: anyString, messageId: messageIdText };
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Webhook is not active`, `Delivery not found`
  */
 export async function redeliver(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<void> {
-  const { webhookId: given, messageId } = check(request, rules);
-  const webhookId = parseWebhookId(given);
+  const { webhookId, messageId } = check(request, rules);
   const { application, run, now, onMessage } = call;
   const since = new Date(now.getTime() - MAX_REDELIVERY_AGE_MS);
-  const ids = { applicationId: application.id, webhookId, messageId: parseMessageId(messageId) };
-  const [renewed] = await run(renewDelivery, { ...ids, now, since });
+  const [renewed] = await run(renewDelivery, { applicationId: application.id, webhookId, messageId, now, since });
   if (!renewed) throw await explainRefusal(call, webhookId);
   onMessage?.(application.id);
 }

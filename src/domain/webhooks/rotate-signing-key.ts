@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
+import { and, sql } from 'drizzle-orm';
+import { matches, placeholders, type Statement } from '../../database/database.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { anyString, check, integer, optional, type Unchecked } from '../validation.ts';
+import { check, integer, optional, type Unchecked } from '../validation.ts';
 import { createSigningKey } from './create-webhook.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
+import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 /** Besides the current one. */
 const MAX_EARLIER_KEYS = 2;
 
-const rules = {
-  webhookId: anyString,
-  overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })),
-};
+const rules = { webhookId, overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })) };
 
 /**
  * Gives the webhook a new signing key. The one before signs as well for the overlap; with an overlap of 0 every
@@ -33,8 +30,7 @@ export async function rotateSigningKey(
   cipher: SigningKeyCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
-  const { webhookId: given, overlapSeconds } = check(request, rules);
-  const webhookId = parseWebhookId(given);
+  const { webhookId, overlapSeconds } = check(request, rules);
   const { application, run, now } = call;
   const overlapMs = (overlapSeconds ?? DAY_SECONDS) * 1_000;
   const aad = { applicationId: application.id, webhookId };
@@ -58,10 +54,7 @@ export async function rotateSigningKey(
 const replaceSigningKey: Statement<{ isReplaced: boolean; isFull: boolean }[]> = (db) => {
   const { applicationId, webhookId, id, hasOverlap } = placeholders('applicationId', 'webhookId', 'id', 'hasOverlap');
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const isOfWebhook = and(
-    eq(webhookSigningKeys.applicationId, applicationId),
-    eq(webhookSigningKeys.webhookId, webhookId),
-  );
+  const isOfWebhook = matches(webhookSigningKeys, 'applicationId', 'webhookId');
   const mayReplace = sql`(not ${hasOverlap}::boolean or (
     select count(*) from ${webhookSigningKeys} where ${isOfWebhook} and ${webhookSigningKeys.expiresAt} > ${now}
   ) < ${sql.raw(String(MAX_EARLIER_KEYS))})`;

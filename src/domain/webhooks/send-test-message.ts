@@ -4,15 +4,14 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { check, type Unchecked } from '../validation.ts';
 import { URGENT } from './delivery.ts';
-import { explainRefusal } from './explain-refusal.ts';
-import { toMessageId } from './message-id.ts';
+import { explainRefusal } from './get-webhook.ts';
+import { toMessageId, webhookId } from './ids.ts';
 import { wakeQueues } from './wake-queue.ts';
 import { lockActiveWebhook } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
-const rules = { webhookId: anyString };
+const rules = { webhookId };
 
 /**
  * Sends a test message to the webhook, whatever it subscribes to. Returns the ID of the message.
@@ -23,7 +22,7 @@ export async function sendTestMessage(
   call: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ messageId: string }> {
-  const webhookId = parseWebhookId(check(request, rules).webhookId);
+  const { webhookId } = check(request, rules);
   const { application, run, now, onMessage } = call;
   const payload = JSON.stringify({ type: 'webhook.test', timestamp: now.toISOString(), data: { webhookId } });
   const [inserted] = await run(insertTestMessage, { applicationId: application.id, webhookId, now, payload });

@@ -6,12 +6,12 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { changeParameters, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { anyString, check, type Unchecked } from '../validation.ts';
+import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
+import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
-import { parseWebhookId } from './webhook-id.ts';
 
 const CHANGEABLE = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
 
@@ -26,8 +26,7 @@ export async function updateWebhook(
   request: Unchecked<(typeof CHANGEABLE)[number] | 'webhookId'>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
-  const { webhookId: given, ...changes } = check(request, { webhookId: anyString, ...webhookChangeRules(policy) });
-  const webhookId = parseWebhookId(given);
+  const { webhookId, ...changes } = check(request, { webhookId: webhookIdRule, ...webhookChangeRules(policy) });
   const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
   const [updated] = await run(updateChanged, parameters);
   if (!updated) {

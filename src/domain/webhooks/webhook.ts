@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import type { Db } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
@@ -9,27 +10,6 @@ import type { AddressPolicy } from './address-policy.ts';
 import { oneOf } from './delivery-rules.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
 import { findUrlProblem } from './webhook-url.ts';
-
-/** A webhook without its signing key. */
-export interface WebhookSummary {
-  readonly id: string;
-  readonly url: string;
-  readonly isActive: boolean;
-  readonly owner: { readonly id: string; readonly name: string | null; readonly email: string };
-  readonly eventTypes: readonly string[];
-  readonly ordered: boolean;
-  readonly description: string | null;
-  /** Why Usher has made it inactive. */
-  readonly disabledReason: string | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
-
-/** Interface, "Webhook", and what deliveries need. */
-export interface Webhook extends WebhookSummary {
-  readonly signingKey: string;
-  readonly application: Application;
-}
 
 export const summaryColumns = {
   id: webhooks.id,
@@ -43,6 +23,15 @@ export const summaryColumns = {
   createdAt: webhooks.createdAt,
   updatedAt: webhooks.updatedAt,
 };
+
+/** A webhook without its signing key. */
+export type WebhookSummary = SelectResultFields<typeof summaryColumns>;
+
+/** Interface, "Webhook", and what deliveries need. */
+export interface Webhook extends WebhookSummary {
+  readonly signingKey: string;
+  readonly application: Application;
+}
 
 /** Selects the webhook of the application. Placeholders: applicationId, webhookId. */
 export const isOwnWebhook = and(
@@ -75,7 +64,7 @@ export function webhookRules(policy: AddressPolicy) {
     isActive: boolean,
     eventTypes: listOf(oneOf(TYPES), { min: 0, max: TYPES.length }),
     ordered: boolean,
-    description: identifier,
+    description: optional(identifier),
   };
 }
 
@@ -88,6 +77,6 @@ export function webhookChangeRules(policy: AddressPolicy) {
     isActive: change(isActive),
     eventTypes: change(eventTypes),
     ordered: change(ordered),
-    description: change(optional(description)),
+    description: change(description),
   };
 }

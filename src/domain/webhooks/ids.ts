@@ -1,0 +1,28 @@
+/** IDs of webhooks, and of messages: `msg_` and the number that orders the messages of an application. */
+import { ServiceError } from '../errors.ts';
+import { type Rule, rule } from '../rule.ts';
+import { anyString, textThat } from '../validation.ts';
+
+/** Accepts the ID of a webhook and returns it in lower case. @throws ServiceError `Invalid webhook ID format` */
+export const webhookId: Rule<string> = rule(anyString.schema, (value) => {
+  const id = anyString(value);
+  if (!/^wh_[0-9a-fA-F]{32}$/.test(id)) throw new ServiceError('INVALID_WEBHOOK_ID');
+  return id.toLowerCase();
+});
+
+const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must be a message ID', {
+  max: 255,
+  format: 'message-id',
+});
+/** Accepts the ID of a message and returns its number. */
+export const messageId: Rule<string> = rule(messageIdText.schema, (value) => numberOf(messageIdText(value)));
+
+/** Returns the ID as callers and receivers see it. */
+export function toMessageId(number: string): string {
+  return `msg_${number}`;
+}
+
+/** Returns the number in the ID of a message. */
+export function numberOf(id: string): string {
+  return id.slice('msg_'.length);
+}
