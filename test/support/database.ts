@@ -3,7 +3,7 @@ import type postgres from 'postgres';
 import { inject } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
-import { onServer, withDatabase } from './citus.ts';
+import { onServer, withDatabase } from './on-server.ts';
 import { TEMPLATE } from './postgres.ts';
 
 export interface TestDatabase extends AsyncDisposable {

@@ -1,6 +1,5 @@
 import { test } from 'vitest';
-import { raceExchanges } from '../../support/races.ts';
-import { raceRenewals, raceRevocations } from '../../support/session-races.ts';
+import { raceExchanges, raceRenewals, raceRevocations } from '../../support/races.ts';
 
 test('exchanges that race on two replicas all get the one session', () => raceExchanges(12));
 
