@@ -1,4 +1,4 @@
-/** Calls that race on two replicas, in a short form for every commit and in a long one. */
+/** Calls that race on two replicas. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
