@@ -11,7 +11,6 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import type { CallLog } from './call-log.ts';
-import { SERVED_SERVICES } from './catalogue.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { HealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
@@ -68,11 +67,7 @@ export function createApi(parts: ApiParts): Api {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
-  const health = new HealthMonitor(
-    SERVED_SERVICES.map(({ typeName }) => typeName),
-    readiness,
-    closing,
-  );
+  const health = new HealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
     admissions: { api: admission, key_lookup: lookUps },

@@ -12,24 +12,26 @@ import { isUnary } from './procedures.ts';
 import type { Route } from './rest/route.ts';
 import { routes } from './rest/routes.ts';
 
-/** `apiKey`: the key of an application, in `X-API-Key`. `adminKey`: the operator's key, in `X-Admin-Key`. */
-export type Credential = 'apiKey' | 'adminKey';
+/** The header of each credential: the key of an application, or the operator's key. */
+export const CREDENTIAL_HEADERS = { apiKey: 'X-API-Key', adminKey: 'X-Admin-Key' } as const;
 
 export interface Operation {
   readonly method: DescMethodUnary;
-  readonly credential: Credential;
+  readonly credential: keyof typeof CREDENTIAL_HEADERS;
   readonly route: Route | undefined;
 }
 
 /** Each service takes one credential. */
-export const SERVICES: readonly { readonly service: DescService; readonly credential: Credential }[] = [
-  { service: AuthService, credential: 'apiKey' },
-  { service: SessionService, credential: 'apiKey' },
-  { service: UserService, credential: 'apiKey' },
-  { service: WebhookService, credential: 'apiKey' },
-  { service: EventService, credential: 'apiKey' },
-  { service: AdminService, credential: 'adminKey' },
+export const SERVICES = [
+  describeService(AuthService, 'apiKey'),
+  describeService(SessionService, 'apiKey'),
+  describeService(UserService, 'apiKey'),
+  describeService(WebhookService, 'apiKey'),
+  describeService(EventService, 'apiKey'),
+  describeService(AdminService, 'adminKey'),
 ];
+
+export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ operations }) => operations);
 
 /** Usher's own services and those of gRPC, as health checks and reflection list them. */
 export const SERVED_SERVICES: readonly DescService[] = [
@@ -38,10 +40,9 @@ export const SERVED_SERVICES: readonly DescService[] = [
   ServerReflection,
 ];
 
-export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ service, credential }) =>
-  service.methods.filter(isUnary).map((method) => ({
-    method,
-    credential,
-    route: routes.find(({ rpc }) => rpc === method),
-  })),
-);
+function describeService(service: DescService, credential: Operation['credential']) {
+  const operations = service.methods
+    .filter(isUnary)
+    .map((method): Operation => ({ method, credential, route: routes.find(({ rpc }) => rpc === method) }));
+  return { service, header: CREDENTIAL_HEADERS[credential], operations };
+}

@@ -12,14 +12,9 @@ import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import { createAdminUserHandlers } from './handlers/admin-user-handlers.ts';
-import { createApiKeyHandlers } from './handlers/api-key-handlers.ts';
-import { createApplicationHandlers } from './handlers/application-handlers.ts';
-import { createAuditHandlers } from './handlers/audit-handlers.ts';
+import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
-import { createDeliveryHandlers } from './handlers/delivery-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
-import { createLoginHandlers } from './handlers/login-handlers.ts';
 import { createSessionHandlers } from './handlers/session-handlers.ts';
 import { createUserHandlers } from './handlers/user-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
@@ -39,24 +34,14 @@ export interface ServiceParts {
 }
 
 export function createProcedures(parts: ServiceParts): Procedures {
-  const { apiKeys, health, liveSessions, pageTokens, tokens } = parts;
-  const admin = {
-    ...createApplicationHandlers(apiKeys, pageTokens),
-    ...createApiKeyHandlers(apiKeys, pageTokens),
-    ...createLoginHandlers(tokens),
-    ...createAdminUserHandlers(pageTokens, liveSessions),
-    ...createAuditHandlers(pageTokens),
-  };
+  const { health, pageTokens } = parts;
   const procedures = [
-    ...createApplicationProcedures(AuthService, createAuthHandlers(tokens, parts)),
+    ...createApplicationProcedures(AuthService, createAuthHandlers(parts)),
     ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
     ...createApplicationProcedures(UserService, createUserHandlers(pageTokens)),
-    ...createApplicationProcedures(WebhookService, {
-      ...createWebhookHandlers(parts),
-      ...createDeliveryHandlers(pageTokens),
-    }),
+    ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
-    ...createOpenProcedures(AdminService, admin, 'adminKey'),
+    ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createOpenProcedures(Health, health.handlers, 'none'),
   ];
   return new Map(procedures.map((procedure) => [pathOf(procedure.method), procedure]));

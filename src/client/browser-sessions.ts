@@ -21,6 +21,18 @@ export interface BrowserSessionOptions {
   readonly homePath?: string;
 }
 
+/** Middleware, and a handler for each route of the login. */
+export interface SessionHandlers<Handler, Middleware = Handler> {
+  /** Sets `usherSession`, and renews the session. */
+  readonly checkSession: Middleware;
+  /** Sends the browser to Usher to sign in. */
+  readonly startLogin: Handler;
+  /** Belongs to the redirect URI. */
+  readonly finishLogin: Handler;
+  /** Belongs to a POST, so that no link can sign users out. */
+  readonly signOut: Handler;
+}
+
 /** What to answer a browser. */
 export interface BrowserReply {
   /** Values of `Set-Cookie`. */

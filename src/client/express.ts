@@ -1,7 +1,12 @@
 /** Sessions for Express, and for other frameworks whose middleware takes Node's requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
-import { type BrowserReply, type BrowserSessionOptions, BrowserSessions } from './browser-sessions.ts';
+import {
+  type BrowserReply,
+  type BrowserSessionOptions,
+  BrowserSessions,
+  type SessionHandlers,
+} from './browser-sessions.ts';
 
 declare global {
   namespace Express {
@@ -18,20 +23,8 @@ interface Request extends IncomingMessage {
 
 type Handler = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** Middleware, and a handler for each route of the login. Errors go to the error handler of the application. */
-export interface ExpressSessions {
-  /** Sets `request.usherSession`, and renews the session. */
-  readonly checkSession: Handler;
-  /** Sends the browser to Usher to sign in. */
-  readonly startLogin: Handler;
-  /** Belongs to the redirect URI. */
-  readonly finishLogin: Handler;
-  /** Belongs to a POST, so that no link can sign users out. */
-  readonly signOut: Handler;
-}
-
-/** Creates the handlers of an application. */
-export function createExpressSessions(options: BrowserSessionOptions): ExpressSessions {
+/** Creates the handlers of an application. Errors go to its error handler. */
+export function createExpressSessions(options: BrowserSessionOptions): SessionHandlers<Handler> {
   const sessions = new BrowserSessions(options);
   return {
     checkSession: catchErrors(async (request, response, next) => {

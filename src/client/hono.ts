@@ -2,7 +2,12 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
-import { type BrowserReply, type BrowserSessionOptions, BrowserSessions } from './browser-sessions.ts';
+import {
+  type BrowserReply,
+  type BrowserSessionOptions,
+  BrowserSessions,
+  type SessionHandlers,
+} from './browser-sessions.ts';
 import { LoginError } from './login.ts';
 
 /** What `checkSession` sets: `new Hono<UsherEnv>()` knows the type of `c.get('usherSession')`. */
@@ -10,20 +15,10 @@ export interface UsherEnv {
   Variables: { usherSession: ActiveSession | undefined };
 }
 
-/** Middleware, and a handler for each route of the login. Errors go to `app.onError`. */
-export interface HonoSessions {
-  /** Sets `usherSession`, and renews the session. */
-  readonly checkSession: MiddlewareHandler<UsherEnv>;
-  /** Sends the browser to Usher to sign in. */
-  readonly startLogin: Handler;
-  /** Belongs to the redirect URI. */
-  readonly finishLogin: Handler;
-  /** Belongs to a POST, so that no link can sign users out. */
-  readonly signOut: Handler;
-}
-
-/** Creates the handlers of an application. */
-export function createHonoSessions(options: BrowserSessionOptions): HonoSessions {
+/** Creates the handlers of an application. Errors go to `app.onError`. */
+export function createHonoSessions(
+  options: BrowserSessionOptions,
+): SessionHandlers<Handler, MiddlewareHandler<UsherEnv>> {
   const sessions = new BrowserSessions(options);
   return {
     checkSession: async (c, next) => {

@@ -15,13 +15,22 @@ export interface Secrets {
 /** Returns the given secrets, and reads or generates the others in files of the directory with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const keep = <T>(name: string, generate: () => string, parse: (text: string) => T) =>
-    readOrGenerate(join(directory, name), generate, parse);
+  const keep = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
+    const file = join(directory, name);
+    const text = await readOrCreateFile(file, () => `${generate()}\n`);
+    try {
+      return parse(text);
+    } catch (error) {
+      // A new one in its place would make stored data unreadable.
+      throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
+    }
+  };
+  const random = (encoding: 'base64' | 'base64url') => () => randomBytes(32).toString(encoding);
   return {
-    adminKey: given.adminKey ?? (await keep('admin-key', generateAdminKey, parseAdminKey)),
+    adminKey: given.adminKey ?? (await keep('admin-key', random('base64url'), parseAdminKey)),
     authSigningKeys:
       given.authSigningKeys ?? (await keep('auth-signing-keys.json', generateSigningKeys, parseAuthSigningKeys)),
-    encryptionKeys: given.encryptionKeys ?? (await keep('encryption-key', generateEncryptionKey, parseEncryptionKeys)),
+    encryptionKeys: given.encryptionKeys ?? (await keep('encryption-key', random('base64'), parseEncryptionKeys)),
   };
 }
 
@@ -79,27 +88,9 @@ export function parseEncryptionKeys(text: string): readonly Buffer[] {
   return keys.map((key) => Buffer.from(key, 'base64'));
 }
 
-function generateAdminKey(): string {
-  return randomBytes(32).toString('base64url');
-}
-
 function generateSigningKeys(): string {
   const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return JSON.stringify({ keys: [{ ...key, alg: 'EdDSA', use: 'sig', kid: randomBytes(8).toString('hex') }] }, null, 2);
-}
-
-function generateEncryptionKey(): string {
-  return randomBytes(32).toString('base64');
-}
-
-/** A damaged secret is an error: a new one in its place would make stored data unreadable. */
-async function readOrGenerate<T>(file: string, generate: () => string, parse: (text: string) => T): Promise<T> {
-  const text = await readOrCreateFile(file, () => `${generate()}\n`);
-  try {
-    return parse(text);
-  } catch (error) {
-    throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
-  }
 }
 
 function parseJwkSet(text: string): { keys?: JWK[] } | undefined {

@@ -1,6 +1,6 @@
 /** The pages of the demo application. */
-import { Html, html } from '../http/html.ts';
-import { renderDocument } from '../login-page/pages.ts';
+import { html } from '../http/html.ts';
+import type { Page } from '../login-page/pages.ts';
 
 /** What a session check tells of an active session. */
 export interface ActiveSession {
@@ -21,15 +21,15 @@ tick();
 setInterval(tick, 1000);`;
 
 /** Renders the page of somebody who is not signed in. */
-export function renderHome(nonce: string): string {
+export function renderHome(): Page {
   const body = html`<h1>Demo</h1>
 <p>This application knows its users from Usher.</p>
 <form method="get" action="/demo/login" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>`;
-  return renderDocument('Demo', body, nonce);
+  return { title: 'Demo', body };
 }
 
 /** Renders the profile and the session of a user. */
-export function renderProfile({ user, method, expiresAt }: ActiveSession, nonce: string): string {
+export function renderProfile({ user, method, expiresAt }: ActiveSession): Page {
   const body = html`<h1>Hello, ${user.name ?? user.email}</h1>
 <p>E-mail address: <strong>${user.email}</strong></p>
 ${user.name && html`<p>Name: <strong>${user.name}</strong></p>`}
@@ -38,15 +38,14 @@ ${method && html`<p>Signed in by: <strong>${method}</strong></p>`}
 <p>The session ends in <strong><output data-until="${expiresAt}">15 minutes</output></strong>. It can be renewed when
 half of its time has passed.</p>
 <form method="post" action="/demo/renew" data-busy="Renewing…"><button>Renew</button></form>
-<form method="post" action="/demo/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>
-<script type="module" nonce="${nonce}">${new Html(COUNTDOWN)}</script>`;
-  return renderDocument('Demo', body, nonce);
+<form method="post" action="/demo/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>`;
+  return { title: 'Demo', body, script: COUNTDOWN };
 }
 
 /** Renders what happened to a login. */
-export function renderMessage(title: string, text: string, nonce: string): string {
+export function renderMessage(title: string, text: string): Page {
   const body = html`<h1>${title}</h1>
 <p>${text}</p>
 <form method="get" action="/demo"><button class="second">Back to the demo</button></form>`;
-  return renderDocument(title, body, nonce);
+  return { title, body };
 }

@@ -139,16 +139,20 @@ async function showForm({ context, call, browser, fields, parts }: LoginRequest,
   } else if (state.kind !== 'open') {
     sendErrorPage(context, state.kind);
   } else {
-    const { loginIntentId } = fields;
-    const linksWallet = form === 'link' || fields.link !== '';
-    const path = new URL(parts.pageUrl).pathname;
-    const formContext = { loginIntentId, path, formToken: browser.formToken, linksWallet };
-    const { applicationName, allowSignUp } = state;
     const email = readEmailCookie(context);
-    const alert = alertFor(fields.problem);
-    const view = { applicationName, allowSignUp, methods: parts.methods, email, alert };
+    const view = {
+      applicationName: state.applicationName,
+      allowSignUp: state.allowSignUp,
+      methods: parts.methods,
+      email,
+      alert: alertFor(fields.problem),
+      loginIntentId: fields.loginIntentId,
+      path: new URL(parts.pageUrl).pathname,
+      formToken: browser.formToken,
+      linksWallet: form === 'link' || fields.link !== '',
+    };
     const render = form === 'code' && !email ? renderChoice : RENDER[form];
-    sendPage(context, 200, (nonce) => render(formContext, view, nonce));
+    sendPage(context, 200, render(view));
   }
 }
 

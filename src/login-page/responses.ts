@@ -3,17 +3,12 @@ import { randomBytes } from 'node:crypto';
 import type { LoginState } from '../domain/login/find-login-state.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
-import { renderErrorPage } from './pages.ts';
+import { type Page, renderDocument, renderErrorPage } from './pages.ts';
 
-/** Sends a page. `render` gets the nonce that its style and script must carry. */
-export function sendPage(
-  context: HttpContext,
-  status: number,
-  render: (nonce: string) => string,
-  headers: Record<string, string> = {},
-): void {
+/** Sends a page in its frame. */
+export function sendPage(context: HttpContext, status: number, page: Page, headers: Record<string, string> = {}): void {
   const nonce = randomBytes(16).toString('base64');
-  send(context, status, render(nonce), {
+  send(context, status, renderDocument(page, nonce), {
     'content-type': 'text/html; charset=utf-8',
     // No form-action: browsers apply it to the redirect of the form as well, which leads to the application.
     'content-security-policy':
@@ -103,7 +98,7 @@ export function adviceOf(kind: ErrorPage): string {
 
 export function sendErrorPage(context: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
   const headers = status === 503 ? { 'retry-after': '1' } : undefined;
-  sendPage(context, status, (nonce) => renderErrorPage(ERROR_PAGES[kind], nonce), headers);
+  sendPage(context, status, renderErrorPage(ERROR_PAGES[kind]), headers);
 }
 
 /** Shows an error page, or answers the error to the script of the page. */

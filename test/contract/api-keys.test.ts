@@ -1,31 +1,21 @@
 /** AdminService: the life of an API key, from its creation with a name and an expiry to its rotation. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { fieldOf, refusal, success, validationFailed } from '../support/answers.ts';
 import { SECOND, TestClock } from '../support/clock.ts';
 import { adminClient, createTenant, startTestService } from '../support/service.ts';
-import { INVALID_API_KEY, openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
+import { API_KEY, INVALID_API_KEY, openContractFixture, UUID } from './contract-fixture.ts';
 
-const { createApiKey, listApiKeys, rotateApiKey } = AdminService.method;
-const API_KEY = /^usk_[0-9A-Za-z]{49}$/;
+const { createApiKey, listApiKeys, revokeApiKey, rotateApiKey } = AdminService.method;
 const ALREADY_REPLACED = refusal('failed_precondition', 'API key already replaced');
-const NOT_FOUND = refusal('not_found', 'API key not found');
 const HOUR_SECONDS = 3_600;
 
 const clock = new TestClock(new Date('2026-03-01T12:00:00.120Z'));
-const { service, callWith } = await openContractFixture({ clock: clock.read });
+const { service, callWith, tryKey } = await openContractFixture({ clock: clock.read });
 const admin = adminClient(service);
 
 const later = (seconds: number) => new Date(clock.read().getTime() + seconds * SECOND).toISOString();
-
-/** Returns `ok`, or the message of the error that the key gets. */
-async function tryKey(apiKey: string): Promise<string> {
-  const answer = await callWith(EventService.method.listEvents, {}, { 'x-api-key': apiKey });
-  return answer.code === 'ok' ? answer.code : answer.message;
-}
 
 /** Creates an application with one more key, which it returns. */
 async function createKey(fields: JsonObject = {}) {
@@ -41,6 +31,17 @@ async function listedKey(applicationId: string, apiKeyId: string): Promise<JsonO
   return apiKeys.find((each) => each.apiKeyId === apiKeyId) ?? {};
 }
 
+it('CreateApiKey returns one more key, and RevokeApiKey ends one of them', async () => {
+  const { id, apiKey, apiKeyId } = await createTenant(service);
+  const { data, ...answer } = await callWith(createApiKey, { applicationId: id });
+  const created = { apiKeyId: expect.stringMatching(UUID), apiKey: expect.stringMatching(API_KEY) };
+  expect({ ...answer, data }).toEqual(success(created));
+  const second = fieldOf(data, 'apiKey');
+  expect([await tryKey(apiKey), await tryKey(second)]).toEqual(['ok', 'ok']);
+  expect(await callWith(revokeApiKey, { apiKeyId })).toEqual(success({}));
+  expect([await tryKey(apiKey), await tryKey(second)]).toEqual([INVALID_API_KEY, 'ok']);
+});
+
 describe('An API key with a name and an expiry', () => {
   it('is listed without its secret, and works until then and no longer', async () => {
     const expiresAt = later(60);
@@ -54,8 +55,6 @@ describe('An API key with a name and an expiry', () => {
   });
 
   it.each<[JsonObject, string]>([
-    [{ name: '' }, 'name'],
-    [{ name: 'a\nb' }, 'name'],
     [{ expiresAt: later(0) }, 'expiresAt'],
     [{ expiresAt: '1969-12-31T23:59:59Z' }, 'expiresAt'],
   ])('is refused with %j', async (wrong, field) => {
@@ -108,27 +107,10 @@ describe('RotateApiKey', () => {
     expect(apiKeys).toHaveLength(3);
   });
 
-  it('returns NotFound for a key that is unknown, revoked, expired or of a deleted application', async () => {
-    const revoked = await createKey();
-    await admin.revokeApiKey({ apiKeyId: revoked.apiKeyId });
-    const expired = await createKey({ expiresAt: later(1) });
-    const orphaned = await createKey();
-    await admin.deleteApplication({ applicationId: orphaned.applicationId });
+  it('returns NotFound for a key that has expired', async () => {
+    const { apiKeyId } = await createKey({ expiresAt: later(1) });
     clock.advance(SECOND);
-    for (const apiKeyId of [UNKNOWN_ID, revoked.apiKeyId, expired.apiKeyId, orphaned.apiKeyId]) {
-      expect(await callWith(rotateApiKey, { apiKeyId })).toEqual(NOT_FOUND);
-    }
-  });
-
-  it.each<[JsonObject, string]>([
-    [{ overlapSeconds: -1 }, 'overlapSeconds'],
-    [{ overlapSeconds: 604_801 }, 'overlapSeconds'],
-    [{ apiKeyId: 'id' }, 'apiKeyId'],
-  ])('returns Validation failed for %j', async (wrong, field) => {
-    const { apiKeyId } = await createKey();
-    expect(await callWith(rotateApiKey, { apiKeyId, overlapSeconds: 604_800, ...wrong })).toEqual(
-      validationFailed(field),
-    );
+    expect(await callWith(rotateApiKey, { apiKeyId })).toEqual(refusal('not_found', 'API key not found'));
   });
 });
 
@@ -158,14 +140,5 @@ describe('ListApiKeys', () => {
     const lastUsedAt = `${clock.read().toISOString().slice(0, 16)}:00Z`;
     await closing.close();
     expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ lastUsedAt });
-  });
-
-  it('returns NotFound for an application that is unknown or deleted', async () => {
-    const { id: applicationId } = await createTenant(service);
-    await admin.deleteApplication({ applicationId });
-    const refused = { code: Code.NotFound, rawMessage: 'Application not found' };
-    for (const id of [UNKNOWN_ID, applicationId]) {
-      await expect(admin.listApiKeys({ applicationId: id })).rejects.toMatchObject(refused);
-    }
   });
 });

@@ -1,52 +1,40 @@
-/** EventService, except for DeleteEvent. */
+/** EventService. What it refuses: test/api/openapi/openapi.test.ts, authentication.test.ts and not-found.test.ts. */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { refusal, success, validationFailed } from '../support/answers.ts';
+import { refusal, success } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
-import { REST, send } from '../support/protocols.ts';
-import { clientsOf, createTenant, createTestEvent } from '../support/service.ts';
-import { openContractFixture } from './contract-fixture.ts';
+import { request } from '../support/http.ts';
+import { CONNECT, call, REST, send } from '../support/protocols.ts';
+import { adminClient, clientsOf, createTenant, createTestEvent } from '../support/service.ts';
+import { INVALID_API_KEY, openContractFixture } from './contract-fixture.ts';
 
-const { createEvent, getEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
+const { createEvent, getEvent, deleteEvent, listEvents, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 const checkedIn = (data: JsonObject) => success(data, 'Attendee checked in successfully');
-const created = (event: JsonObject) => success(event, 'Event created successfully');
+const DELETED = success(undefined, 'Event deleted successfully');
 const NOT_FOUND = refusal('not_found', 'Event not found');
 const ALREADY_EXISTS = refusal('already_exists', 'Event already exists');
 const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
-const BAD_IDENTIFIERS = ['', 'a'.repeat(256), `${ASTRAL_255}a`, 'a\0b', 'a\nb', 'a\u0085b'];
-const NOW = '2026-03-01T12:00:00.120Z';
 
-const clock = new TestClock(new Date(NOW));
+const clock = new TestClock(new Date('2026-03-01T12:00:00.120Z'));
 const { service, tenant, other, credentials, callWith } = await openContractFixture({ clock: clock.read });
 
-async function createDeletedEvent(): Promise<string> {
-  const eventId = await createTestEvent(service, tenant);
-  await clientsOf(service, tenant).events.deleteEvent({ eventId });
-  return eventId;
-}
-
-const another = await createTenant(service);
-const foreignId = await createTestEvent(service, other);
-const deletedId = await createDeletedEvent();
+const remove = (eventId: string, headers?: Record<string, string>) => callWith(deleteEvent, { eventId }, headers);
 
 describe('CreateEvent', () => {
-  it.each([{ name: 'Sommerfest – Zürich' }, {}])('returns the event: %j', async (optional) => {
-    const fields = { eventId: randomUUID(), ...optional };
-    expect(await callWith(createEvent, fields)).toEqual(created({ ...fields, createdAt: NOW }));
-  });
-
-  it('takes null for a name that is not there', async () => {
-    const eventId = randomUUID();
-    const answer = await callWith(createEvent, { eventId, name: null });
-    expect(answer).toEqual(created({ eventId, createdAt: NOW }));
-  });
-
-  it('takes 255 characters, each counted once, for ID and name', async () => {
-    const fields = { eventId: randomUUID() + '\u{1F6AA}'.repeat(255 - 36), name: ASTRAL_255 };
-    expect(await callWith(createEvent, fields)).toMatchObject({ code: 'ok', data: fields });
-  });
+  it.each([{ name: 'Sommerfest – Zürich' }, {}, { name: null }, { name: ASTRAL_255 }])(
+    'returns the event, as GetEvent does from then on: %j',
+    async (optional) => {
+      const eventId = `${randomUUID()}/?#`;
+      const { name } = optional;
+      const event = { eventId, ...(name && { name }), createdAt: clock.read().toISOString() };
+      expect(await callWith(createEvent, { eventId, ...optional })).toEqual(
+        success(event, 'Event created successfully'),
+      );
+      expect(await callWith(getEvent, { eventId })).toEqual(success(event, 'Event retrieved successfully'));
+    },
+  );
 
   it('returns AlreadyExists for an ID that the application has used, and leaves the event as it is', async () => {
     const eventId = randomUUID();
@@ -56,50 +44,16 @@ describe('CreateEvent', () => {
   });
 
   it('returns AlreadyExists for the ID of a deleted event, which stays deleted', async () => {
-    const eventId = await createDeletedEvent();
+    const eventId = await createTestEvent(service, tenant);
+    await remove(eventId);
     expect(await callWith(createEvent, { eventId })).toEqual(ALREADY_EXISTS);
     expect(await callWith(checkIn, { eventId, attendeeId: 'ada' })).toEqual(NOT_FOUND);
-  });
-
-  it('takes the ID of an event of another application', async () => {
-    const eventId = await createTestEvent(service, other);
-    expect(await callWith(createEvent, { eventId })).toMatchObject({ code: 'ok' });
-  });
-
-  it.each([
-    ...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { name: text }]),
-    ...[{ eventId: '.' }, { eventId: '..' }, { eventId: '', name: '' }],
-  ])('returns Validation failed for %j', async (wrong) => {
-    const answer = await callWith(createEvent, { eventId: randomUUID(), ...wrong });
-    expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
-  });
-});
-
-describe('GetEvent', () => {
-  it.each([{ name: 'Sommerfest – Zürich' }, {}])('returns the event: %j', async (optional) => {
-    const fields = { eventId: `${randomUUID()}/?#`, ...optional };
-    await callWith(createEvent, fields);
-    const event = { ...fields, createdAt: clock.read().toISOString() };
-    expect(await callWith(getEvent, { eventId: fields.eventId })).toEqual(
-      success(event, 'Event retrieved successfully'),
-    );
-  });
-
-  it.each([
-    ['does not exist', randomUUID()],
-    ['belongs to another application', foreignId],
-    ['has been deleted', deletedId],
-  ])('returns 404 when the event %s', async (_, eventId) => {
-    expect(await callWith(getEvent, { eventId })).toEqual(NOT_FOUND);
-  });
-
-  it.each(BAD_IDENTIFIERS)('returns Validation failed for %j', async (eventId) => {
-    expect(await callWith(getEvent, { eventId })).toEqual(validationFailed('eventId'));
   });
 });
 
 // Its pages: lists.test.ts.
 it('ListEvents returns the events of the application that are not deleted', async () => {
+  const another = await createTenant(service);
   const { events } = clientsOf(service, another);
   for (const eventId of ['a', 'b', 'c']) await events.createEvent({ eventId, ...(eventId === 'c' && { name: 'C' }) });
   await events.deleteEvent({ eventId: 'b' });
@@ -146,24 +100,6 @@ describe('CheckIn', () => {
       expect(await callWith(checkIn, fields)).toMatchObject({ code: 'ok', data: { alreadyCheckedIn: false } });
     }
   });
-
-  it.each([
-    ['does not exist', randomUUID()],
-    ['belongs to another application', foreignId],
-    ['has been deleted', deletedId],
-  ])('returns 404 when the event %s', async (_, eventId) => {
-    expect(await callWith(checkIn, { eventId, attendeeId: 'ada' })).toEqual(NOT_FOUND);
-    expect(await service.database.sql`select attendee_id from check_ins where event_id = ${eventId}`).toEqual([]);
-  });
-
-  const wrongAttendees = ['.', '..'].map((attendeeId) => ({ attendeeId }));
-  it.each([...BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, { attendeeId: text }]), ...wrongAttendees])(
-    'returns Validation failed for %j',
-    async (wrong) => {
-      const answer = await callWith(checkIn, { eventId: 'event', attendeeId: 'ada', ...wrong });
-      expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
-    },
-  );
 });
 
 describe('UndoCheckIn', () => {
@@ -188,37 +124,76 @@ describe('UndoCheckIn', () => {
   });
 });
 
-describe('ListCheckIns', () => {
-  // Its pages: lists.test.ts.
-  it('returns the attendees who are checked in', async () => {
-    const eventId = await createTestEvent(service, tenant);
-    const listed = (checkIns: JsonObject[]) =>
-      success({ checkIns, nextPageToken: '' }, 'Check-ins retrieved successfully');
-    expect(await callWith(listCheckIns, { eventId })).toEqual(listed([]));
-    for (const attendeeId of ['ada', 'grace', 'mary']) await callWith(checkIn, { eventId, attendeeId });
-    await callWith(undoCheckIn, { eventId, attendeeId: 'grace' });
-    const checkedInAt = clock.read().toISOString();
-    const left = ['mary', 'ada'].map((attendeeId) => ({ attendeeId, checkedInAt }));
-    expect(await callWith(listCheckIns, { eventId })).toEqual(listed(left));
-  });
+// Its pages: lists.test.ts.
+it('ListCheckIns returns the attendees who are checked in', async () => {
+  const eventId = await createTestEvent(service, tenant);
+  const listed = (checkIns: JsonObject[]) =>
+    success({ checkIns, nextPageToken: '' }, 'Check-ins retrieved successfully');
+  expect(await callWith(listCheckIns, { eventId })).toEqual(listed([]));
+  for (const attendeeId of ['ada', 'grace', 'mary']) await callWith(checkIn, { eventId, attendeeId });
+  await callWith(undoCheckIn, { eventId, attendeeId: 'grace' });
+  const checkedInAt = clock.read().toISOString();
+  const left = ['mary', 'ada'].map((attendeeId) => ({ attendeeId, checkedInAt }));
+  expect(await callWith(listCheckIns, { eventId })).toEqual(listed(left));
 });
 
-describe.each([
-  { method: listCheckIns, fields: {} },
-  { method: undoCheckIn, fields: { attendeeId: 'ada' } },
-])('$method.name', ({ method, fields }) => {
-  it.each([
-    ['does not exist', randomUUID()],
-    ['belongs to another application', foreignId],
-    ['has been deleted', deletedId],
-  ])('returns 404 when the event %s', async (_, eventId) => {
-    expect(await callWith(method, { eventId, ...fields })).toEqual(NOT_FOUND);
+// Interface, "4. Delete Event".
+describe('DeleteEvent', () => {
+  it('deletes an event and keeps its row, and lets nobody check in any more', async () => {
+    const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };
+    expect(await callWith(checkIn, fields)).toMatchObject({ code: 'ok' });
+    expect(await remove(fields.eventId)).toStrictEqual(DELETED);
+    const rows = await service.database.sql`select deleted_at from events where id = ${fields.eventId}`;
+    expect(rows).toEqual([{ deleted_at: expect.any(Date) }]);
+    expect(await callWith(checkIn, fields)).toEqual(NOT_FOUND);
   });
 
-  it.each(
-    BAD_IDENTIFIERS.flatMap((text) => [{ eventId: text }, ...('attendeeId' in fields ? [{ attendeeId: text }] : [])]),
-  )('returns Validation failed for %j', async (wrong) => {
-    const answer = await callWith(method, { eventId: 'event', ...fields, ...wrong });
-    expect(answer).toEqual(validationFailed(...Object.keys(wrong)));
+  it("returns 404 for another application's event, or deletes the caller's of the same ID: the other is kept", async () => {
+    const eventId = await createTestEvent(service, other);
+    expect(await remove(eventId)).toEqual(NOT_FOUND);
+    await createTestEvent(service, tenant, eventId);
+    expect(await remove(eventId)).toEqual(DELETED);
+    const { alreadyCheckedIn } = await clientsOf(service, other).events.checkIn({ eventId, attendeeId: 'ada' });
+    expect(alreadyCheckedIn).toBe(false);
+  });
+
+  it.each([
+    ['has 255 astral characters, each counted once', '\u{1F6AA}'.repeat(255)],
+    ['has 1 character', 'a'],
+    ['has reserved characters', 'a/b?c#d%2F&e=f+g;h:i@j\\k"l'],
+    ['is a space', ' '],
+    ['is the name of a property of every object', '__proto__'],
+    ['is beyond ASCII', 'Sommerfest – Zürich 夏'],
+  ])('deletes an event whose ID %s', async (_, eventId) => {
+    await createTestEvent(service, tenant, eventId);
+    expect(await remove(eventId)).toEqual(DELETED);
+  });
+
+  it.each(['.', '..'])('deletes an event of the ID %j, which an earlier version created', async (eventId) => {
+    await service.database.sql`
+    insert into events (application_id, id, created_at) values (${tenant.id}, ${eventId}, now())`;
+    const answer = await call(CONNECT, service.url, deleteEvent, { eventId }, credentials);
+    expect(answer).toMatchObject({ code: 'ok' });
+    expect(await remove(eventId)).toEqual(NOT_FOUND);
+  });
+
+  it('tells IDs apart by case and by normalization', async () => {
+    await createTestEvent(service, tenant, '\u00e9-event');
+    expect(await remove('e\u0301-event')).toEqual(NOT_FOUND);
+    expect(await remove('\u00c9-event')).toEqual(NOT_FOUND);
+    expect(await remove('\u00e9-event')).toEqual(DELETED);
+  });
+
+  it('takes a plus sign in the path for a plus sign', async () => {
+    const path = `/api/events/${await createTestEvent(service, tenant, 'a+b')}`;
+    expect(await request(service.url, { method: 'DELETE', path, headers: credentials })).toMatchObject({ status: 200 });
+  });
+
+  it('checks the API key first, then the application, then the ID', async () => {
+    const { id, apiKey } = await createTenant(service);
+    await adminClient(service).deleteApplication({ applicationId: id });
+    expect(await remove('', {})).toEqual(refusal('unauthenticated', INVALID_API_KEY));
+    const notFound = refusal('unauthenticated', 'Application not found');
+    for (const eventId of ['', 'event']) expect(await remove(eventId, { 'x-api-key': apiKey })).toEqual(notFound);
   });
 });

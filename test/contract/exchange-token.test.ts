@@ -1,55 +1,44 @@
-/** Interface, "2. Exchange Token". When tokens and sessions end: states.test.ts. */
-import { expect, it } from 'vitest';
+/** Interface, "2. Exchange Token": what is exchanged, and when tokens and sessions end. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { Code } from '@connectrpc/connect';
+import { describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
-import { refusal, success, validationFailed } from '../support/answers.ts';
-import { MINUTE, TestClock } from '../support/clock.ts';
-import { CONNECT, call, PROTOCOLS, REST } from '../support/protocols.ts';
-import { createTestUser, logIn, logInDeletedUser } from '../support/service.ts';
+import { refusal, validationFailed } from '../support/answers.ts';
+import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
+import { call, PROTOCOLS } from '../support/protocols.ts';
+import { RawConnection } from '../support/raw-connection.ts';
+import { adminClient, clientsOf, createTestUser, logIn, logInDeletedUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
 const { exchangeToken } = AuthService.method;
-/** A whole second, so that the fraction is all zeros. */
-const NOW = '2026-03-01T12:00:00.000Z';
-const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
+const INVALID_TOKEN = { code: Code.Unauthenticated, rawMessage: 'Invalid or expired token' };
+const USER_NOT_FOUND = { code: Code.NotFound, rawMessage: 'User not found' };
 
-const clock = new TestClock(new Date(NOW));
+const clock = new TestClock(new Date('2026-03-01T12:00:00.250Z'));
 const { service, tenant, other, credentials, callWith } = await openContractFixture({ clock: clock.read });
-const user = await createTestUser(service);
-const authToken = await logIn(service, tenant, user);
-const foreignToken = await logIn(service, other, user);
+const admin = adminClient(service);
 
-const exchange = (token: string) => callWith(exchangeToken, { authToken: token });
+/** Returns the profile and the session, its time of creation as a Date. */
+async function exchange(authToken: string, as = tenant) {
+  const { user, session } = await clientsOf(service, as).auth.exchangeToken({ authToken });
+  if (!user || !session?.createdAt) throw new Error('No user or session');
+  const { email, name, profileImage, walletAddress } = user;
+  return {
+    user: { email, name, profileImage, walletAddress },
+    session: { id: session.id, createdAt: timestampDate(session.createdAt) },
+  };
+}
 
-const profile = { name: 'Ada Lovelace', profileImage: 'https://img.test/ada.png' };
-// Protobuf's JSON leaves out a fraction of zeros and what is not set; the documented JSON has both.
-it.each([
-  ['REST', REST, profile, profile, NOW, 'Token exchanged successfully'],
-  ['REST', REST, {}, { profileImage: null }, NOW, 'Token exchanged successfully'],
-  ['Connect', CONNECT, profile, profile, '2026-03-01T12:00:00Z', ''],
-  ['Connect', CONNECT, {}, {}, '2026-03-01T12:00:00Z', ''],
-])('returns the profile and a session over %s', async (_, protocol, given, shown, createdAt, message) => {
-  const ada = await createTestUser(service, given);
-  const fields = { authToken: await logIn(service, tenant, ada) };
-  const answer = await call(protocol, service.url, exchangeToken, fields, credentials);
-  const shownUser = { email: ada.email, ...shown, walletAddress: ada.walletAddress };
-  const session = { id: expect.stringMatching(/^\S+$/), createdAt };
-  expect(answer).toStrictEqual(success({ user: shownUser, session }, message));
-});
-
-it('returns the same session over every protocol', async () => {
-  const answers = PROTOCOLS.map((protocol) => call(protocol, service.url, exchangeToken, { authToken }, credentials));
-  const ids = (await Promise.all(answers)).map(({ data }) => (data as { session: { id: string } }).session.id);
-  expect(new Set(ids).size).toBe(1);
-});
+const authToken = await logIn(service, tenant, await createTestUser(service));
+const foreignToken = await logIn(service, other, await createTestUser(service));
 
 it.each([
-  ['is empty', ''],
-  ['has 8193 bytes', 'a'.repeat(8193)],
   ['has 8193 bytes in 4097 characters', `${'é'.repeat(4096)}a`],
   ['is valid but for its length', `${authToken}${'.'.repeat(8193)}`],
   ['has a NUL', 'to\0ken'],
 ])('returns 400 Validation failed when the token %s', async (_, token) => {
-  expect(await exchange(token)).toEqual(validationFailed('authToken'));
+  expect(await callWith(exchangeToken, { authToken: token })).toEqual(validationFailed('authToken'));
 });
 
 // Every other way to be wrong: test/robustness/tokens.test.ts.
@@ -59,12 +48,125 @@ it.each([
   ['has the signature of another', [...authToken.split('.', 2), foreignToken.split('.')[2]].join('.')],
   ['was minted for another application', foreignToken],
 ])('returns 401 Invalid or expired token when the token %s', async (_, token) => {
-  expect(await exchange(token)).toEqual(INVALID_TOKEN);
+  const invalid = refusal('unauthenticated', 'Invalid or expired token');
+  expect(await callWith(exchangeToken, { authToken: token })).toEqual(invalid);
 });
 
 it('returns 404 User not found for a deleted user while the token is valid, and then 401', async () => {
   const token = await logInDeletedUser(service, tenant);
-  expect(await exchange(token)).toEqual(refusal('not_found', 'User not found'));
+  await expect(exchange(token)).rejects.toMatchObject(USER_NOT_FOUND);
   clock.advance(15 * MINUTE);
-  expect(await exchange(token)).toEqual(INVALID_TOKEN);
+  await expect(exchange(token)).rejects.toMatchObject(INVALID_TOKEN);
+});
+
+describe('An auth token', () => {
+  it('is valid for 899 seconds after its second of issue, and then no more', async () => {
+    const user = await createTestUser(service);
+    const authToken = await logIn(service, tenant, user);
+    clock.advance(899 * SECOND);
+    expect((await exchange(authToken)).user.email).toBe(user.email);
+    clock.advance(SECOND);
+    await expect(exchange(authToken)).rejects.toMatchObject(INVALID_TOKEN);
+  });
+
+  it.each([
+    ['/api/oauth/exchange', { status: false }],
+    ['/usher.v1.AuthService/ExchangeToken', { code: 'unauthenticated' }],
+  ])('is refused when it expires before the body has arrived: %s', async (path, refusal) => {
+    const body = JSON.stringify({ authToken: await logIn(service, tenant, await createTestUser(service)) });
+    using connection = await RawConnection.open(service.port);
+    connection.send(
+      `POST ${path} HTTP/1.1\r\nhost: usher.test\r\nx-api-key: ${tenant.apiKey}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    );
+    // Long enough for the call to have begun.
+    await sleep(100);
+    clock.advance(15 * MINUTE);
+    connection.send(body.slice(10));
+    const reply = JSON.parse((await connection.reply()).body);
+    expect(reply).toMatchObject({ ...refusal, message: 'Invalid or expired token' });
+  });
+
+  it('opens no session that lives on after it has expired', async () => {
+    const user = await createTestUser(service);
+    const early = await logIn(service, tenant, user);
+    clock.advance(10 * MINUTE);
+    const late = await logIn(service, tenant, user);
+    const { session } = await exchange(late);
+    clock.advance(5 * MINUTE);
+    await expect(exchange(early)).rejects.toMatchObject(INVALID_TOKEN);
+    expect((await exchange(late)).session).toEqual(session);
+  });
+});
+
+describe('A session', () => {
+  it('begins when a token is exchanged, is the same for every token of the user, and a new one at 15 minutes', async () => {
+    const user = await createTestUser(service);
+    const authToken = await logIn(service, tenant, user);
+    clock.advance(7 * MINUTE);
+    const first = await exchange(authToken);
+    expect(first.session.createdAt).toEqual(clock.read());
+    clock.advance(MINUTE);
+    expect(await exchange(authToken)).toEqual(first);
+    clock.advance(14 * MINUTE - 1);
+    expect(await exchange(await logIn(service, tenant, user))).toEqual(first);
+    clock.advance(1);
+    const second = await exchange(await logIn(service, tenant, user));
+    expect(second.session.id).not.toBe(first.session.id);
+    expect(second.session.createdAt).toEqual(clock.read());
+    clock.advance(15 * MINUTE - 1);
+    expect(await exchange(await logIn(service, tenant, user))).toEqual(second);
+  });
+
+  it('shows the profile as it was when the session began', async () => {
+    const profile = { name: 'Ada', profileImage: 'https://img.test/ada.png' };
+    const user = await createTestUser(service, profile);
+    const { id, ...before } = user;
+    const first = await exchange(await logIn(service, tenant, user));
+    expect(first.user).toEqual(before);
+
+    const after = { email: `new-${user.email}`, name: undefined, profileImage: undefined, walletAddress: '0x1' };
+    await service.database.sql`
+      update users set email = ${after.email}, name = null, profile_image = null, wallet_address = '0x1'
+      where id = ${id}`;
+    expect(await exchange(await logIn(service, tenant, user))).toEqual(first);
+    clock.advance(15 * MINUTE);
+    expect((await exchange(await logIn(service, tenant, user))).user).toEqual(after);
+  });
+
+  it('belongs to one application and one user', async () => {
+    const user = await createTestUser(service);
+    const here = await exchange(await logIn(service, tenant, user));
+    const there = await exchange(await logIn(service, other, user), other);
+    const another = await exchange(await logIn(service, tenant, await createTestUser(service)));
+    expect(new Set([here, there, another].map(({ session }) => session.id)).size).toBe(3);
+    expect(await exchange(await logIn(service, tenant, user))).toEqual(here);
+  });
+
+  it('ends when the user is deleted, and outlives other users', async () => {
+    const [kept, deleted] = [await createTestUser(service), await createTestUser(service)];
+    const [keptToken, authToken] = [await logIn(service, tenant, kept), await logIn(service, tenant, deleted)];
+    const session = await exchange(keptToken);
+    await exchange(authToken);
+    await admin.deleteUser({ userId: deleted.id });
+    await expect(exchange(authToken)).rejects.toMatchObject(USER_NOT_FOUND);
+    expect(await service.database.sql`select id from sessions where user_id = ${deleted.id}`).toEqual([]);
+    expect(await exchange(keptToken)).toEqual(session);
+  });
+});
+
+describe.each(PROTOCOLS)('A session that begins over $name', (protocol) => {
+  it('records the address and the user agent that began it', async () => {
+    const user = await createTestUser(service);
+    const exchangeAs = async (userAgent: string) => {
+      const headers = { ...credentials, 'user-agent': userAgent, 'x-forwarded-for': '203.0.113.7' };
+      const fields = { authToken: await logIn(service, tenant, user) };
+      expect(await call(protocol, service.url, exchangeToken, fields, headers)).toMatchObject({ code: 'ok' });
+      return service.database.sql`select ip_address, user_agent from sessions where user_id = ${user.id}`;
+    };
+    expect(await exchangeAs('Door/1.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
+    expect(await exchangeAs('Door/2.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/1.0' }]);
+    clock.advance(15 * MINUTE);
+    expect(await exchangeAs('Door/3.0')).toEqual([{ ip_address: '127.0.0.1', user_agent: 'Door/3.0' }]);
+  });
 });

@@ -5,7 +5,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
 import { LIST_OPERATIONS, listOf } from '../support/lists.ts';
-import { CONNECT, call, mainProtocolOf, REST, supports } from '../support/protocols.ts';
+import { call, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor } from '../support/samples.ts';
 import { createTenant, type Tenant } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
@@ -89,18 +89,6 @@ describe.each(lists)('$name', (operation) => {
       for (const pageSize of [1, 100]) expect((await readPage({ pageSize })).keys).toHaveLength(pageSize);
     });
   }
-
-  it('returns Validation failed for a page size that is not 1 to 100', async () => {
-    const { read } = await open();
-    for (const pageSize of [0, 101, -1, 2_147_483_647]) {
-      expect(await read({ pageSize })).toEqual(validationFailed('pageSize'));
-    }
-    for (const protocol of [CONNECT, REST].filter((each) => supports(each, method))) {
-      for (const pageSize of ['', 'ten', '1.5', '1e400']) {
-        expect(await read({ pageSize }, undefined, protocol)).toEqual(validationFailed('pageSize'));
-      }
-    }
-  });
 
   it('returns Validation failed for a page token that is altered, of another list or of another application', async () => {
     const { addMany, readPage, read, owner } = await open();

@@ -3,7 +3,7 @@ import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
-import { refusal, validationFailed } from '../support/answers.ts';
+import { refusal } from '../support/answers.ts';
 import { HOUR, MINUTE, TestClock } from '../support/clock.ts';
 import { CONNECT, call, REST } from '../support/protocols.ts';
 import { beginSession, clientsOf, createTenant, createTestUser, logIn, startTestService } from '../support/service.ts';
@@ -164,8 +164,4 @@ it.each([
 ])('returns 401 Session expired when the session %s', async (_, makeId) => {
   const expired = refusal('unauthenticated', 'Session expired');
   expect(await callWith(renewSession, { sessionId: await makeId() })).toEqual(expired);
-});
-
-it.each(['', 'a'.repeat(256)])('returns 400 Validation failed for the session ID %o', async (sessionId) => {
-  expect(await callWith(renewSession, { sessionId })).toEqual(validationFailed('sessionId'));
 });

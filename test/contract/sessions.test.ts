@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
-import { refusal, success, validationFailed } from '../support/answers.ts';
+import { refusal, success } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { CONNECT, call, REST } from '../support/protocols.ts';
 import { adminClient, beginSession, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
@@ -178,18 +178,4 @@ it('an older token stays refused as long as it lives, whatever the expiry job re
   await sql`delete from session_cutoffs where expires_at < ${clock.read()}`;
   expect(await callWith(AuthService.method.exchangeToken, { authToken })).toEqual(INVALID_TOKEN);
   expect(await isActive(session?.id ?? '')).toBe(false);
-});
-
-it.each([
-  ['checkSession', checkSession, { sessionId: '' }, ['sessionId']],
-  ['checkSession', checkSession, { sessionId: 'a'.repeat(256) }, ['sessionId']],
-  ['checkSession', checkSession, { sessionId: 'a\nb' }, ['sessionId']],
-  ['checkSession', checkSession, { sessionId: UNKNOWN_ID, maxStalenessMs: -1 }, ['maxStalenessMs']],
-  ['checkSession', checkSession, { sessionId: UNKNOWN_ID, maxStalenessMs: 5_001 }, ['maxStalenessMs']],
-  ['checkSession', checkSession, { sessionId: UNKNOWN_ID, maxStalenessMs: 0.5 }, ['maxStalenessMs']],
-  ['checkSession', checkSession, { maxStalenessMs: '0' }, ['sessionId', 'maxStalenessMs']],
-  ['revokeSession', revokeSession, { sessionId: '' }, ['sessionId']],
-  ['revokeUserSessions', revokeUserSessions, { userId: 'ada' }, ['userId']],
-] as const)('%s: Validation failed for %o', async (_, method, fields, violations) => {
-  expect(await callWith(method, fields)).toEqual(validationFailed(...violations));
 });

@@ -1,4 +1,5 @@
-/** Users, as applications and as operators see them. Pages: lists.test.ts. */
+/** Users, as applications and as operators see them. Pages: lists.test.ts. What is refused: see events.test.ts. */
+import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
@@ -6,20 +7,14 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
-import {
-  adminClient,
-  beginSession,
-  clientsOf,
-  createDeletedUser,
-  createTenant,
-  createTestUser,
-  logIn,
-} from '../support/service.ts';
-import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
+import { adminClient, beginSession, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
+import { openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
 
 const { getUser, listUsers } = UserService.method;
 const admins = AdminService.method;
 const { exchangeToken } = AuthService.method;
+const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
+const ALREADY_EXISTS = refusal('already_exists', 'User already exists');
 const NOT_FOUND = refusal('not_found', 'User not found');
 const INVALID_TOKEN = refusal('unauthenticated', 'Invalid or expired token');
 const NOW = '2026-03-01T12:00:00.000Z';
@@ -28,6 +23,8 @@ const clock = new TestClock(new Date(NOW));
 const { service, tenant, other, callWith } = await openContractFixture({ clock: clock.read });
 const admin = adminClient(service);
 const { sessions } = clientsOf(service, tenant);
+
+const newUser = () => ({ email: `${randomUUID()}@example.com`, walletAddress: `0x${randomUUID()}` });
 
 const isActive = async (sessionId: string, as = tenant) =>
   (await clientsOf(service, as).sessions.checkSession({ sessionId, maxStalenessMs: 0 })).active;
@@ -100,15 +97,6 @@ describe.each([
     for (const fields of missing) expect(await idsOf(fields)).toEqual([]);
     await admin.updateUser({ userId: user.id, walletAddress: `${Date.now()}` });
   });
-
-  it.each([
-    [{ email: '' }, 'email'],
-    [{ email: 'a'.repeat(255) }, 'email'],
-    [{ walletAddress: '' }, 'walletAddress'],
-    [{ walletAddress: 'a\n' }, 'walletAddress'],
-  ])('gets Validation failed for %o', async (fields, violation) => {
-    expect(await callWith(method, fields)).toEqual(validationFailed(violation));
-  });
 });
 
 describe('an operator', () => {
@@ -142,23 +130,18 @@ describe('an operator', () => {
 
   it('cannot give a user the addresses of another', async () => {
     const [user, another] = [await createTestUser(service), await createTestUser(service)];
-    const exists = refusal('already_exists', 'User already exists');
     for (const fields of [{ email: another.email.toUpperCase() }, { walletAddress: another.walletAddress }]) {
-      expect(await callWith(admins.updateUser, { userId: user.id, ...fields })).toEqual(exists);
+      expect(await callWith(admins.updateUser, { userId: user.id, ...fields })).toEqual(ALREADY_EXISTS);
     }
   });
 
-  it('gets Validation failed for wrong changes', async () => {
+  it('cannot clear the e-mail address, nor change the ID', async () => {
     const { id: userId } = await createTestUser(service);
-    for (const [fields, violation] of [
-      [{ email: 'ada' }, 'email'],
-      [{ name: '' }, 'name'],
-      [{ profileImage: 'ftp://img.test' }, 'profileImage'],
-      [{ walletAddress: 'a\tb' }, 'walletAddress'],
-      [{ updateMask: 'email' }, 'email'],
-      [{ updateMask: 'id' }, 'updateMask'],
+    for (const [updateMask, violation] of [
+      ['email', 'email'],
+      ['id', 'updateMask'],
     ] as const) {
-      expect(await callWith(admins.updateUser, { userId, ...fields }), violation).toEqual(validationFailed(violation));
+      expect(await callWith(admins.updateUser, { userId, updateMask })).toEqual(validationFailed(violation));
     }
   });
 
@@ -229,18 +212,59 @@ describe('an operator', () => {
     await admin.eraseUser({ userId });
     expect(await tablesWith(mark)).toEqual([]);
   });
+});
 
-  it.each(['getUser', 'updateUser', 'deactivateUser', 'reactivateUser', 'eraseUser'] as const)(
-    '%s returns 404 for an unknown user, and Validation failed for a malformed ID',
-    async (name) => {
-      const method = admins[name];
-      expect(await callWith(method, { userId: UNKNOWN_ID })).toEqual(NOT_FOUND);
-      if (name !== 'eraseUser') {
-        expect(await callWith(method, { userId: await createDeletedUser(service) })).toEqual(NOT_FOUND);
-      }
-      expect(await callWith(method, { userId: 'ada' })).toEqual(validationFailed('userId'));
-    },
-  );
+describe('CreateUser', () => {
+  it.each([
+    { name: 'Ada – Lovelace', profileImage: 'https://img.test/ada.png?size=1' },
+    {},
+    { walletAddress: '' },
+    { walletAddress: undefined },
+  ])('returns the user: %j', async (changes) => {
+    const fields = { ...newUser(), ...changes };
+    const user = { walletAddress: '', ...JSON.parse(JSON.stringify(fields)) };
+    expect(await callWith(admins.createUser, user)).toEqual(
+      success({ user: { id: expect.stringMatching(UUID), createdAt: expect.any(String), ...user } }),
+    );
+  });
+
+  it('returns AlreadyExists for an address or a wallet that another user has, in whatever case', async () => {
+    const { email, walletAddress } = await createTestUser(service);
+    for (const taken of [
+      ...[email, email.toUpperCase()].map((spelling) => ({ email: spelling })),
+      ...[walletAddress, walletAddress.toUpperCase()].map((spelling) => ({ walletAddress: spelling })),
+    ]) {
+      expect(await callWith(admins.createUser, { ...newUser(), ...taken })).toEqual(ALREADY_EXISTS);
+    }
+  });
+
+  it('gives the addresses of a deleted user to another', async () => {
+    const deleted = await createTestUser(service);
+    await admin.deleteUser({ userId: deleted.id });
+    const { email, walletAddress } = deleted;
+    const answer = await callWith(admins.createUser, { email, walletAddress });
+    expect(answer).toMatchObject({ code: 'ok', data: { user: { email, walletAddress } } });
+    expect(answer.data).not.toHaveProperty('user.id', deleted.id);
+  });
+
+  it('takes 255 characters for name and wallet address, 254 for the e-mail address, 2,048 for the image', async () => {
+    const domain = `@${randomUUID()}.example.com`;
+    const fields = {
+      email: 'a'.repeat(254 - domain.length) + domain,
+      name: ASTRAL_255,
+      profileImage: 'https://img.test/'.padEnd(2_048, 'a'),
+      walletAddress: randomUUID().padEnd(255, 'a'),
+    };
+    expect(await callWith(admins.createUser, fields)).toMatchObject({ code: 'ok', data: { user: fields } });
+  });
+});
+
+it('DeleteUser deletes the user and leaves the others', async () => {
+  const [{ id }, kept] = [await createTestUser(service), await createTestUser(service)];
+  expect(await callWith(admins.deleteUser, { userId: id })).toEqual(success({}));
+  const left = await service.database.sql`
+    select id from users where id in (${id}, ${kept.id}) and deleted_at is null`;
+  expect(left).toEqual([{ id: kept.id }]);
 });
 
 /** Returns the tables with a row that has the text in any column. */

@@ -108,11 +108,6 @@ export function answerToOthers(method: DescMethodUnary): Answer | undefined {
   return TO_OTHERS[nameOf(method)];
 }
 
-/** Returns a request with every field that is required. */
-export async function requiredFields(method: DescMethodUnary, fixture: SampleFixture): Promise<JsonObject> {
-  return fill(method, exampleOf(method).required ?? {}, fixture);
-}
-
 /** Returns a request with every field. Of a list, it asks for less than there is. */
 export async function sampleFields(method: DescMethodUnary, fixture: SampleFixture): Promise<JsonObject> {
   const { required, optional } = exampleOf(method);

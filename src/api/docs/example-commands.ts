@@ -1,7 +1,7 @@
 /** The example of an operation as commands for a shell and as TypeScript. Variables stay variables. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import type { Operation } from '../catalogue.ts';
+import { CREDENTIAL_HEADERS, type Operation } from '../catalogue.ts';
 import { pathOf } from '../procedures.ts';
 import { exampleOf } from './examples.ts';
 
@@ -63,7 +63,7 @@ function fieldsOf({ method }: Operation): Fields {
 }
 
 function credentialHeader({ credential }: Operation): string {
-  return credential === 'adminKey' ? 'X-Admin-Key: $ADMIN_KEY' : 'X-API-Key: $API_KEY';
+  return `${CREDENTIAL_HEADERS[credential]}: $${credential === 'adminKey' ? 'ADMIN_KEY' : 'API_KEY'}`;
 }
 
 /** A here-document where the shell must fill in variables, else one quoted word. */

@@ -23,7 +23,7 @@ export function renderRequest({ route }: Operation, { request }: Described): Htm
     const where = route && !place ? 'RPC only' : place === 'body' ? undefined : place;
     return renderField(field, [where, field.isRequired ? 'required' : undefined]);
   });
-  return html`<dl class="fields">${rows}</dl>`;
+  return html`<dl>${rows}</dl>`;
 }
 
 /** Shows the fields as `data` of REST has them, where there is REST. */
@@ -39,8 +39,8 @@ export function renderResponse({ route }: Operation, { response, reply }: Descri
       const isInRest = !route || (data && hasField(data, name));
       return renderField({ ...field, name }, [isInRest ? undefined : 'RPC only']);
     });
-  const note = resource && html`<p class="note">In an RPC, these are fields of <code>${resource}</code>.</p>`;
-  return html`${note}<dl class="fields">${rows}</dl>`;
+  const note = resource && html`<p>In an RPC, these are fields of <code>${resource}</code>.</p>`;
+  return html`${note}<dl>${rows}</dl>`;
 }
 
 function hasField(schema: Schema, name: string): boolean {
@@ -62,10 +62,9 @@ function renderField({ name, schema }: Field, marks: readonly (string | undefine
 }
 
 /** Returns type and limits, such as `string, 1–500 characters`. */
-function describeType({ $ref, type, format = '', enum: values, items, ...limits }: Schema): string {
-  if ($ref) return 'object';
+function describeType({ type, format = '', enum: values, items, ...limits }: Schema): string {
   if (items)
-    return `list of ${items.$ref ? 'objects' : describeType(items)}${range(limits.minItems, limits.maxItems, ' items')}`;
+    return `list of ${items.properties ? 'objects' : describeType(items)}${range(limits.minItems, limits.maxItems, ' items')}`;
   if (values) return values.map((value) => JSON.stringify(value)).join(', ');
   const name = FORMATS[format] ?? [type].flat()[0] ?? 'object';
   if (name === 'integer') return `${name}${range(limits.minimum, limits.maximum, '')}`;

@@ -23,22 +23,6 @@ export const CLIENT_SETUP = [
   'const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });',
 ].join('\n');
 
-type Party = 'browser' | 'application' | 'usher';
-
-/** From left to right. */
-const PARTIES: readonly Party[] = ['browser', 'application', 'usher'];
-const LOGIN: readonly (readonly [from: Party, to: Party, what: string])[] = [
-  ['browser', 'application', 'wants to sign in'],
-  ['application', 'usher', 'GenerateAuthUrl: redirectUri, state'],
-  ['usher', 'application', 'authUrl, for 30 minutes'],
-  ['application', 'browser', 'redirect to authUrl'],
-  ['browser', 'usher', 'signs in'],
-  ['usher', 'browser', 'redirect to redirectUri with authToken (15 minutes), state, iss'],
-  ['browser', 'application', 'opens redirectUri'],
-  ['application', 'usher', 'ExchangeToken: authToken'],
-  ['usher', 'application', 'user, session (15 minutes)'],
-];
-
 const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
 <code>npm start</code> prints them, and more, for its demo application.</p>
 ${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
@@ -54,13 +38,17 @@ gRPC reflection is on, so <a href="https://buf.build/docs/cli/installation/"><co
 The examples in TypeScript use the client package, which <code>npm run client:pack</code> makes in a clone of Usher. They begin with:</p>
 ${renderCode(CLIENT_SETUP)}`;
 
-const LOGIN_GUIDE = html`<div class="parties" aria-hidden="true">${PARTIES.map((party) => html`<span>${capitalize(party)}</span>`)}</div>
-<ol class="sequence">
-${LOGIN.map(([from, to, what]) => {
-  const [left, right] = PARTIES.filter((party) => party === from || party === to);
-  return html`<li class="${left}-${right} ${from === left ? 'right' : 'left'}"><b class="unseen">${capitalize(from)} to ${to}:</b> <span>${what}</span></li>
-`;
-})}</ol>
+const LOGIN_GUIDE = html`<ol>
+<li><b>Browser to application:</b> wants to sign in</li>
+<li><b>Application to Usher:</b> GenerateAuthUrl: redirectUri, state</li>
+<li><b>Usher to application:</b> authUrl, for 30 minutes</li>
+<li><b>Application to browser:</b> redirect to authUrl</li>
+<li><b>Browser to Usher:</b> signs in</li>
+<li><b>Usher to browser:</b> redirect to redirectUri with authToken (15 minutes), state, iss</li>
+<li><b>Browser to application:</b> opens redirectUri</li>
+<li><b>Application to Usher:</b> ExchangeToken: authToken</li>
+<li><b>Usher to application:</b> user, session (15 minutes)</li>
+</ol>
 <ul>
 <li>Make a random <code>state</code> for every login, keep it in a cookie, and compare it at the redirect URI. Compare <code>iss</code> with the URL of Usher.</li>
 <li>A user who cancels comes back with <code>error=access_denied</code> instead of <code>authToken</code>.</li>
@@ -129,7 +117,3 @@ export const GUIDES: readonly Guide[] = [
   { id: 'webhooks', title: 'Webhooks', body: WEBHOOK_GUIDE },
   { id: 'limits', title: 'Limits', body: LIMIT_GUIDE },
 ];
-
-function capitalize(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}

@@ -1,5 +1,6 @@
 /** What the OpenAPI documents say of an operation, as the lists that the reference shows. */
 import { readFileSync } from 'node:fs';
+import type { DescService } from '@bufbuild/protobuf';
 import type { Operation } from '../catalogue.ts';
 import { pathOf } from '../procedures.ts';
 
@@ -47,8 +48,6 @@ export interface Field {
 
 export interface Described {
   readonly description: string;
-  /** Of the service. */
-  readonly serviceDescription: string;
   readonly request: readonly Field[];
   /** Of the RPC. */
   readonly response: readonly Field[];
@@ -60,35 +59,36 @@ export class OpenApi {
   readonly #rest = readDocument('rest');
   readonly #connect = readDocument('connect');
 
+  describeService(service: DescService): string {
+    return this.#connect.tags.find(({ name }) => name === service.name)?.description ?? '';
+  }
+
   describe({ method, route }: Operation): Described {
     const rpc = this.#connect.paths[pathOf(method)]?.post;
     const path = route?.path.replace(/:(\w+)/g, '{$1}') ?? '';
     const rest = this.#rest.paths[path]?.[route?.method.toLowerCase() ?? ''];
     if (!rpc || (route && !rest)) throw new Error(`No document describes ${method.name}`);
-    const body = rpc.requestBody?.content['application/json'].schema ?? {};
-    const { properties = {}, required = [] } = body;
+    const { properties = {}, required = [] } = rpc.requestBody?.content['application/json'].schema ?? {};
+    const response = resolve(this.#connect, schemaOf(rpc, 200));
     return {
       description: rpc.description,
-      serviceDescription: this.#connect.tags.find(({ name }) => name === method.parent.name)?.description ?? '',
       request: Object.entries(properties).map(([name, schema]) => ({
         name,
         schema,
         isRequired: required.includes(name),
       })),
-      response: this.#flatten(schemaOf(rpc, 200), ''),
-      reply: resolve(rest ? this.#rest : this.#connect, schemaOf(rest ?? rpc, route?.status ?? 200)),
+      response: flatten(response),
+      reply: rest ? resolve(this.#rest, schemaOf(rest, route?.status ?? 200)) : response,
     };
   }
+}
 
-  #flatten(schema: Schema, prefix: string): Field[] {
-    const { properties = {} } = resolve(this.#connect, schema, { isDeep: false });
-    return Object.entries(properties).flatMap(([key, property]) => {
-      const name = `${prefix}${key}`;
-      const inner = property.items ?? property;
-      const field = { name, schema: property, isRequired: false };
-      return inner.$ref ? [field, ...this.#flatten(inner, `${name}${property.items ? '[]' : ''}.`)] : [field];
-    });
-  }
+function flatten({ properties = {} }: Schema, prefix = ''): Field[] {
+  return Object.entries(properties).flatMap(([key, schema]) => {
+    const name = `${prefix}${key}`;
+    const inner = schema.items ? flatten(schema.items, `${name}[].`) : flatten(schema, `${name}.`);
+    return [{ name, schema, isRequired: false }, ...inner];
+  });
 }
 
 function schemaOf({ responses }: OperationObject, status: number): Schema {
@@ -96,18 +96,17 @@ function schemaOf({ responses }: OperationObject, status: number): Schema {
 }
 
 /** Returns the schema with what its references name in their place. */
-function resolve(document: Document, { $ref, ...schema }: Schema, { isDeep = true } = {}): Schema {
+function resolve(document: Document, { $ref, ...schema }: Schema): Schema {
   const title = $ref?.split('/').at(-1);
   const { allOf = [], ...target } = { ...(title && { ...document.components.schemas[title], title }), ...schema };
-  const parts = [target, ...allOf.map((part) => resolve(document, part, { isDeep }))];
+  const parts = [target, ...allOf.map((part) => resolve(document, part))];
   const properties = Object.entries<Schema>(Object.assign({}, ...parts.map((part) => part.properties)));
-  const inner = (each: Schema) => (isDeep ? resolve(document, each) : each);
   return {
     ...target,
     ...(properties.length > 0 && {
-      properties: Object.fromEntries(properties.map(([key, each]) => [key, inner(each)])),
+      properties: Object.fromEntries(properties.map(([key, each]) => [key, resolve(document, each)])),
     }),
-    ...(target.items && { items: inner(target.items) }),
+    ...(target.items && { items: resolve(document, target.items) }),
   };
 }
 

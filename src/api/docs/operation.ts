@@ -14,13 +14,12 @@ export function renderOperation(operation: Operation, openApi: OpenApi): Html {
   const { method, route } = operation;
   const described = openApi.describe(operation);
   const anchor = anchorOf(method);
-  const errors = [
-    ...readErrors(described.serviceDescription).map(withoutCondition),
-    ...readErrors(described.description),
-  ];
+  const ofService = readErrors(openApi.describeService(method.parent)).map((error) => ({ ...error, when: '' }));
+  // A service may name an error that its method names again.
+  const errors = new Map([...ofService, ...readErrors(described.description)].map((error) => [error.reason, error]));
   const paragraphs = withoutErrors(described.description).split('\n\n');
   const path = route?.path.split(/(?=\/)/).map((segment) => html`<wbr>${segment}`);
-  return html`<section class="operation" id="${anchor}">
+  return html`<section class="operation card" id="${anchor}">
 <h3><a href="#${anchor}">${method.name}</a></h3>
 <div class="about">
 ${path && route && html`<p class="route"><b class="verb ${route.method}">${route.method}</b> <code>${path}</code></p>`}
@@ -32,7 +31,7 @@ ${renderRequest(operation, described)}
 ${renderResponse(operation, described)}
 </details>
 <h4>Errors</h4>
-<ul class="errors">${distinct(errors).map(renderError)}</ul>
+<ul class="errors">${[...errors.values()].map(renderError)}</ul>
 </div>
 <div class="examples">
 <details open><summary>curl</summary>${renderCode(toCurl(operation))}</details>
@@ -51,13 +50,4 @@ function renderError({ reason, code, message, when }: DocumentedError): Html {
     when && html`, ${when}`
   }</li>
 `;
-}
-
-function withoutCondition(error: DocumentedError): DocumentedError {
-  return { ...error, when: '' };
-}
-
-/** A service may name an error that its method names again. */
-function distinct(errors: readonly DocumentedError[]): DocumentedError[] {
-  return [...new Map(errors.map((error) => [error.reason, error])).values()];
 }

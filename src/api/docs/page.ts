@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { VERSION } from '../../config/version.ts';
 import { Html, html } from '../../http/html.ts';
-import { OPERATIONS, SERVICES } from '../catalogue.ts';
+import { SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
 import { anchorOf } from './anchor.ts';
 import { GUIDES } from './guides.ts';
@@ -12,14 +12,8 @@ import { renderText } from './text.ts';
 
 /** Returns the page and its style, which the policy of the page must allow. */
 export function renderReference(): { readonly page: string; readonly style: string } {
-  const style = read('../palette.css') + read('page.css');
+  const style = read('../base.css') + read('page.css');
   const openApi = new OpenApi();
-  const services = SERVICES.map(({ service, credential }) => {
-    const operations = OPERATIONS.filter(({ method }) => method.parent === service);
-    const [first] = operations;
-    const description = first ? withoutErrors(openApi.describe(first).serviceDescription) : '';
-    return { name: service.name, credential, description, operations };
-  });
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>
@@ -33,7 +27,7 @@ export function renderReference(): { readonly page: string; readonly style: stri
 <body>
 <a class="skip" href="#content">Skip to content</a>
 <header>
-<p><a class="brand" href=".">Usher</a> <small>${VERSION}</small></p>
+<p><a href="."><strong>Usher</strong></a> <small>${VERSION}</small></p>
 <p><a href="openapi.json">OpenAPI</a></p>
 </header>
 <div class="frame">
@@ -41,9 +35,9 @@ export function renderReference(): { readonly page: string; readonly style: stri
 <p>Guides</p>
 <ul>${GUIDES.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
 <p>Reference</p>
-${services.map(
-  ({ name, operations }) =>
-    html`<details><summary>${name}</summary><ul>${operations.map(
+${SERVICES.map(
+  ({ service, operations }) =>
+    html`<details><summary>${service.name}</summary><ul>${operations.map(
       (operation) => html`<li><a href="#${anchorOf(operation.method)}">${operation.method.name}</a></li>`,
     )}</ul></details>`,
 )}
@@ -52,10 +46,10 @@ ${services.map(
 <h1>API reference</h1>
 <p class="lead">One port speaks REST, Connect, gRPC and gRPC-Web. Each operation is described once, with a call for each to copy.</p>
 ${GUIDES.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
-${services.map(
-  ({ name, credential, description, operations }) => html`<section class="service" id="${name}">
-<h2><a href="#${name}">${name}</a> <small>${credential === 'adminKey' ? 'X-Admin-Key' : 'X-API-Key'}</small></h2>
-<p>${renderText(description)}</p>
+${SERVICES.map(
+  ({ service, header, operations }) => html`<section class="service" id="${service.name}">
+<h2><a href="#${service.name}">${service.name}</a> <small>${header}</small></h2>
+<p>${renderText(withoutErrors(openApi.describeService(service)))}</p>
 ${operations.map((operation) => renderOperation(operation, openApi))}
 </section>`,
 )}

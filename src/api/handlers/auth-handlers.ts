@@ -1,21 +1,19 @@
 import type { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
-import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
+import type { ServiceParts } from '../services.ts';
 import { toMessage, toProfile } from './to-message.ts';
 
-export function createAuthHandlers(
-  tokens: AuthTokens,
-  { authPageUrl, sessionMaxAgeSeconds }: { authPageUrl: string; sessionMaxAgeSeconds: number },
-): ApplicationHandlers<typeof AuthService> {
+export function createAuthHandlers({
+  authPageUrl,
+  sessionMaxAgeSeconds,
+  tokens,
+}: Pick<ServiceParts, 'authPageUrl' | 'sessionMaxAgeSeconds' | 'tokens'>): ApplicationHandlers<typeof AuthService> {
   const linkTo = createAuthPageLink(authPageUrl);
   const exchange = { tokens, sessionMaxAgeSeconds, subscribed: new Set<string>() };
   return {
-    async generateAuthUrl(fields, call) {
-      return generateAuthUrl(call, linkTo, fields);
-    },
-
+    generateAuthUrl: (fields, call) => generateAuthUrl(call, linkTo, fields),
     async exchangeToken(fields, call, peer) {
       const session = await exchangeToken(call, exchange, peer, fields);
       return { user: toProfile(session), session: toMessage(session) };

@@ -16,30 +16,20 @@ export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers
       await deleteEvent(call, fields);
       return {};
     },
-
-    async createEvent(fields, call) {
-      return { event: toMessage(await createEvent(call, fields)) };
-    },
-
-    async getEvent(fields, call) {
-      return { event: toMessage(await getEvent(call, fields)) };
-    },
-
+    createEvent: async (fields, call) => ({ event: toMessage(await createEvent(call, fields)) }),
+    getEvent: async (fields, call) => ({ event: toMessage(await getEvent(call, fields)) }),
     async listEvents(fields, call) {
       const { rows, nextPageToken } = await listEvents(call, pageTokens, fields);
       return { events: rows.map(toMessage), nextPageToken };
     },
-
     async checkIn(fields, call) {
       const { alreadyCheckedIn, ...made } = await checkIn(call, fields);
       return { checkIn: toMessage(made), alreadyCheckedIn };
     },
-
     async listCheckIns(fields, call) {
       const { rows, nextPageToken } = await listCheckIns(call, pageTokens, fields);
       return { checkIns: rows.map(toMessage), nextPageToken };
     },
-
     async undoCheckIn(fields, call) {
       await undoCheckIn(call, fields);
       return {};

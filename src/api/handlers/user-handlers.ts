@@ -7,10 +7,7 @@ import { toMessage } from './to-message.ts';
 
 export function createUserHandlers(pageTokens: PageTokens): ApplicationHandlers<typeof UserService> {
   return {
-    async getUser(fields, call) {
-      return { user: toMessage(await getApplicationUser(call, fields)) };
-    },
-
+    getUser: async (fields, call) => ({ user: toMessage(await getApplicationUser(call, fields)) }),
     async listUsers(fields, call) {
       const { rows, nextPageToken } = await listApplicationUsers(call, pageTokens, fields);
       return { users: rows.map(toMessage), nextPageToken };

@@ -4,7 +4,7 @@ import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { isFieldMask } from '../changes.ts';
 import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { commentOfField, describeFields, describeMethod } from './operations.ts';
+import { commentOfField, describeFields, describeMethod, fail, toContent } from './operations.ts';
 import { readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -37,15 +37,14 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
       return [localName, { type: 'string', format: 'field-mask', description }];
     });
     const properties = { ...fields.properties, ...Object.fromEntries(masks) };
-    const response = { description: 'Success', content: json(schemas.refer(method.output)) };
     paths[pathOf(method)] = {
       post: {
         ...describeMethod(method, commentOf),
         security: [{ [credential]: [] }],
-        requestBody: { required: true, content: json({ ...fields, properties }) },
+        requestBody: { required: true, content: toContent({ ...fields, properties }) },
         responses: {
-          200: response,
-          default: { description: 'Failure', content: json({ $ref: '#/components/schemas/Failure' }) },
+          200: { description: 'Success', content: toContent(schemas.refer(method.output)) },
+          default: fail('Failure'),
         },
       },
     };
@@ -64,8 +63,4 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
       schemas: { ...schemas.all, Failure: FAILURE },
     },
   };
-}
-
-function json(schema: JsonSchema): JsonSchema {
-  return { 'application/json': { schema } };
 }

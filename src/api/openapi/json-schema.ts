@@ -1,6 +1,6 @@
 /** JSON Schemas of messages, as REST presents them and as Protobuf's own JSON does. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { NULLABLE } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -46,36 +46,18 @@ export class MessageSchemas {
     const comment = described(this.#commentOf(`${field.parent.typeName}.${field.name}`));
     const value = this.#describeValue(field);
     if (field.fieldKind === 'list') return { type: 'array', items: value, ...comment };
-    if (field.fieldKind === 'map') return { type: 'object', additionalProperties: value, ...comment };
     const isNullable = this.#style === 'rest' && NULLABLE.includes(field.localName);
     return { ...value, ...(isNullable && { type: ['string', 'null'] }), ...comment };
   }
 
-  #describeValue({ message, enum: enumeration, scalar }: DescField): JsonSchema {
+  #describeValue(field: DescField): JsonSchema {
+    const { message, scalar } = field;
     if (message?.typeName === TimestampSchema.typeName) return { type: 'string', format: 'date-time' };
-    if (message?.typeName === FieldMaskSchema.typeName) return { type: 'string' };
     if (message) return this.refer(message);
-    if (enumeration) return { type: 'string', enum: enumeration.values.map(({ name }) => name) };
-    return describeScalar(scalar);
-  }
-}
-
-function describeScalar(scalar: ScalarType | undefined): JsonSchema {
-  switch (scalar) {
-    case ScalarType.STRING:
-      return { type: 'string' };
-    case ScalarType.BOOL:
-      return { type: 'boolean' };
-    case ScalarType.BYTES:
-      return { type: 'string', contentEncoding: 'base64' };
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
-      return { type: 'number' };
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-      return { type: 'string', pattern: '^-?\\d+$' };
-    default:
-      return { type: 'integer' };
+    if (scalar === ScalarType.STRING) return { type: 'string' };
+    if (scalar === ScalarType.BOOL) return { type: 'boolean' };
+    if (scalar === ScalarType.INT32) return { type: 'integer' };
+    throw new Error(`describe the type of ${field} in src/api/openapi/json-schema.ts`);
   }
 }
 

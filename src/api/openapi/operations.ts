@@ -43,6 +43,16 @@ export function commentOfField({ input }: DescMethodUnary, localName: string, co
   return field ? commentOf(`${input.typeName}.${field.name}`) : '';
 }
 
+/** Returns the content of a request body or of a response. */
+export function toContent(schema: JsonSchema): JsonSchema {
+  return { 'application/json': { schema } };
+}
+
+/** Returns the response with the schema `Failure` of the document. */
+export function fail(description: string): JsonSchema {
+  return { description, content: toContent({ $ref: '#/components/schemas/Failure' }) };
+}
+
 /** Returns ID, tag, summary and description. */
 export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) {
   const description = commentOf(`${method.parent.typeName}.${method.name}`);

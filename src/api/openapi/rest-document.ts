@@ -5,7 +5,16 @@ import { STATUSES } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { commentOfField, describeField, describeFields, describeMethod, errorsOf, REASONS } from './operations.ts';
+import {
+  commentOfField,
+  describeField,
+  describeFields,
+  describeMethod,
+  errorsOf,
+  fail,
+  REASONS,
+  toContent,
+} from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -75,7 +84,7 @@ function describeRoute(route: Route, rules: RequestRules, schemas: MessageSchema
     ...(body.length > 0 && {
       requestBody: {
         required: body.some((name) => !rules[name]?.isOptional),
-        content: { 'application/json': { schema: describeFields(rpc, rules, body, commentOf) } },
+        content: toContent(describeFields(rpc, rules, body, commentOf)),
       },
     }),
     responses: describeResponses(route, schemas, commentOf),
@@ -86,7 +95,8 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   const { status, message, rpc, existedBefore } = route;
   const data = describeData(route, schemas);
   const properties = { status: { const: true }, message: { const: message }, ...(data && { data }) };
-  const success = respond(message, { type: 'object', properties, required: Object.keys(properties) });
+  const content = toContent({ type: 'object', properties, required: Object.keys(properties) });
+  const success = { description: message, content };
   const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
   for (const { code, reason } of errorsOf(rpc, commentOf)) {
     reasons.set(STATUSES[code], (reasons.get(STATUSES[code]) ?? new Set()).add(reason));
@@ -119,12 +129,4 @@ function pickFields({ properties, required = [] }: ReturnType<MessageSchemas['de
     properties: Object.fromEntries(names.map((name) => [name, properties[name]])),
     required: required.filter((name) => names.includes(name)),
   };
-}
-
-function respond(description: string, schema: JsonSchema): JsonSchema {
-  return { description, content: { 'application/json': { schema } } };
-}
-
-function fail(description: string): JsonSchema {
-  return respond(description, { $ref: '#/components/schemas/Failure' });
 }

@@ -6,17 +6,17 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { SERVED_SERVICES } from '../catalogue.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import type { Readiness } from './readiness.ts';
 
 export class HealthMonitor {
-  readonly #known: ReadonlySet<string>;
+  readonly #known: ReadonlySet<string> = new Set(['', ...SERVED_SERVICES.map(({ typeName }) => typeName)]);
   readonly #readiness: Readiness;
   readonly #closing: AbortSignal;
 
   /** All services share the readiness. Watches end with `closing`. */
-  constructor(serviceNames: readonly string[], readiness: Readiness, closing: AbortSignal) {
-    this.#known = new Set(['', ...serviceNames]);
+  constructor(readiness: Readiness, closing: AbortSignal) {
     this.#readiness = readiness;
     this.#closing = closing;
     closing.addEventListener('abort', () => readiness.wakeAll());

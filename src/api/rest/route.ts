@@ -22,8 +22,7 @@ export interface Route {
   readonly documented?: readonly string[];
 }
 
-interface Row<Rpc extends DescMethodUnary> extends Pick<Route, 'method' | 'path' | 'message' | 'documented'> {
-  readonly rpc: Rpc;
+interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'> {
   /** The fields in the query of a request that has a body. */
   readonly query?: readonly FieldOf<Rpc['input']>[];
   readonly status?: 200 | 201;
@@ -31,16 +30,22 @@ interface Row<Rpc extends DescMethodUnary> extends Pick<Route, 'method' | 'path'
   readonly existedBefore?: FieldOf<Rpc['output']>;
 }
 
-type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<keyof MessageShape<Schema>, symbol | `$${string}`>;
+type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<string & keyof MessageShape<Schema>, `$${string}`>;
 
 /** Ties a row to the request and the response of its own RPC. REST needs no field mask: null clears a field. */
-export function route<Rpc extends DescMethodUnary>({ query = [], status = 200, ...row }: Row<Rpc>): Route {
-  const { method, path, rpc } = row;
+export function route<Rpc extends DescMethodUnary>(
+  method: Route['method'],
+  path: string,
+  rpc: Rpc,
+  message: string,
+  { query = [], status = 200, ...options }: Options<Rpc> = {},
+): Route {
   const others = method === 'GET' || method === 'DELETE' ? 'query' : 'body';
   const sourceOf = (name: string): Source => {
     if (path.split('/').includes(`:${name}`)) return 'path';
     return query.some((each) => each === name) ? 'query' : others;
   };
   const names = rpc.input.fields.filter((field) => !isFieldMask(field)).map(({ localName }) => localName);
-  return { ...row, status, fields: Object.fromEntries(names.map((name) => [name, sourceOf(name)])) } as Route;
+  const fields = Object.fromEntries(names.map((name) => [name, sourceOf(name)]));
+  return { method, path, rpc, message, status, fields, ...options };
 }

@@ -3,114 +3,72 @@ import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../../gen/usher/v1/user_pb.ts';
+import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Route, route } from './route.ts';
-import { webhookRoutes } from './webhook-routes.ts';
+
+const auth = AuthService.method;
+const sessions = SessionService.method;
+const users = UserService.method;
+const webhooks = WebhookService.method;
+const events = EventService.method;
 
 export const routes: readonly Route[] = [
-  route({
-    method: 'POST',
-    path: '/api/oauth/generate-auth-url',
-    rpc: AuthService.method.generateAuthUrl,
+  route('POST', '/api/oauth/generate-auth-url', auth.generateAuthUrl, 'Auth URL generated successfully', {
     query: ['clientId'],
-    message: 'Auth URL generated successfully',
   }),
-  route({
-    method: 'POST',
-    path: '/api/oauth/exchange',
-    rpc: AuthService.method.exchangeToken,
-    message: 'Token exchanged successfully',
+  route('POST', '/api/oauth/exchange', auth.exchangeToken, 'Token exchanged successfully'),
+
+  route('POST', '/api/sessions/check', sessions.checkSession, 'Session checked successfully'),
+  route('POST', '/api/sessions/renew', sessions.renewSession, 'Session renewed successfully', { resource: 'session' }),
+  route('GET', '/api/sessions', sessions.listSessions, 'Sessions retrieved successfully'),
+  route('POST', '/api/sessions/revoke', sessions.revokeSession, 'Session revoked successfully'),
+
+  route('GET', '/api/users/:userId', users.getUser, 'User retrieved successfully', { resource: 'user' }),
+  route('GET', '/api/users', users.listUsers, 'Users retrieved successfully'),
+  route('DELETE', '/api/users/:userId/sessions', sessions.revokeUserSessions, 'Sessions revoked successfully'),
+
+  route('GET', '/api/webhooks/:webhookId', webhooks.getWebhook, 'Webhook retrieved successfully', {
+    resource: 'webhook',
+    // Interface, "Webhook".
+    documented: ['webhookId', 'signingKey', 'url', 'isActive', 'application', 'owner', 'createdAt', 'updatedAt'],
   }),
-  route({
-    method: 'POST',
-    path: '/api/sessions/check',
-    rpc: SessionService.method.checkSession,
-    message: 'Session checked successfully',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/sessions/renew',
-    rpc: SessionService.method.renewSession,
-    message: 'Session renewed successfully',
-    resource: 'session',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/sessions',
-    rpc: SessionService.method.listSessions,
-    message: 'Sessions retrieved successfully',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/sessions/revoke',
-    rpc: SessionService.method.revokeSession,
-    message: 'Session revoked successfully',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/users/:userId',
-    rpc: UserService.method.getUser,
-    message: 'User retrieved successfully',
-    resource: 'user',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/users',
-    rpc: UserService.method.listUsers,
-    message: 'Users retrieved successfully',
-  }),
-  route({
-    method: 'DELETE',
-    path: '/api/users/:userId/sessions',
-    rpc: SessionService.method.revokeUserSessions,
-    message: 'Sessions revoked successfully',
-  }),
-  ...webhookRoutes,
-  route({
-    method: 'DELETE',
-    path: '/api/events/:eventId',
-    rpc: EventService.method.deleteEvent,
-    message: 'Event deleted successfully',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/events/:eventId',
-    rpc: EventService.method.getEvent,
-    message: 'Event retrieved successfully',
-    resource: 'event',
-  }),
-  route({
-    method: 'GET',
-    path: '/api/events',
-    rpc: EventService.method.listEvents,
-    message: 'Events retrieved successfully',
-  }),
-  route({
-    method: 'POST',
-    path: '/api/events',
-    rpc: EventService.method.createEvent,
+  route('GET', '/api/webhooks', webhooks.listWebhooks, 'Webhooks retrieved successfully'),
+  route('POST', '/api/webhooks', webhooks.createWebhook, 'Webhook created successfully', {
     status: 201,
-    message: 'Event created successfully',
-    resource: 'event',
+    resource: 'webhook',
   }),
-  route({
-    method: 'POST',
-    path: '/api/events/:eventId/check-ins',
-    rpc: EventService.method.checkIn,
+  route('PATCH', '/api/webhooks/:webhookId', webhooks.updateWebhook, 'Webhook updated successfully', {
+    resource: 'webhook',
+  }),
+  route('DELETE', '/api/webhooks/:webhookId', webhooks.deleteWebhook, 'Webhook deleted successfully'),
+  route(
+    'POST',
+    '/api/webhooks/:webhookId/rotate-signing-key',
+    webhooks.rotateSigningKey,
+    'Signing key rotated successfully',
+    { resource: 'webhook' },
+  ),
+  route('POST', '/api/webhooks/:webhookId/test', webhooks.sendTestMessage, 'Test message accepted'),
+  route('GET', '/api/webhooks/:webhookId/deliveries', webhooks.listDeliveries, 'Deliveries retrieved successfully'),
+  route(
+    'GET',
+    '/api/webhooks/:webhookId/deliveries/:messageId',
+    webhooks.getDelivery,
+    'Delivery retrieved successfully',
+    { resource: 'delivery' },
+  ),
+  route('POST', '/api/webhooks/:webhookId/deliveries/:messageId/redeliver', webhooks.redeliver, 'Redelivery accepted'),
+  route('POST', '/api/webhooks/:webhookId/redeliver-failed', webhooks.redeliverFailed, 'Redelivery accepted'),
+
+  route('DELETE', '/api/events/:eventId', events.deleteEvent, 'Event deleted successfully'),
+  route('GET', '/api/events/:eventId', events.getEvent, 'Event retrieved successfully', { resource: 'event' }),
+  route('GET', '/api/events', events.listEvents, 'Events retrieved successfully'),
+  route('POST', '/api/events', events.createEvent, 'Event created successfully', { status: 201, resource: 'event' }),
+  route('POST', '/api/events/:eventId/check-ins', events.checkIn, 'Attendee checked in successfully', {
     status: 201,
     existedBefore: 'alreadyCheckedIn',
-    message: 'Attendee checked in successfully',
     resource: 'checkIn',
   }),
-  route({
-    method: 'GET',
-    path: '/api/events/:eventId/check-ins',
-    rpc: EventService.method.listCheckIns,
-    message: 'Check-ins retrieved successfully',
-  }),
-  route({
-    method: 'DELETE',
-    path: '/api/events/:eventId/check-ins/:attendeeId',
-    rpc: EventService.method.undoCheckIn,
-    message: 'Check-in undone successfully',
-  }),
+  route('GET', '/api/events/:eventId/check-ins', events.listCheckIns, 'Check-ins retrieved successfully'),
+  route('DELETE', '/api/events/:eventId/check-ins/:attendeeId', events.undoCheckIn, 'Check-in undone successfully'),
 ];

@@ -1,5 +1,5 @@
 /** The OpenAPI documents say what the service does: requests that they allow are valid, and replies are as they say. */
-import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
@@ -7,8 +7,9 @@ import { afterAll, describe, expect, test } from 'vitest';
 import connectDocument from '../../../gen/openapi/connect.json' with { type: 'json' };
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import { OPERATIONS, type Operation } from '../../../src/api/catalogue.ts';
+import { validationFailed, without } from '../../support/answers.ts';
 import { request } from '../../support/http.ts';
-import { CONNECT, type Protocol, REST, send } from '../../support/protocols.ts';
+import { answerOf, CONNECT, type Protocol, REST, send } from '../../support/protocols.ts';
 import { credentialFor, sampleFields } from '../../support/samples.ts';
 import { createTenant, startTestService } from '../../support/service.ts';
 
@@ -22,20 +23,29 @@ interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minItems?: number;
+  readonly maxItems?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
 
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly schema: Schema;
+}
+
 interface DocumentedOperation {
-  readonly parameters?: readonly { name: string; in: string; required: boolean; schema: Schema }[];
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { content: { 'application/json': { schema: Schema } } };
   readonly responses: Readonly<Record<string, { content: { 'application/json': { schema: object } } }>>;
 }
 
 type Paths = Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
 
-const RUNS = 8;
+/** Of both protocols together eight, since both check fields by the same rules. */
+const RUNS = 4;
 
 const cases = [
   ...OPERATIONS.filter(({ route }) => route).map((operation) => ({ protocol: REST, operation })),
@@ -87,14 +97,28 @@ describe.each(cases)('$name', ({ protocol, operation }) => {
     );
   });
 
-  test('refuses a request without any of its required fields', async () => {
+  test('refuses what the document does not allow, and names the field', async () => {
     const { documented, validate } = find(protocol, operation);
-    const required = requiredOf(documented);
-    if (required.length === 0) return;
+    const { method } = operation;
     const headers = credentialFor(operation, tenant);
-    const reply = await send(protocol, service.url, { method: operation.method, fields: {}, headers });
-    validate({ status: reply.status, body: JSON.parse(reply.bytes.toString()) });
-    expect(reply.status).toBeGreaterThanOrEqual(400);
+    const sample = await sampleFields(method, { service, tenant });
+    const expectRefused = async (fields: JsonObject, names: readonly string[]) => {
+      const reply = await send(protocol, service.url, { method, fields, headers });
+      const sent = JSON.stringify(fields).slice(0, 1_000);
+      expect(answerOf(protocol, method, reply), sent).toEqual(validationFailed(...names));
+      validate({ status: reply.status, body: JSON.parse(reply.body) });
+    };
+    const required = requiredOf(documented);
+    if (required.length > 0) await expectRefused({}, required);
+    for (const name of required) await expectRefused(without(sample, name), [name]);
+    // Protobuf refuses what is no timestamp or no mask.
+    const messages = method.input.fields.filter(({ fieldKind }) => fieldKind === 'message');
+    const scalars = fieldsOf(documented).filter(({ name }) => !messages.some(({ jsonName }) => jsonName === name));
+    for (const { name, in: place, schema } of scalars) {
+      for (const value of wrongValuesOf(schema, place === 'body')) {
+        await expectRefused({ ...sample, [name]: value }, [name]);
+      }
+    }
   });
 });
 
@@ -128,26 +152,66 @@ function pathOf(method: DescMethodUnary): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-function bodyOf({ requestBody }: DocumentedOperation): Schema {
-  return requestBody?.content['application/json'].schema ?? {};
+function requiredOf(documented: DocumentedOperation): string[] {
+  return fieldsOf(documented).flatMap(({ name, required }) => (required ? [name] : []));
 }
 
-function requiredOf(documented: DocumentedOperation): string[] {
-  const parameters = documented.parameters?.filter(({ required }) => required).map(({ name }) => name) ?? [];
-  return [...parameters, ...(bodyOf(documented).required ?? [])];
+/** Returns what a request has, wherever it is. */
+function fieldsOf({ parameters = [], requestBody }: DocumentedOperation): readonly Parameter[] {
+  const { properties = {}, required = [] } = requestBody?.content['application/json'].schema ?? {};
+  const ofBody = Object.entries(properties).map(([name, schema]) => {
+    return { name, in: 'body', required: required.includes(name), schema };
+  });
+  return [...parameters, ...ofBody];
 }
 
 /** Returns any request that the document allows. */
 function requestsOf(documented: DocumentedOperation): fc.Arbitrary<JsonObject> {
-  const parameters = documented.parameters ?? [];
-  const schemas: Record<string, fc.Arbitrary<unknown>> = {};
-  for (const { name, in: place, schema } of parameters) {
+  const schemas = fieldsOf(documented).map(({ name, in: place, schema }) => {
     // URL clients drop these segments.
-    schemas[name] = valuesOf(schema).filter((value) => place !== 'path' || !/^\.{1,2}$/.test(String(value)));
-  }
-  for (const [name, schema] of Object.entries(bodyOf(documented).properties ?? {})) schemas[name] = valuesOf(schema);
-  return fc.record(schemas, { requiredKeys: requiredOf(documented) }) as fc.Arbitrary<JsonObject>;
+    return [name, valuesOf(schema).filter((value) => place !== 'path' || !/^\.{1,2}$/.test(String(value)))];
+  });
+  return fc.record(Object.fromEntries(schemas), { requiredKeys: requiredOf(documented) });
 }
+
+/** Returns values that the schema does not allow. Outside of a body every value is text. */
+function wrongValuesOf(schema: Schema, isInBody: boolean): JsonValue[] {
+  const { format = '', pattern = '', minLength = 1, maxLength, minimum = 0, maximum = 0, maxItems } = schema;
+  const [type] = [schema.type].flat();
+  if (type === 'integer') return [minimum - 1, maximum + 1, 1.5, 'ten'];
+  if (type === 'boolean') return ['yes', 1];
+  if (type === 'array') {
+    const ofItems = wrongValuesOf(schema.items ?? {}, isInBody).map((item) => [item]);
+    return ['text', {}, Array((maxItems ?? 0) + 1).fill('text'), ...ofItems];
+  }
+  return [
+    ...(isInBody ? [1, true, [1], { text: 'text' }, 'a\ud800b'] : []),
+    ...(minLength > 0 ? [''] : []),
+    ...(maxLength ? ['a'.repeat(maxLength + 1)] : []),
+    ...(pattern.includes('\\0') || pattern.includes('\\p{Cc}') ? ['a\0b'] : []),
+    ...(pattern.includes('\\p{Cc}') ? ['a\nb', 'a\u0085b'] : []),
+    ...(pattern.includes('(?!') ? ['.', '..'] : []),
+    ...(schema.enum ? ['none-such'] : []),
+    ...(WRONG_FORMATS[format] ?? []),
+  ];
+}
+
+const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
+  uuid: ['id', '00000000-0000-4000-8000-00000000000\0'],
+  email: ['ada', 'ada@example.com\n'],
+  uri: ['/path', 'javascript:alert(1)', 'data:image/png;base64,AAAA', 'ftp://a.test'],
+  'date-time': ['soon'],
+  'redirect-uri': ['/callback', 'http://app.test/callback'],
+  'message-id': ['1'],
+  'webhook-url': [
+    '/usher',
+    'http://hooks.test',
+    'https://10.0.0.1/',
+    'https://u@hooks.test/',
+    'https://hooks.test:22/',
+  ],
+  'page-token': ['x'],
+};
 
 /** By format. Each generates values of the schema that are valid in every other respect, too. */
 const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {

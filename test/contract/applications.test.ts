@@ -1,0 +1,121 @@
+/** Applications, and the keys that come and go with them. */
+import { hash } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { fieldOf, success, validationFailed } from '../support/answers.ts';
+import { TestClock } from '../support/clock.ts';
+import { adminClient, clientsOf, createTenant, REDIRECT_URI } from '../support/service.ts';
+import { API_KEY, INVALID_API_KEY, openContractFixture, UUID } from './contract-fixture.ts';
+
+const { createApplication, getApplication, updateApplication, deleteApplication } = AdminService.method;
+const APPLICATION = { name: 'Test & <application>', redirectUris: [REDIRECT_URI] };
+const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
+const NOW = '2026-03-01T12:00:00.120Z';
+
+const { service, tenant, callWith, tryKey } = await openContractFixture({ clock: new TestClock(new Date(NOW)).read });
+const admin = adminClient(service);
+
+describe('CreateApplication', () => {
+  it('returns the application and an API key that works', async () => {
+    const answer = await callWith(createApplication, APPLICATION);
+    expect(answer).toEqual(
+      success({
+        application: {
+          id: expect.stringMatching(UUID),
+          clientId: expect.stringMatching(/^\S+$/),
+          createdAt: NOW,
+          allowSignUp: false,
+          askName: false,
+          ...APPLICATION,
+        },
+        apiKeyId: expect.stringMatching(UUID),
+        apiKey: expect.stringMatching(API_KEY),
+      }),
+    );
+    expect(await tryKey(fieldOf(answer.data, 'apiKey'))).toBe('ok');
+  });
+
+  it('stores no more of the API key than its SHA-256', async () => {
+    const { apiKeyId, apiKey } = await createTenant(service);
+    const rows = await service.database.sql`
+      select digest, api_keys::text as text from api_keys where id = ${apiKeyId}`;
+    expect(rows).toEqual([{ digest: hash('sha256', apiKey, 'buffer'), text: expect.not.stringContaining(apiKey) }]);
+  });
+
+  // Which URIs may be registered: test/domain/applications/redirect-uri.test.ts.
+  it('registers redirect URIs as they were written', async () => {
+    const redirectUris = ['https://app.test:8443/a/b?c=d&e', 'http://[::1]:3000/callback', 'com.example.app:/callback'];
+    const answer = await callWith(createApplication, { name: ASTRAL_255, redirectUris });
+    expect(answer).toMatchObject({ code: 'ok', data: { application: { name: ASTRAL_255, redirectUris } } });
+  });
+
+  it('takes 50 redirect URIs', async () => {
+    const redirectUris = Array.from({ length: 50 }, (_, index) => `https://app.test/${index}`);
+    expect(await callWith(createApplication, { ...APPLICATION, redirectUris })).toMatchObject({ code: 'ok' });
+  });
+});
+
+describe('UpdateApplication', () => {
+  const REDIRECT_URIS = ['https://app.test/new', 'com.example.app:/callback'];
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ['nothing', {}, {}],
+    ['the name', { name: 'New' }, { name: 'New' }],
+    ['the redirect URIs', { redirectUris: REDIRECT_URIS }, { redirectUris: REDIRECT_URIS }],
+    ['the login page', { allowSignUp: true, askName: true }, { allowSignUp: true, askName: true }],
+    ['how long sessions can be renewed', { sessionMaxAgeSeconds: 900 }, { sessionMaxAgeSeconds: 900 }],
+    ['nothing by a mask that clears what is not set', { updateMask: 'sessionMaxAgeSeconds' }, {}],
+    ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
+    ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
+  ])('changes %s and leaves the rest', async (_, fields, changed) => {
+    const { id: applicationId } = await createTenant(service, APPLICATION);
+    const before = (await callWith(getApplication, { applicationId })).data as { application: JsonObject };
+    const expected = success({ application: { ...before.application, ...changed } });
+    expect(await callWith(updateApplication, { applicationId, ...fields })).toEqual(expected);
+    expect(await callWith(getApplication, { applicationId })).toEqual(expected);
+  });
+
+  it('changes a flag back, and takes effect for logins at once', async () => {
+    const { id: applicationId, clientId, apiKey } = await createTenant(service);
+    for (const askName of [true, false]) {
+      const answer = await callWith(updateApplication, { applicationId, askName });
+      expect(answer).toMatchObject({ data: { application: { askName } } });
+    }
+    const [redirectUri = ''] = REDIRECT_URIS;
+    const { auth } = clientsOf(service, { apiKey });
+    await expect(auth.generateAuthUrl({ clientId, redirectUri, state: 's' })).rejects.toThrow('Invalid redirect URI');
+    await admin.updateApplication({ applicationId, redirectUris: [redirectUri] });
+    await auth.generateAuthUrl({ clientId, redirectUri, state: 's' });
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ updateMask: 'name' }, 'name'],
+    [{ updateMask: 'redirectUris' }, 'redirectUris'],
+    [{ updateMask: 'askName' }, 'askName'],
+    [{ updateMask: 'id', name: 'New' }, 'updateMask'],
+    [{ updateMask: 'createdAt' }, 'updateMask'],
+  ])('returns Validation failed for %j', async (wrong, field) => {
+    expect(await callWith(updateApplication, { applicationId: tenant.id, ...wrong })).toEqual(validationFailed(field));
+  });
+});
+
+// Its pages: lists.test.ts.
+it('ListApplications leaves out what is deleted', async () => {
+  const kept = await createTenant(service);
+  const { id: deleted } = await createTenant(service);
+  await admin.deleteApplication({ applicationId: deleted });
+  const { applications } = await admin.listApplications({ pageSize: 100 });
+  const ids = applications.map(({ id }) => id);
+  expect(ids).toContain(kept.id);
+  expect(ids).not.toContain(deleted);
+});
+
+it('DeleteApplication ends all of its API keys and no others', async () => {
+  const { id, apiKey } = await createTenant(service);
+  const second = await admin.createApiKey({ applicationId: id });
+  expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual(['ok', 'ok']);
+  expect(await callWith(deleteApplication, { applicationId: id })).toEqual(success({}));
+  expect([await tryKey(apiKey), await tryKey(second.apiKey)]).toEqual([INVALID_API_KEY, INVALID_API_KEY]);
+  expect(await tryKey(tenant.apiKey)).toBe('ok');
+});
