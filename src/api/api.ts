@@ -8,18 +8,16 @@ import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import type { CallLog } from './call-log.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
-import { HealthMonitor } from './operations/health.ts';
+import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
-import { createStreamRegistration } from './rpc/streams.ts';
 import { createProcedures } from './services.ts';
 
 /** How many calls of applications are in flight at most: some tenths of a second of work for a fast Postgres. */
@@ -48,17 +46,9 @@ export interface ApiParts extends CallLog {
   readonly usage: ApiKeyUsage;
 }
 
-export interface Api {
-  readonly admissions: Readonly<Record<string, Admission>>;
-  readonly caches: Readonly<Record<string, Pick<ApiKeys | LiveSessions, 'lookUps'>>>;
-  /** Answers everything below `/api`. */
-  readonly rest: HttpHandler;
-  /** RPCs and operations endpoints, in the order in which they are asked. */
-  readonly handlers: readonly PathHandler[];
-  readonly grpcStreams: StreamHandler;
-}
+export type Api = ReturnType<typeof createApi>;
 
-export function createApi(parts: ApiParts): Api {
+export function createApi(parts: ApiParts) {
   const { clock, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
@@ -67,15 +57,17 @@ export function createApi(parts: ApiParts): Api {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
-  const health = new HealthMonitor(readiness, closing);
+  const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
     admissions: { api: admission, key_lookup: lookUps },
     caches: { api_keys: apiKeys, sessions: liveSessions },
+    /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),
+    /** RPCs and operations endpoints, in the order in which they are asked. */
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), parts),
+      createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(tokens.publicJwks, readiness),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
