@@ -21,7 +21,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
-  if (!known) setCookie(context, `${name}=${secret}; Max-Age=${BROWSER_SECONDS}`, isSecure);
+  if (!known) setCookie(context, `${name}=${secret}`, BROWSER_SECONDS, isSecure);
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
@@ -44,7 +44,7 @@ const EMAIL_LENGTH = 254;
 /** Stores the e-mail address for the page where the user enters the code. */
 export function setEmailCookie(context: HttpContext, { isSecure }: KnownBrowser, email: string): void {
   const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
-  setCookie(context, `${EMAIL_COOKIE}=${value}; Max-Age=${EMAIL_SECONDS}`, isSecure);
+  setCookie(context, `${EMAIL_COOKIE}=${value}`, EMAIL_SECONDS, isSecure);
 }
 
 /** Returns an empty string if there is none. */
@@ -56,8 +56,9 @@ export function readEmailCookie(context: HttpContext): string {
   }
 }
 
-function setCookie({ response }: HttpContext, cookie: string, isSecure: boolean): void {
-  response.appendHeader('set-cookie', `${cookie}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`);
+function setCookie({ response }: HttpContext, pair: string, seconds: number, isSecure: boolean): void {
+  const attributes = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  response.appendHeader('set-cookie', `${pair}; ${attributes}`);
 }
 
 function readCookie({ request }: HttpContext, name: string): string | undefined {
