@@ -32,10 +32,7 @@ test('admits fewer calls after slow ones, and more again after fast ones', async
   admission.release();
   await fast;
 
-  admission.hold();
-  const more = admission.handle(LEAST + 1);
-  admission.release();
-  await more;
+  await admission.admit(LEAST + 1);
 });
 
 test('admits as many calls as before after slow ones that failed', async () => {
@@ -45,10 +42,7 @@ test('admits as many calls as before after slow ones that failed', async () => {
   admission.release(new Error('Waited for a lock'));
   await expect(failing).rejects.toThrow('Waited for a lock');
 
-  admission.hold();
-  const others = admission.handle(MOST);
-  admission.release();
-  await others;
+  await admission.admit(MOST);
 });
 
 test('admits as many calls as before after slow ones that waited for a lock', async () => {
@@ -58,10 +52,7 @@ test('admits as many calls as before after slow ones that waited for a lock', as
   admission.release();
   await waiting;
 
-  admission.hold();
-  const others = admission.handle(MOST);
-  admission.release();
-  await others;
+  await admission.admit(MOST);
 });
 
 test('admits an equal share for each caller beside one that uses the whole limit', async () => {
@@ -75,28 +66,34 @@ test('admits an equal share for each caller beside one that uses the whole limit
   admission.release();
   await Promise.all([busy, second, third]);
 
-  admission.hold();
-  const again = admission.handle(MOST, { caller: 'second' });
-  admission.release();
-  await again;
+  await admission.admit(MOST, { caller: 'second' });
 });
 
 /** Returns an admission whose calls are in flight until they are released. */
 function openAdmission() {
   let released = Promise.withResolvers<void>();
   const admission = new Admission({ max: MOST, min: LEAST }, REQUEST_TIMEOUT_MS);
+  const handle = (count: number, { caller = 'a', waitsForLock = false } = {}) => {
+    const work = ({ ignoreTime }: AdmittedCall) => {
+      if (waitsForLock) ignoreTime();
+      return released.promise;
+    };
+    return Promise.all(Array.from({ length: count }, () => admission.run(caller, work)));
+  };
+  const hold = () => {
+    released = Promise.withResolvers<void>();
+  };
   return {
     check: (caller: string) => admission.check(caller),
-    handle: (count: number, { caller = 'a', waitsForLock = false } = {}) => {
-      const work = ({ ignoreTime }: AdmittedCall) => {
-        if (waitsForLock) ignoreTime();
-        return released.promise;
-      };
-      return Promise.all(Array.from({ length: count }, () => admission.run(caller, work)));
-    },
-    hold: () => {
-      released = Promise.withResolvers<void>();
-    },
+    handle,
+    hold,
     release: (error?: Error) => (error ? released.reject(error) : released.resolve()),
+    /** Expects so many calls to be admitted at a time. */
+    admit: async (...calls: Parameters<typeof handle>) => {
+      hold();
+      const admitted = handle(...calls);
+      released.resolve();
+      await admitted;
+    },
   };
 }

@@ -1,32 +1,31 @@
 /** The headers that let pages of other origins call. In a browser: test/robustness/cors-browser.test.ts. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type HttpRequest, request } from '../support/http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const GET_EVENT = '/usher.v1.EventService/GetEvent';
 const ORIGIN = 'https://tools.test';
 
-describe('the headers', () => {
-  const services = { open: undefined as TestService | undefined, closed: undefined as TestService | undefined };
-  beforeAll(async () => {
-    services.open = await startTestService({ config: { corsOrigins: [ORIGIN] } });
-    services.closed = await startTestService();
-  });
-  afterAll(async () => {
-    for (const each of Object.values(services)) await each?.close();
-  });
+const open = await startTestService({ config: { corsOrigins: [ORIGIN] } });
+const closed = await startTestService({ database: open.database, like: open.config, config: { corsOrigins: [] } });
 
+afterAll(async () => {
+  await closed.close();
+  await open.close();
+});
+
+describe('the headers', () => {
   const PREFLIGHT = { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST' } };
   /** Returns the status and the headers that browsers look at. */
   async function ask(
-    where: keyof typeof services,
+    { url }: TestService,
     path: string,
     origin: string | undefined,
     options: Partial<HttpRequest> = {},
   ) {
     const { method = 'GET', headers, httpVersion = '1.1' } = options;
     const sent = { ...headers, ...(origin && { origin }) };
-    const reply = await request(services[where]?.url ?? '', { method, path, headers: sent, httpVersion });
+    const reply = await request(url, { method, path, headers: sent, httpVersion });
     const { vary, ...others } = reply.headers;
     const allow = Object.entries(others).filter(([name]) => name.startsWith('access-control'));
     return { status: reply.status, vary, ...Object.fromEntries(allow) };
@@ -48,25 +47,25 @@ describe('the headers', () => {
 
   test.each(['1.1', '2'] as const)('name the allowed origin alone, over HTTP/%s', async (httpVersion) => {
     for (const path of ['/api/events', GET_EVENT]) {
-      expect(await ask('open', path, ORIGIN, { ...PREFLIGHT, httpVersion }), path).toEqual(preflight);
+      expect(await ask(open, path, ORIGIN, { ...PREFLIGHT, httpVersion }), path).toEqual(preflight);
       for (const origin of [undefined, 'https://evil.test', 'null', `${ORIGIN}.evil.test`, 'http://tools.test']) {
-        const refused = await ask('open', path, origin, { ...PREFLIGHT, httpVersion });
+        const refused = await ask(open, path, origin, { ...PREFLIGHT, httpVersion });
         expect(refused, `${path} ${origin}`).toEqual({ status: 405, vary: 'Origin' });
       }
     }
-    expect(await ask('open', '/api/events', ORIGIN, { httpVersion })).toEqual({ status: 401, ...readable });
+    expect(await ask(open, '/api/events', ORIGIN, { httpVersion })).toEqual({ status: 401, ...readable });
     const headers = { 'content-type': 'application/grpc-web+proto' };
     const unknown = { method: 'POST', headers, httpVersion };
-    expect(await ask('open', '/usher.v1.EventService/No', ORIGIN, unknown)).toEqual({ status: 200, ...readable });
+    expect(await ask(open, '/usher.v1.EventService/No', ORIGIN, unknown)).toEqual({ status: 200, ...readable });
   });
 
   test('let no page send an admin key', async () => {
-    expect(JSON.stringify(await ask('open', GET_EVENT, ORIGIN, PREFLIGHT))).not.toMatch(/admin/i);
+    expect(JSON.stringify(await ask(open, GET_EVENT, ORIGIN, PREFLIGHT))).not.toMatch(/admin/i);
   });
 
   test('are missing on the login page, and everywhere without CORS_ORIGINS', async () => {
-    expect(await ask('open', '/login', ORIGIN)).toEqual({ status: 404, vary: undefined });
-    expect(await ask('closed', '/api/events', ORIGIN)).toEqual({ status: 401, vary: undefined });
-    expect(await ask('closed', '/api/events', ORIGIN, PREFLIGHT)).toEqual({ status: 405, vary: undefined });
+    expect(await ask(open, '/login', ORIGIN)).toEqual({ status: 404, vary: undefined });
+    expect(await ask(closed, '/api/events', ORIGIN)).toEqual({ status: 401, vary: undefined });
+    expect(await ask(closed, '/api/events', ORIGIN, PREFLIGHT)).toEqual({ status: 405, vary: undefined });
   });
 });

@@ -1,24 +1,28 @@
 /** The calls that are measured: their requests, and the response that each must have. */
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/domain/login/verify-token.ts';
 import { UUID } from '../../src/domain/validation.ts';
+import { signToken } from '../support/issuer.ts';
 import {
   AUTH_PAGE_URL,
   eventIdAt,
   type Fixtures,
+  ISSUER,
   OPEN_EVENTS,
   openEventIdAt,
   SIGNED_IN_USERS,
+  SIGNING_KEY_ID,
   sessionIdAt,
   userAt,
   WEBHOOKS,
   webhookAt,
 } from './fixtures.ts';
-import { signToken } from './sign-token.ts';
 
 export interface BenchCall {
   readonly name: string;
@@ -69,6 +73,13 @@ export function createCalls(fixtures: Fixtures, { openEvents = OPEN_EVENTS } = {
   ];
 }
 
+/** @throws if there is no such call */
+export function findCall(fixtures: Fixtures, name: string, options?: { openEvents: number }): BenchCall {
+  const call = createCalls(fixtures, options).find((call) => call.name === name);
+  if (!call) throw new Error(`There is no ${name}`);
+  return call;
+}
+
 function getWebhook({ application: { redirectUris: _, ...application }, createdAt }: Fixtures) {
   return (number: number): Example => {
     const { id, signingKey, url, owner } = webhookAt(number);
@@ -98,7 +109,7 @@ function checkSession(number: number): Example {
 function exchangeFirst(fixtures: Fixtures, number: number): Example {
   const { id: userId, ...user } = userAt(number);
   return {
-    fields: { authToken: signToken(fixtures, userId) },
+    fields: { authToken: createToken(fixtures, userId) },
     accepts: (response) =>
       isObject(response.session) &&
       isUuid(response.session.id) &&
@@ -111,7 +122,7 @@ function exchangeAgain(fixtures: Fixtures, number: number): Example {
   const { id: userId, ...user } = userAt(number);
   const session = { id: sessionIdAt(number), createdAt: fixtures.createdAt.toISOString() };
   return {
-    fields: { authToken: signToken(fixtures, userId) },
+    fields: { authToken: createToken(fixtures, userId) },
     accepts: (response) => isDeepStrictEqual(response, { user, session }),
   };
 }
@@ -138,6 +149,17 @@ function checkIn(openEvents: number) {
         isObject(checkIn) && checkIn.attendeeId === attendeeId && isRecent(checkIn.checkedInAt) && !alreadyCheckedIn,
     };
   };
+}
+
+/** Returns the auth token of a new login. */
+function createToken({ application, tokenKey }: Fixtures, userId: string): string {
+  const iat = toSeconds(new Date());
+  const claims = { iss: ISSUER, aud: application.clientId, sub: userId, jti: randomUUID(), iat };
+  return signToken(
+    { alg: 'EdDSA', typ: TOKEN_TYPE, kid: SIGNING_KEY_ID },
+    { ...claims, exp: iat + TOKEN_LIFETIME_SECONDS },
+    { alg: 'EdDSA', privateKey: tokenKey },
+  );
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type postgres from 'postgres';
+import type { BenchCall } from './calls.ts';
+import type { Fixtures } from './fixtures.ts';
 import { applyLoad, type LoadResult } from './load/apply-load.ts';
 import { openHttp1Client } from './load/http1-client.ts';
 import { openHttp2Client } from './load/http2-client.ts';
-import type { PreparedRequest } from './load/prepare-requests.ts';
-import type { Protocol } from './protocols/protocol.ts';
-import { readUsage } from './read-usage.ts';
+import { type PreparedRequest, prepareRequests } from './load/prepare-requests.ts';
+import type { Protocol } from './protocols.ts';
+import { findBackends, readUsage } from './read-usage.ts';
 import type { RunningServer } from './start-server.ts';
 
 export interface Measurement {
@@ -20,12 +23,17 @@ const HTTP2_SESSIONS = 2;
 /** Time for the server to accept connections, and to finish its work after the last response. */
 const SETTLE_MS = 30;
 
+interface LoadLimits {
+  readonly maxSeconds: number;
+  readonly concurrency: number;
+}
+
 /** Applies the load over new connections, because idle ones may be closed, and measures the server process. */
 export async function measureLoad(
   { pid, ports }: RunningServer,
   { httpVersion }: Protocol,
   requests: readonly PreparedRequest[],
-  { maxSeconds, concurrency }: { maxSeconds: number; concurrency: number },
+  { maxSeconds, concurrency }: LoadLimits,
 ): Promise<{ load: LoadResult; measurement: Measurement }> {
   const client = await (httpVersion === '2'
     ? openHttp2Client(ports['2'], HTTP2_SESSIONS)
@@ -47,6 +55,22 @@ export async function measureLoad(
   } finally {
     client.close();
   }
+}
+
+/** Makes a call `count` times in a round, and measures Postgres too. @throws Error for an unexpected response */
+export async function measureCall(
+  { server, sql }: { server: RunningServer; sql: postgres.Sql },
+  protocol: Protocol,
+  call: BenchCall,
+  { apiKey, round, count, ...limits }: LoadLimits & Pick<Fixtures, 'apiKey'> & { round: number; count: number },
+): Promise<Measurement & { readonly postgresMicros: number }> {
+  const headers = { 'x-api-key': apiKey };
+  const requests = prepareRequests(protocol, call, { count, firstNumber: round * count, headers });
+  const postgresMicros = await findBackends(sql);
+  const before = postgresMicros();
+  const { load, measurement } = await measureLoad(server, protocol, requests, limits);
+  if (load.failure) throw new Error(`${call.name}: ${load.failure}`);
+  return { ...measurement, postgresMicros: (postgresMicros() - before) / load.requests };
 }
 
 /** Returns the value below which this fraction of the values lies. */

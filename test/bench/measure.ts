@@ -1,6 +1,5 @@
-import { alternate } from './alternate.ts';
 import type { BenchCall } from './calls.ts';
-import { type PreparedRequest, prepareRequests } from './load/prepare-requests.ts';
+import { prepareRequests } from './load/prepare-requests.ts';
 import { type Measurement, measureLoad } from './measure-load.ts';
 import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
@@ -18,7 +17,7 @@ export interface Cell {
   failure: string | undefined;
 }
 
-export interface Measuring {
+interface Measuring {
   readonly servers: ReadonlyMap<ServerName, RunningServer>;
   readonly rows: readonly Row[];
   readonly calls: readonly BenchCall[];
@@ -41,85 +40,52 @@ export const WARM_UP_TOTAL = WARM_UP_PASSES * WARM_UP_REQUESTS;
  */
 const TURNS = 6;
 /** The measurements end by their number of requests, and by time only if a server hangs. */
-const MAX_SECONDS = 60;
-/** How many requests are in flight. */
-const CONCURRENCY = 16;
+const LIMITS = { maxSeconds: 60, concurrency: 16 };
 
 /** Warms every cell up, then measures all of them round after round. Returns every cell. */
-export async function measureAll(measuring: Measuring): Promise<Cell[]> {
-  const { rows, calls, options, progress } = measuring;
+export async function measureAll({ servers, rows, calls, apiKey, options, progress }: Measuring): Promise<Cell[]> {
   const cells = calls.flatMap((call) =>
     rows
       .filter((row) => isServed(row, call.name))
       .map((row): Cell => ({ row, call, measurements: [], failure: undefined })),
   );
-  const bench = new Bench(measuring);
+  const headers = { 'x-api-key': apiKey, 'user-agent': 'usher-bench' };
+  /** How many requests of a call have been made. */
+  const made = new Map<BenchCall, number>();
+
+  const applyLoad = async (cell: Cell, count: number): Promise<Measurement> => {
+    const { call, row } = cell;
+    const { server, protocol } = row;
+    const running = servers.get(server.name);
+    if (!running) throw new Error(`${server.title} is not running`);
+    const firstNumber = made.get(call) ?? 0;
+    made.set(call, firstNumber + count);
+    const requests = prepareRequests(protocol, call, { count, firstNumber, headers });
+    const { load, measurement } = await measureLoad(running, protocol, requests, LIMITS);
+    if (load.failure) {
+      cell.failure = load.failure;
+      progress(`failed: ${server.title}, ${protocol.name}, ${call.name}: ${load.failure}`);
+    }
+    return measurement;
+  };
 
   for (let pass = 1; pass <= WARM_UP_PASSES; pass++) {
-    progress(`warm-up ${pass} of ${WARM_UP_PASSES} (${seconds()} s)`);
-    for (const cell of cells) await bench.warmUp(cell);
+    progress(`warm-up ${pass} of ${WARM_UP_PASSES}`);
+    for (const cell of cells) if (!cell.failure) await applyLoad(cell, WARM_UP_REQUESTS);
   }
+  const count = Math.max(1, Math.floor(options.requests / TURNS));
   for (let round = 1; round <= options.rounds; round++) {
-    progress(`round ${round} of ${options.rounds} (${seconds()} s)`);
-    for (const call of calls) await bench.measure(cells.filter((cell) => cell.call === call));
+    progress(`round ${round} of ${options.rounds}`);
+    for (const call of calls) {
+      const measured = cells.filter((cell) => cell.call === call).map((cell) => ({ cell, parts: [] as Measurement[] }));
+      for (let turn = 0; turn < TURNS; turn++) {
+        for (const { cell, parts } of turn % 2 === 0 ? measured : measured.toReversed())
+          if (!cell.failure) parts.push(await applyLoad(cell, count));
+      }
+      for (const { cell, parts } of measured) if (!cell.failure) cell.measurements.push(combine(parts));
+    }
   }
   return cells;
-}
-
-function seconds(): number {
-  return Math.round(performance.now() / 1000);
-}
-
-class Bench {
-  readonly #measuring: Measuring;
-  /** How many requests of a call have been made. */
-  readonly #made = new Map<BenchCall, number>();
-
-  constructor(measuring: Measuring) {
-    this.#measuring = measuring;
-  }
-
-  async warmUp(cell: Cell): Promise<void> {
-    if (!cell.failure) await this.#apply(cell, WARM_UP_REQUESTS);
-  }
-
-  /** Measures the cells of a call in turns. */
-  async measure(cells: readonly Cell[]): Promise<void> {
-    const count = Math.max(1, Math.floor(this.#measuring.options.requests / TURNS));
-    const measured = cells.map((cell) => ({ cell, parts: [] as Measurement[] }));
-    for (let turn = 0; turn < TURNS; turn++) {
-      for (const [, { cell, parts }] of alternate(measured, turn))
-        if (!cell.failure) parts.push(await this.#apply(cell, count));
-    }
-    for (const { cell, parts } of measured) if (!cell.failure) cell.measurements.push(combine(parts));
-  }
-
-  async #apply(cell: Cell, count: number): Promise<Measurement> {
-    const limits = { maxSeconds: MAX_SECONDS, concurrency: CONCURRENCY };
-    const requests = this.#prepare(cell, count);
-    const { load, measurement } = await measureLoad(this.#serverOf(cell.row), cell.row.protocol, requests, limits);
-    if (load.failure) this.#fail(cell, load.failure);
-    return measurement;
-  }
-
-  #prepare({ row, call }: Cell, count: number): PreparedRequest[] {
-    const firstNumber = this.#made.get(call) ?? 0;
-    this.#made.set(call, firstNumber + count);
-    const headers = { 'x-api-key': this.#measuring.apiKey, 'user-agent': 'usher-bench' };
-    return prepareRequests(row.protocol, call, { count, firstNumber, headers });
-  }
-
-  #fail(cell: Cell, failure: string): void {
-    cell.failure ??= failure;
-    const { row, call } = cell;
-    this.#measuring.progress(`failed: ${row.server.title}, ${row.protocol.name}, ${call.name}: ${failure}`);
-  }
-
-  #serverOf({ server }: Row): RunningServer {
-    const running = this.#measuring.servers.get(server.name);
-    if (!running) throw new Error(`${server.title} is not running`);
-    return running;
-  }
 }
 
 /** Returns the measurement of a round from those of its parts. */

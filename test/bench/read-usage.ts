@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import type postgres from 'postgres';
 
 /** The resources that a process has used, as the operating system counts them. */
 export interface Usage {
@@ -11,6 +12,13 @@ export interface Usage {
 /** Returns what the process has used since its start. */
 export function readUsage(pid: number): Usage {
   return process.platform === 'linux' ? readProc(pid) : readPs(pid);
+}
+
+/** Returns a function for the CPU time of the Postgres processes that serve Usher in the client's database. */
+export async function findBackends(sql: postgres.Sql): Promise<() => number> {
+  const backends = await sql`
+    select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
+  return () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
 }
 
 function readProc(pid: number): Usage {

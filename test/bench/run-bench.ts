@@ -1,9 +1,11 @@
+/** Prints a line, with the seconds since the start. */
 export type Progress = (line: string) => void;
 
 /** Runs a benchmark and exits with 0 if it resolves to true. Disposes of its stack however it ends. */
 export async function runBench(bench: (stack: AsyncDisposableStack, progress: Progress) => Promise<boolean>) {
   const stack = new AsyncDisposableStack();
-  const progress: Progress = (line) => void process.stderr.write(`${line}\n`);
+  const progress: Progress = (line) =>
+    void process.stderr.write(`${line} (${Math.round(performance.now() / 1_000)} s)\n`);
   let isEnding = false;
   const end = async (code: number) => {
     if (isEnding) return;
@@ -15,7 +17,7 @@ export async function runBench(bench: (stack: AsyncDisposableStack, progress: Pr
   try {
     await end((await bench(stack, progress)) ? 0 : 1);
   } catch (error) {
-    progress(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    console.error(error);
     await end(1);
   }
 }

@@ -1,9 +1,6 @@
 /** Which servers are compared, and over which protocols. */
 import type { Options } from './options.ts';
-import { connectBinary, connectJson } from './protocols/connect.ts';
-import { grpc } from './protocols/grpc.ts';
-import type { Protocol } from './protocols/protocol.ts';
-import { rest } from './protocols/rest.ts';
+import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
 export type ServerName = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'usher';
 

@@ -10,8 +10,8 @@ import { WARM_UP_TOTAL } from './measure.ts';
 import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
 import { seedDatabase } from './seed-database.ts';
-import type { Row, ServerName } from './servers.ts';
-import { type RunningServer, startServer } from './start-server.ts';
+import { type Row, type ServerName, USHER } from './servers.ts';
+import { type RunningServer, type StartOptions, startServer } from './start-server.ts';
 
 export interface Fixture {
   readonly fixtures: Fixtures;
@@ -61,8 +61,18 @@ export async function makeDirectory(stack: AsyncDisposableStack): Promise<string
   return directory;
 }
 
+/** Starts Usher on the database with the settings of `npm run bench`. */
+export async function startUsher(
+  stack: AsyncDisposableStack,
+  { directory, databaseUrl, fixtures }: { directory: string; databaseUrl: string; fixtures: Fixtures },
+  options: Pick<StartOptions, 'isProfiling' | 'preload'> = {},
+): Promise<RunningServer> {
+  const environment = await writeEnvironment(directory, databaseUrl, fixtures);
+  return startServer(stack, USHER, { ...options, environment, directory });
+}
+
 /** Returns the settings of Usher. The baselines read the same ones. */
-export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
+async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
   const authSigningKeys = join(directory, 'signing-keys.json');
   const encryptionKeys = join(directory, 'encryption-key');
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };

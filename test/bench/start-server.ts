@@ -2,8 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { figuresDirectory } from './report/figures-directory.ts';
+import { fileURLToPath } from 'node:url';
+import { isRunning } from '../../src/database/child-process.ts';
+import { endProcess } from '../support/end-process.ts';
 import type { ServerName, ServerSpec } from './servers.ts';
+
+/** The directory of profiles and figures, which is not under version control. */
+export const FIGURES_DIRECTORY = fileURLToPath(new URL('../../.bench', import.meta.url));
 
 export interface RunningServer {
   readonly name: ServerName;
@@ -21,7 +26,6 @@ export interface StartOptions {
 }
 
 const START_TIMEOUT_MS = 20_000;
-const EXIT_TIMEOUT_MS = 5_000;
 
 /** Starts the server in a process of its own. Disposing of the stack stops it. */
 export async function startServer(
@@ -29,7 +33,7 @@ export async function startServer(
   { name, title, file, listeners }: ServerSpec,
   { environment, directory, isProfiling = false, preload }: StartOptions,
 ): Promise<RunningServer> {
-  const profiling = isProfiling ? ['--cpu-prof', `--cpu-prof-dir=${figuresDirectory}`] : [];
+  const profiling = isProfiling ? ['--cpu-prof', `--cpu-prof-dir=${FIGURES_DIRECTORY}`] : [];
   const preloads = [new URL('report-port.js', import.meta.url), ...(preload ? [preload] : [])];
   const child = fork(file, {
     execArgv: [...profiling, ...preloads.flatMap(({ href }) => ['--import', href])],
@@ -38,7 +42,7 @@ export async function startServer(
     // The log is written, but to /dev/null, so that no disk slows the server down.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  stack.defer(() => stopServer(child));
+  stack.defer(() => endProcess(child, 'SIGTERM'));
   const ports: number[] = [];
   child.on('message', (message) => {
     if (typeof message === 'object' && 'port' in message) ports.push(Number(message.port));
@@ -46,15 +50,6 @@ export async function startServer(
   await waitUntil(async () => ports.length >= listeners && (await isOpen(ports.at(-1))), child, title);
   const [http1 = 0, http2 = http1] = ports.slice(-listeners);
   return { name, pid: child.pid ?? 0, ports: { '1.1': http1, '2': http2 } };
-}
-
-async function stopServer(child: ChildProcess): Promise<void> {
-  if (!isRunning(child)) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_TIMEOUT_MS);
-  await exited;
-  clearTimeout(timer);
 }
 
 async function waitUntil(check: () => Promise<boolean>, child: ChildProcess, title: string): Promise<void> {
@@ -76,8 +71,4 @@ async function isOpen(port = 0): Promise<boolean> {
   } finally {
     socket.destroy();
   }
-}
-
-function isRunning(child: ChildProcess): boolean {
-  return child.exitCode === null && child.signalCode === null;
 }

@@ -1,6 +1,6 @@
 /** The package that applications install. */
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { toTypeScript } from '../../src/api/docs/example-commands.ts';
@@ -13,8 +13,6 @@ import { variablesOf } from '../support/reference-examples.ts';
 import { ADMIN_KEY, createTenant, startTestService } from '../support/service.ts';
 
 const project = await ClientProject.create();
-
-afterAll(() => project[Symbol.asyncDispose]());
 
 test('holds compiled JavaScript with types', async () => {
   const { stdout } = await runShell(`tar --list --file ${project.tarball}`);

@@ -1,6 +1,5 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import {
   parseAuthSigningKeys,
   parseEncryptionKeys,
 } from '../../src/config/secrets.ts';
+import { createDirectory } from '../support/directory.ts';
 
 const ed25519 = jwkOf(generateKeyPairSync('ed25519').privateKey, 'ed25519');
 const p256 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'p256');
@@ -106,8 +106,8 @@ describe('named admin keys', () => {
 
 describe('missing secrets', () => {
   test('are generated into files and a directory that only their owner may read', async () => {
-    await using parent = await createDirectory();
-    const directory = join(parent.path, 'a', 'b');
+    const parent = await createDirectory();
+    const directory = join(parent, 'a', 'b');
     const secrets = await completeSecrets({}, directory);
     expect(secrets.adminKey).toMatch(/^[\w-]{43}$/);
     expect(secrets.authSigningKeys).toMatchObject([{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' }]);
@@ -120,11 +120,11 @@ describe('missing secrets', () => {
   });
 
   test('differ between directories and stay the same in one', async () => {
-    await using one = await createDirectory();
-    await using other = await createDirectory();
-    const first = await completeSecrets({}, one.path);
-    expect(await completeSecrets({}, one.path)).toEqual(first);
-    const second = await completeSecrets({}, other.path);
+    const one = await createDirectory();
+    const other = await createDirectory();
+    const first = await completeSecrets({}, one);
+    expect(await completeSecrets({}, one)).toEqual(first);
+    const second = await completeSecrets({}, other);
     expect(second.adminKey).not.toBe(first.adminKey);
     expect(second.authSigningKeys[0]?.d).not.toBe(first.authSigningKeys[0]?.d);
     expect(second.encryptionKeys).not.toEqual(first.encryptionKeys);
@@ -132,21 +132,21 @@ describe('missing secrets', () => {
 
   test('are the same for concurrent callers', async () => {
     for (let round = 0; round < 20; round++) {
-      await using directory = await createDirectory();
-      const all = await Promise.all(Array.from({ length: 8 }, () => completeSecrets({}, directory.path)));
+      const directory = await createDirectory();
+      const all = await Promise.all(Array.from({ length: 8 }, () => completeSecrets({}, directory)));
       for (const secrets of all) expect(secrets).toEqual(all[0]);
     }
   });
 
   test('are generated beside given ones, which replace nothing', async () => {
-    await using directory = await createDirectory();
+    const directory = await createDirectory();
     const authSigningKeys = [{ ...ed25519, alg: 'EdDSA' }];
     const given = { adminKey: 'given', authSigningKeys };
-    expect(await completeSecrets(given, directory.path)).toMatchObject(given);
-    expect(await readdir(directory.path)).toEqual(['encryption-key']);
-    const stored = await completeSecrets({}, directory.path);
-    await completeSecrets({ ...given, encryptionKeys: [randomBytes(32)] }, directory.path);
-    expect(await completeSecrets({}, directory.path)).toEqual(stored);
+    expect(await completeSecrets(given, directory)).toMatchObject(given);
+    expect(await readdir(directory)).toEqual(['encryption-key']);
+    const stored = await completeSecrets({}, directory);
+    await completeSecrets({ ...given, encryptionKeys: [randomBytes(32)] }, directory);
+    expect(await completeSecrets({}, directory)).toEqual(stored);
   });
 
   test.each([
@@ -156,10 +156,10 @@ describe('missing secrets', () => {
     ['admin-key', '\n'],
     ['admin-key', 'short'],
   ])('are an error when %s holds %j', async (name, content) => {
-    await using directory = await createDirectory();
-    const file = join(directory.path, name);
+    const directory = await createDirectory();
+    const file = join(directory, name);
     await writeFile(file, content);
-    await expect(completeSecrets({}, directory.path)).rejects.toThrow(`${file} must`);
+    await expect(completeSecrets({}, directory)).rejects.toThrow(`${file} must`);
     expect(await readFile(file, 'utf8')).toBe(content);
   });
 });
@@ -170,9 +170,4 @@ function jwkOf(key: KeyObject, kid: string): JWK {
 
 function setOf(...keys: readonly Record<string, unknown>[]): string {
   return JSON.stringify({ keys });
-}
-
-async function createDirectory() {
-  const path = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }

@@ -20,7 +20,8 @@ afterAll(() => parent.remove());
 
 test('an embedded Postgres is restarted after a crash, with nothing lost', async () => {
   await using disposables = new AsyncDisposableStack();
-  const config = readConfig({ PORT: '0', DATA_DIR: dataDir }, () => '');
+  // The demo prints the webhooks that it receives.
+  const config = readConfig({ PORT: '0', DATA_DIR: dataDir, WEBHOOK_DELIVERY: 'false' }, () => '');
   const service = await startServer(config, { logger: createLogger('silent') });
   disposables.defer(() => service.close());
   const { webhookId = '', apiKey = '' } = service.demo ?? {};

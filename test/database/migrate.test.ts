@@ -51,8 +51,8 @@ test('a migration that has to wait says for whom, and gives up at its deadline',
 
 test('takes a wallet address from all live users who share it, in any case, and lists them', async () => {
   await using database = await createDatabase('');
-  await using before = await migrationsBefore('unique_wallet_addresses');
-  await migrateDatabase(database.url, { folder: before.path });
+  const before = await migrationsBefore('unique_wallet_addresses');
+  await migrateDatabase(database.url, { folder: before });
   const wallets = ['0xAB', '0xab', '0xab', '0xcd', '', ''];
   for (const [index, wallet] of wallets.entries()) {
     const deletedAt = index === 2 ? new Date() : null;

@@ -1,45 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { HttpPool } from '../support/http.ts';
 import { call, PROTOCOLS, type Protocol } from '../support/protocols.ts';
-import {
-  adminClient,
-  createTenant,
-  createTestWebhook,
-  startTestService,
-  type Tenant,
-  type TestService,
-} from '../support/service.ts';
+import { adminClient, createTenant, createTestWebhook, startTestService } from '../support/service.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 const REQUEST_TIMEOUT_MS = 300;
 
-let database: TestDatabase;
-let proxy: TcpProxy;
-let service: TestService;
-let tenant: Tenant;
-let webhookId: string;
-let unusedApiKey: string;
-let pool: HttpPool;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  proxy = await TcpProxy.open(database.url);
-  await using first = await startTestService({ database });
-  tenant = await createTenant(first);
-  ({ apiKey: unusedApiKey } = await adminClient(first).createApiKey({ applicationId: tenant.id }));
-  ({ webhookId } = await createTestWebhook(first, tenant));
-  service = await startTestService({
-    database,
-    like: first.config,
-    config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 3 },
-  });
-  pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: 50 });
-  // Afterwards the service knows the API key.
-  while ((await getWebhook()).status !== 200) await sleep(10);
+const database = await cloneDatabase();
+const proxy = await TcpProxy.open(database.url);
+const first = await startTestService({ database });
+const tenant = await createTenant(first);
+const { apiKey: unusedApiKey } = await adminClient(first).createApiKey({ applicationId: tenant.id });
+const { webhookId } = await createTestWebhook(first, tenant);
+await first.close();
+const service = await startTestService({
+  database,
+  like: first.config,
+  config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 3 },
 });
+const pool = new HttpPool(service, { 'x-api-key': tenant.apiKey }, { connections: 50 });
+// Afterwards the service knows the API key.
+while ((await getWebhook()).status !== 200) await sleep(10);
 
 afterAll(async () => {
   pool[Symbol.dispose]();

@@ -80,8 +80,8 @@ test('moves the tables of an earlier version from public, which serves on withou
 
 test('moves the tables of any earlier version with their rows, once, and shows that version its journal', async () => {
   await using database = await createDatabase('');
-  await using before = await migrationsBefore('sessions');
-  await migrateFormer(database, before.path);
+  const before = await migrationsBefore('sessions');
+  await migrateFormer(database, before);
   await database.sql`
     insert into public.users (id, email, wallet_address, created_at)
     values (gen_random_uuid(), 'a@example.com', 'wallet', now())`;

@@ -1,8 +1,6 @@
 /** How Postgres runs every statement of the service on tables with thousands of rows. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtempDisposable } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -31,6 +29,7 @@ import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -342,8 +341,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   });
   await deliverAll(database, cipher, tenant);
   await readBacklog(call.run);
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-demo-'));
-  const demoParts = { clock: () => new Date(), database, directory: directory.path, url: 'http://localhost:8080' };
+  const directory = await createDirectory();
+  const demoParts = { clock: () => new Date(), database, directory, url: 'http://localhost:8080' };
   const policy = new AddressPolicy([]);
   const settings = { authPageUrl, cipher, policy, sessionMaxAgeSeconds: 43_200, showsCodes: true, tokens };
   for (let start = 0; start < 2; start++) await openDemo({ ...demoParts, ...settings });

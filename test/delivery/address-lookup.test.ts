@@ -1,12 +1,12 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createResolve } from '../../src/delivery/address-lookup.ts';
+import { createDirectory } from '../support/directory.ts';
 
 test('finds every address of a name in the hosts file', async () => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-hosts-'));
-  const file = join(directory.path, 'hosts');
+  const directory = await createDirectory();
+  const file = join(directory, 'hosts');
   await writeFile(file, '# 10.0.0.9 receiver\n10.0.0.1\tother Receiver.internal receiver # the one\n::2 receiver\n');
   const resolve = createResolve(file);
   expect(await resolve('receiver')).toEqual(['10.0.0.1', '::2']);

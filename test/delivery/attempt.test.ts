@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Resolve } from '../../src/delivery/address-lookup.ts';
 import { type AttemptOutcome, Sender } from '../../src/delivery/attempt.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
@@ -14,6 +14,9 @@ import { createCertificate } from '../support/certificate.ts';
 const BODY = '{"type":"webhook.test"}';
 const TIMED_OUT = 'The endpoint did not answer in time';
 const NOT_ALLOWED = 'The address is not allowed';
+const NOT_HTTP = 'The response is not valid HTTP';
+const FAILED = 'The connection failed';
+const TLS_FAILED = 'The TLS connection failed';
 const TIMEOUT_MS = 20_000;
 const SHORT_TIMEOUT_MS = 400;
 
@@ -69,37 +72,33 @@ describe('an endpoint that', () => {
     ['never ends its body', reply(`${HEAD}transfer-encoding: chunked\r\n\r\n1\r\na\r\n`), { error: TIMED_OUT }],
     ['sends early hints for ever', repeat('', 'HTTP/1.1 103 Early Hints\r\n\r\n', 20), { error: TIMED_OUT }],
     ['continues for ever', repeat('', 'HTTP/1.1 100 Continue\r\n\r\n', 20), { error: TIMED_OUT }],
-    [
-      'sends headers without end',
-      repeat(HEAD, `x-a: ${'a'.repeat(2_000)}\r\n`, 1),
-      { error: 'The response is not valid HTTP' },
-    ],
-    ['speaks another protocol', reply('SSH-2.0-OpenSSH_9.6\r\n'), { error: 'The response is not valid HTTP' }],
+    ['sends headers without end', repeat(HEAD, `x-a: ${'a'.repeat(2_000)}\r\n`, 1), { error: NOT_HTTP }],
+    ['speaks another protocol', reply('SSH-2.0-OpenSSH_9.6\r\n'), { error: NOT_HTTP }],
     [
       'splits its response',
       reply(`${HEAD}x-a: b\r\n\tHTTP/1.1 204\r\ncontent-length: 2, 3\r\n\r\nok`),
-      { error: 'The response is not valid HTTP' },
+      { error: NOT_HTTP },
     ],
     [
       'sends two lengths',
       reply(`${HEAD}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\nok`),
-      { error: 'The response is not valid HTTP' },
+      { error: NOT_HTTP },
     ],
     [
       'switches protocols',
       reply('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
-      { error: 'The connection failed' },
+      { error: FAILED },
     ],
-    ['closes at once', (socket: Socket) => socket.end(), { statusCode: null, error: 'The connection failed' }],
-    ['resets', (socket: Socket) => socket.resetAndDestroy(), { statusCode: null, error: 'The connection failed' }],
+    ['closes at once', (socket: Socket) => socket.end(), { statusCode: null, error: FAILED }],
+    ['resets', (socket: Socket) => socket.resetAndDestroy(), { statusCode: null, error: FAILED }],
     [
       'closes inside its body',
       (socket: Socket) => socket.end(`${HEAD}content-length: 9\r\n\r\nok`),
-      { statusCode: 200, error: 'The connection failed', responseBody: 'ok' },
+      { statusCode: 200, error: FAILED, responseBody: 'ok' },
     ],
-    ['is no TLS server', reply(`${HEAD}\r\n`), { statusCode: null, error: 'The TLS connection failed' }, 'https'],
+    ['is no TLS server', reply(`${HEAD}\r\n`), { statusCode: null, error: TLS_FAILED }, 'https'],
     ['never ends the TLS handshake', () => {}, { statusCode: null, error: TIMED_OUT }, 'https'],
-    ['drips its TLS handshake', repeat('\x16\x03\x03\x40\x00', 'a', 20), { statusCode: null }, 'https'],
+    ['drips its TLS handshake', repeat('\x16\x03\x03\x40\x00', 'a', 20), { error: TIMED_OUT }, 'https'],
     [
       'answers 410',
       reply('HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n'),
@@ -260,20 +259,17 @@ test('ignores the proxy of the environment, and uses the one of the settings', a
   expect(await deliver(createSender(), url)).toMatchObject({ responseBody: 'direct' });
   const sender = createSender({ proxyUrl, resolve: () => Promise.reject(new Error('The proxy resolves')) });
   expect(await deliver(sender, 'http://hooks.test:4000/a')).toMatchObject({ responseBody: 'proxied' });
-  expect(await deliver(sender, 'https://hooks.test/a')).toMatchObject({ error: 'The connection failed' });
+  expect(await deliver(sender, 'https://hooks.test/a')).toMatchObject({ error: FAILED });
   expect(await deliver(sender, 'https://10.0.0.1/a')).toMatchObject({ error: NOT_ALLOWED });
   expect(proxied).toEqual(['POST http://hooks.test:4000/a', 'CONNECT hooks.test:443']);
 });
 
 describe('over TLS', () => {
   const trusted = getCACertificates('default');
-  let certificate: Awaited<ReturnType<typeof createCertificate>>;
-  beforeAll(async () => {
-    certificate = await createCertificate();
-  });
   afterAll(() => setDefaultCACertificates(trusted));
 
   test('a certificate that is not trusted, or of another name, gets nothing', async () => {
+    const certificate = await createCertificate();
     let requests = 0;
     const server = createHttpsServer(certificate, (_, response) => {
       requests++;
@@ -283,11 +279,11 @@ describe('over TLS', () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     expect(await deliver(createSender(), `https://localhost:${port}/`)).toMatchObject({
-      error: 'The TLS connection failed',
+      error: TLS_FAILED,
     });
     setDefaultCACertificates([...trusted, certificate.cert]);
     expect(await deliver(createSender(), `https://hooks.test:${port}/`)).toMatchObject({
-      error: 'The TLS connection failed',
+      error: TLS_FAILED,
     });
     expect(requests).toBe(0);
     expect(await deliver(createSender(), `https://localhost:${port}/`)).toMatchObject({

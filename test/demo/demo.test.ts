@@ -1,31 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Demo } from '../../src/demo/demo.ts';
 import { describeDemo } from '../../src/demo/describe-demo.ts';
-import type { UsherServer } from '../../src/server.ts';
-import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
+import { openDemoFixture } from '../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
-import type { Mailbox } from '../support/mail-server.ts';
 import { startTestService } from '../support/service.ts';
 
+const fixture = await openDemoFixture();
+const { mailbox, service } = fixture;
+const url = service.url.replace('localhost', '127.0.0.1');
+afterAll(() => fixture[Symbol.asyncDispose]());
+
 describe('the demo application', () => {
-  let fixture: DemoFixture;
-  let mailbox: Mailbox;
-  let service: UsherServer;
-
-  beforeAll(async () => {
-    fixture = await openDemoFixture();
-    ({ mailbox, service } = fixture);
-  });
-  afterAll(() => fixture[Symbol.asyncDispose]());
-
-  const url = () => service.url.replace('localhost', '127.0.0.1');
-  const openDemoPage = async (browser = new LoginBrowser({ url: url() })) => ({
+  const openDemoPage = async (browser = new LoginBrowser({ url })) => ({
     browser,
     page: await browser.open('/demo'),
   });
 
   /** Goes to the login page as the demo application does. */
-  async function beginLogin(browser = new LoginBrowser({ url: url() })) {
+  async function beginLogin(browser = new LoginBrowser({ url })) {
     const { page: home } = await openDemoPage(browser);
     const { location = '', status } = await browser.submit(home, '/demo/login');
     expect(status).toBe(303);
@@ -56,7 +48,7 @@ describe('the demo application', () => {
     'refuses the state %j, which it has not issued',
     async (state) => {
       const answer = new URLSearchParams({ authToken: 'x', state });
-      const page = await new LoginBrowser({ url: url() }).open(`/demo/callback?${answer}`);
+      const page = await new LoginBrowser({ url }).open(`/demo/callback?${answer}`);
       expect(page).toMatchObject({ status: 200, heading: 'This login is not ours' });
       expect(page.body).not.toMatch(/alert\(1\)<\/script>/);
     },
@@ -75,7 +67,7 @@ describe('the demo application', () => {
     expect(new Set([printed, ...cancelled]).size).toBe(3);
     for (const state of [printed, ...cancelled]) {
       const answer = new URLSearchParams({ error: 'access_denied', state });
-      const page = await new LoginBrowser({ url: url() }).open(`/demo/callback?${answer}`);
+      const page = await new LoginBrowser({ url }).open(`/demo/callback?${answer}`);
       expect(page.heading).toBe('You cancelled');
     }
   });
@@ -111,9 +103,7 @@ describe('the demo application', () => {
 
   it('refuses a message that Usher has not signed', async () => {
     const forged = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,AAAA' };
-    const replies = [{}, forged].map((headers) =>
-      fetch(`${url()}/demo/hooks`, { method: 'POST', headers, body: '{}' }),
-    );
+    const replies = [{}, forged].map((headers) => fetch(`${url}/demo/hooks`, { method: 'POST', headers, body: '{}' }));
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([401, 401]);
   });
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
-import { openListener } from '../../src/http/listener.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { encodeHeaders, encodePreface } from '../support/http2-frames.ts';
@@ -11,6 +10,7 @@ import { openHttp2Session } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { createTestUser, logIn, REDIRECT_URI, startTestService, type TestService } from '../support/service.ts';
 import { openWebhookFixture } from '../support/webhook-fixture.ts';
+import { serveListener } from './serve-listener.ts';
 
 const fixture = await openWebhookFixture();
 const { service } = fixture;
@@ -181,26 +181,13 @@ test('behind a trusted proxy, a session records the last forwarded address, over
 });
 
 test('a handler that throws is reported with the request ID and answered with 500', async () => {
-  const listener = await openListener({
-    host: '127.0.0.1',
-    port: 0,
-    tls: undefined,
-    trustedProxies: parseTrustedProxies([]),
-    renderError: (reason) => JSON.stringify({ reason }),
-  });
   const reported: unknown[] = [];
   const failure = new Error('a bug');
-  listener.serve({
-    handle: () => Promise.reject(failure),
-    handleStream: () => false,
-    pathsWithoutHost: new Set(),
-    onError: (error, requestId) => reported.push([error, requestId]),
-  });
-  const url = `http://127.0.0.1:${listener.port}`;
+  const onError = (error: unknown, requestId: string) => reported.push([error, requestId]);
+  await using listener = await serveListener(() => Promise.reject(failure), { onError });
   for (const httpVersion of ['1.1', '2'] as const) {
-    const { status, body, headers } = await request(url, { httpVersion, path: '/' });
+    const { status, body, headers } = await request(listener.url, { httpVersion, path: '/' });
     expect({ status, body }).toEqual({ status: 500, body: '{"reason":"INTERNAL_ERROR"}' });
     expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
   }
-  await listener.close(1_000);
 });

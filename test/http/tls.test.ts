@@ -2,13 +2,12 @@
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
-import { type Listener, openListener } from '../../src/http/listener.ts';
-import { type Certificate, STRICT_TRANSPORT_SECURITY } from '../../src/http/tls.ts';
+import { STRICT_TRANSPORT_SECURITY } from '../../src/http/tls.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { startTestService } from '../support/service.ts';
+import { serveListener } from './serve-listener.ts';
 
 async function openTls(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options });
@@ -25,22 +24,12 @@ describe.each([
   { keyType: 'ec', authentication: 'ECDSA' },
   { keyType: 'rsa', authentication: 'RSA' },
 ] as const)('with a certificate of the kind $keyType', ({ keyType, authentication }) => {
-  let certificate: Certificate;
-  let listener: Listener;
+  let listener: Awaited<ReturnType<typeof serveListener>>;
 
   beforeAll(async () => {
-    certificate = await createCertificate(keyType);
-    const trustedProxies = parseTrustedProxies([]);
-    listener = await openListener({
-      host: '127.0.0.1',
-      port: 0,
-      tls: certificate,
-      trustedProxies,
-      renderError: String,
-    });
-    listener.serve({ handle: () => {}, handleStream: () => false, onError: () => {}, pathsWithoutHost: new Set() });
+    listener = await serveListener(() => {}, { tls: await createCertificate(keyType) });
   });
-  afterAll(() => listener.close(1_000));
+  afterAll(() => listener[Symbol.asyncDispose]());
 
   /** Returns what the client and the service agree on, or undefined. */
   const agree = async (options: ConnectionOptions) => {

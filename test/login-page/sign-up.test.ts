@@ -1,6 +1,6 @@
 /** Whoever proves an e-mail address, or a wallet and an e-mail address, becomes a user. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { MINUTE } from '../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
@@ -8,18 +8,13 @@ import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTenant, createTestUser, type Tenant } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
-let fixture: LoginFixture;
+const fixture = await LoginFixture.open();
+const admin = adminClient(fixture.service);
 /** Applications that let users sign up, without and with a name. */
-let open: Tenant;
-let asking: Tenant;
-
-beforeAll(async () => {
-  fixture = await LoginFixture.open();
-  [open, asking] = await Promise.all([createTenant(fixture.service), createTenant(fixture.service)]);
-  const admin = adminClient(fixture.service);
-  await admin.updateApplication({ applicationId: open.id, allowSignUp: true });
-  await admin.updateApplication({ applicationId: asking.id, allowSignUp: true, askName: true });
-});
+const open = await createTenant(fixture.service);
+const asking = await createTenant(fixture.service);
+await admin.updateApplication({ applicationId: open.id, allowSignUp: true });
+await admin.updateApplication({ applicationId: asking.id, allowSignUp: true, askName: true });
 afterAll(() => fixture.close());
 
 const newEmail = () => `${randomUUID()}@example.com`;
@@ -104,7 +99,7 @@ describe('a person without an account', () => {
     ['is no longer open', async () => fixture.clock.advance(30 * MINUTE)],
     [
       'is of an application that has stopped sign-up',
-      () => adminClient(fixture.service).updateApplication({ applicationId: open.id, allowSignUp: false }),
+      () => admin.updateApplication({ applicationId: open.id, allowSignUp: false }),
     ],
   ])('does not become a user if the login %s', async (_why, stop) => {
     const email = newEmail();
@@ -112,7 +107,7 @@ describe('a person without an account', () => {
     await stop(email);
     expect((await enter()).location).toBeUndefined();
     expect(await usersWith(email)).toEqual([]);
-    await adminClient(fixture.service).updateApplication({ applicationId: open.id, allowSignUp: true });
+    await admin.updateApplication({ applicationId: open.id, allowSignUp: true });
   });
 
   it('does not become a user with the address of a deactivated one', async () => {

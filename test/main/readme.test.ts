@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { OPERATIONS, SERVICES } from '../../src/api/catalogue.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
 const readme = readPage('README.md');
 
 test('the commands of the README install a production service that only their user can read', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-readme-'));
+  const directory = await createDirectory();
   await using database = await cloneDatabase();
   const install = findCommands('npm run secrets')
     .replace(/^npm ci .*\n/, '')
@@ -40,7 +40,6 @@ test('the commands of the README install a production service that only their us
   } finally {
     process.kill(-(shell.pid ?? 0), 'SIGTERM');
     await exited;
-    await rm(directory, { recursive: true, force: true });
   }
 });
 

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,13 +7,12 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
+import { createDirectory } from '../support/directory.ts';
 import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
-const directory = await mkdtemp(join(tmpdir(), 'usher-start-'));
+const directory = await createDirectory();
 const dataDir = join(directory, 'deeper', 'data');
-
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the first start', () => {
   let main: UsherProcess;
@@ -76,7 +74,7 @@ describe('the first start', () => {
 
 test('the next start reads .env, prefers the environment, serves the same data and exits with 0 on SIGINT', async () => {
   const dotEnv = `PORT=1\nDATA_DIR=${dataDir}\nPUBLIC_URL=https://usher.test\nLOG_LEVEL=silent\n`;
-  await using main = await startMain({ env: { PORT: '0' }, dotEnv });
+  await using main = await startMain({ env: { PORT: '0' }, files: { '.env': dotEnv } });
 
   expect(main.stdout).not.toContain('"level"');
   const replies = await runCommands(main.commands.filter((command) => command.startsWith('curl ')));

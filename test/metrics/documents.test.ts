@@ -1,9 +1,9 @@
 /** The README, the dashboard and the alerts name the metrics that there are. */
-import { rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '../../src/metrics/definitions.ts';
+import { createDirectory } from '../support/directory.ts';
 import {
   ALERT_TESTS,
   ALERTS,
@@ -56,8 +56,7 @@ describe.skipIf(SKIPS_PROMETHEUS)('promtool', () => {
 
   test('finds the queries of the dashboard well-formed', async () => {
     const rules = readDashboard().map(({ expr }, index) => ({ record: `query:${index}`, expr }));
-    const path = join(tmpdir(), `usher-dashboard-${process.pid}.json`);
-    await using _file = { [Symbol.asyncDispose]: () => rm(path) };
+    const path = join(await createDirectory(), 'dashboard.json');
     await writeFile(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
     expect(await promtool(['check', 'rules', path])).toContain(`SUCCESS: ${rules.length} rules found`);
   });

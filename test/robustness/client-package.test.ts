@@ -21,7 +21,6 @@ describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package
   }, INSTALL_TIMEOUT_MS);
 
   afterAll(async () => {
-    await project[Symbol.asyncDispose]();
     await rm(nodes, { recursive: true });
   });
 

@@ -1,8 +1,7 @@
 /** The whole login in a real browser. */
-import axe from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { CALLBACK, startClientApplication } from '../support/client-application.ts';
 import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -263,11 +262,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const { page } = await openLogin({ colorScheme });
     await reach(page);
     await page.getByRole('heading', { name: heading }).waitFor();
-    await page.evaluate(axe.source);
-    const { violations, passes } = await page.evaluate<axe.AxeResults>('axe.run()');
-    expect(passes.map(({ id }) => id)).toContain('color-contrast');
-    const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    expect(grave.map(({ id, nodes }) => ({ id, targets: nodes.map(({ html }) => html) }))).toEqual([]);
+    await expectAccessible(page);
     const background = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
     const [red = 0] = background.match(/\d+/g)?.map(Number) ?? [];
     expect(red > 128).toBe(colorScheme === 'light');

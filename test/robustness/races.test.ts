@@ -5,8 +5,9 @@ import {
   raceCheckInsWithDeletes,
   raceCheckInsWithUndos,
   raceExchanges,
+  raceRenewals,
+  raceRevocations,
 } from '../support/races.ts';
-import { raceRenewals, raceRevocations } from '../support/session-races.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 test('no check-in commits after a delete has answered, on either of two replicas', () =>

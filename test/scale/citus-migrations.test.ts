@@ -36,8 +36,8 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     async (schema, name) => {
       await using database = await createCitusDatabase();
       const { url, sql } = database;
-      await using before = await migrationsBefore(name);
-      await migrateDatabase(url, { schema, folder: before.path });
+      const before = await migrationsBefore(name);
+      await migrateDatabase(url, { schema, folder: before });
       await distributeTables(url, schema);
       await fill(database, schema);
       if (schema === 'public') {

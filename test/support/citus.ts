@@ -1,8 +1,7 @@
 /** A Citus cluster that is there already: the tests make databases of their own on each of its servers. */
-import type postgres from 'postgres';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { onServer, withDatabase } from './on-server.ts';
 
 interface Node {
   readonly nodename: string;
@@ -59,19 +58,4 @@ async function readNodes(url: string): Promise<{ coordinator: Node; workers: rea
 
 function urlOfNode(url: string, { nodename, nodeport }: Node): string {
   return Object.assign(new URL(url), { host: `${nodename}:${nodeport}` }).href;
-}
-
-/** Returns the URL of another database of the server. */
-export function withDatabase(url: string, database: string): string {
-  return Object.assign(new URL(url), { pathname: database }).href;
-}
-
-/** Runs statements on a connection of its own. */
-export async function onServer<Result>(url: string, run: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
-  const sql = openClient(url, { max: 1, onnotice: () => {} });
-  try {
-    return await run(sql);
-  } finally {
-    await sql.end();
-  }
 }

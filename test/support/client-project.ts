@@ -1,11 +1,11 @@
 /** The client package as applications get it: packed, and installed into a project of their own. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../../package.json' with { type: 'json' };
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
+import { createDirectory } from './directory.ts';
 import { REPOSITORY, runShell } from './process.ts';
 
 const devDependencies: Record<string, string> = manifest.devDependencies;
@@ -14,7 +14,7 @@ export const INSTALL_TIMEOUT_MS = 300_000;
 /** What the example needs. */
 const DEVELOPMENT = ['@types/express', '@types/node', 'express', 'typescript'];
 
-export class ClientProject implements AsyncDisposable {
+export class ClientProject {
   readonly directory: string;
   readonly tarball: string;
 
@@ -25,7 +25,7 @@ export class ClientProject implements AsyncDisposable {
 
   /** Without the registry, the client gets the packages that the repository has. */
   static async create({ usesRegistry = false } = {}): Promise<ClientProject> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-project-'));
+    const directory = await createDirectory();
     const packed = join(directory, 'new', 'packed');
     const tarball = join(packed, (await runOrThrow(`npm run client:pack --silent ${packed}`)).trim());
     await writeFile(join(directory, 'package.json'), '{"type":"module"}');
@@ -66,10 +66,6 @@ export class ClientProject implements AsyncDisposable {
       await mkdir(dirname(join(modules, name)), { recursive: true });
       await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name));
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.directory, { recursive: true });
   }
 }
 

@@ -2,10 +2,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 
 const run = promisify(execFile);
@@ -63,7 +63,7 @@ export class ContainerImage implements AsyncDisposable {
 
   /** The images that the Dockerfile names cannot be pulled in a test, so others take their names. */
   static async build(): Promise<ContainerImage> {
-    const store = await mkdtemp(join(tmpdir(), 'usher-image-'));
+    const store = await createDirectory();
     await buildBase(store);
     const options = ['--isolation', 'chroot', '--pull-never', '--format', 'docker'];
     await buildah(store, 'build', ...options, '--tag', 'usher', REPOSITORY);
@@ -105,7 +105,6 @@ export class ContainerImage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await buildah(this.#store, 'umount', '--all');
     await run('umount', [join(this.#store, 'overlay')]).catch(() => {});
-    await rm(this.#store, { recursive: true });
   }
 }
 

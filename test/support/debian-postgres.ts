@@ -1,13 +1,14 @@
 /** Servers of the Postgres that Debian installs, with standbys, for tests of failovers and poolers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, chmod, chown, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
+import { onServer } from './on-server.ts';
 
 /** The directory of the programs. */
 export const POSTGRES_BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
@@ -39,14 +40,11 @@ export class DebianPostgres implements AsyncDisposable {
   /** Starts a streaming standby, which becomes the synchronous one of a primary that waits for its name. */
   async startStandby(name: string): Promise<DebianPostgres> {
     const standby = await DebianPostgres.#create();
-    const source = `host=127.0.0.1 port=${this.port} user=usher application_name=${name}`;
-    await runAsPostgres('pg_basebackup', ['-D', standby.#data, '-d', source, '-R', '-X', 'stream', '-c', 'fast']);
-    await standby.#configure({});
-    await standby.up();
+    await standby.rejoin(this, name);
     return standby;
   }
 
-  /** Makes a server that was down follow the primary, with the data of the primary. */
+  /** Makes a server that is down follow the primary, with the data of the primary. */
   async rejoin(primary: DebianPostgres, name: string): Promise<void> {
     await rm(this.#data, { recursive: true, force: true });
     const source = `host=127.0.0.1 port=${primary.port} user=usher application_name=${name}`;
@@ -64,16 +62,8 @@ export class DebianPostgres implements AsyncDisposable {
   }
 
   /** Runs statements on a connection of its own. */
-  async sql<Result>(database: string, use: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
-    const sql = openClient(this.urlOf(database), {
-      ...{ max: 1, onnotice: () => {}, fetch_types: false },
-      connection: { search_path: DEFAULT_SCHEMA },
-    });
-    try {
-      return await use(sql);
-    } finally {
-      await sql.end({ timeout: 1 });
-    }
+  sql<Result>(database: string, use: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
+    return onServer(this.urlOf(database), use, { fetch_types: false, connection: { search_path: DEFAULT_SCHEMA } });
   }
 
   async up(): Promise<void> {
@@ -91,7 +81,6 @@ export class DebianPostgres implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.down('immediate').catch(() => {});
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   get #data(): string {
@@ -122,7 +111,7 @@ export function spawnUnprivileged(command: string, parameters: string[], env = p
 
 /** Creates a directory for that user. */
 export async function createUnprivilegedDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-scale-'));
+  const directory = await createDirectory();
   if (IS_ROOT) await chown(directory, NOBODY, NOBODY);
   await chmod(directory, 0o700);
   return directory;

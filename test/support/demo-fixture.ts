@@ -1,26 +1,19 @@
 /** Usher with its demo application, on a database that counts as embedded: a real one takes seconds to create. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { bootstrap } from '../../src/bootstrap.ts';
 import { createLogger } from '../../src/log.ts';
-import { startServer, type UsherServer } from '../../src/server.ts';
+import { startServer } from '../../src/server.ts';
 import { TestClock } from './clock.ts';
 import { cloneDatabase } from './database.ts';
+import { createDirectory } from './directory.ts';
 import { LOGIN_CONFIG } from './login-browser.ts';
 import { Mailbox } from './mail-server.ts';
 import { testConfig } from './service.ts';
 
-export interface DemoFixture extends AsyncDisposable {
-  readonly clock: TestClock;
-  readonly mailbox: Mailbox;
-  readonly service: UsherServer;
-}
+export type DemoFixture = Awaited<ReturnType<typeof openDemoFixture>>;
 
-export async function openDemoFixture(): Promise<DemoFixture> {
+export async function openDemoFixture() {
   await using stack = new AsyncDisposableStack();
-  const dataDir = await mkdtemp(join(tmpdir(), 'usher-demo-'));
-  stack.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = await createDirectory();
   const database = stack.use(await cloneDatabase());
   const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
   const logger = createLogger('silent');

@@ -4,14 +4,8 @@ import { BadRequest, ErrorInfo } from 'nice-grpc-error-details';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { HTTP_ERRORS } from '../../src/http/errors.ts';
 
-export interface ErrorDetails {
-  readonly info: ErrorInfo;
-  /** The names of the fields that are wrong, and why. */
-  readonly fieldViolations: readonly { readonly field: string; readonly description: string }[];
-}
-
-/** @throws if there is not exactly one reason, in Usher's domain */
-export function readErrorDetails(error: ConnectError): ErrorDetails {
+/** Returns the reason, and which fields are wrong. @throws if there is not exactly one reason, in Usher's domain */
+export function readErrorDetails(error: ConnectError) {
   const read = <T>(type: string, decode: (bytes: Uint8Array) => T) =>
     error.details
       .flatMap((detail) => ('value' in detail && 'type' in detail && detail.type === type ? [detail.value] : []))

@@ -43,9 +43,7 @@ export class GrpcClient implements Disposable {
       let first = new Metadata();
       let message: MessageShape<O> | undefined;
       const call = this.#client.makeUnaryRequest<MessageShape<I>, MessageShape<O>>(
-        pathOf(method),
-        (value) => Buffer.from(toBinary(method.input, value)),
-        (bytes) => fromBinary(method.output, bytes),
+        ...codecOf(method),
         request,
         toMetadata(headers),
         options,
@@ -71,9 +69,7 @@ export class GrpcClient implements Disposable {
     { headers = {}, ...options }: CallSettings = {},
   ) {
     return this.#client.makeServerStreamRequest<MessageShape<I>, MessageShape<O>>(
-      pathOf(method),
-      (value) => Buffer.from(toBinary(method.input, value)),
-      (bytes) => fromBinary(method.output, bytes),
+      ...codecOf(method),
       request,
       toMetadata(headers),
       options,
@@ -86,9 +82,7 @@ export class GrpcClient implements Disposable {
     requests: readonly MessageShape<I>[],
   ): Promise<MessageShape<O>[]> {
     const call = this.#client.makeBidiStreamRequest<MessageShape<I>, MessageShape<O>>(
-      pathOf(method),
-      (value) => Buffer.from(toBinary(method.input, value)),
-      (bytes) => fromBinary(method.output, bytes),
+      ...codecOf(method),
       new Metadata(),
     );
     for (const request of requests) call.write(request);
@@ -103,8 +97,16 @@ export class GrpcClient implements Disposable {
   }
 }
 
-function pathOf(method: DescMethod): string {
-  return `/${method.parent.typeName}/${method.name}`;
+/** Returns the path, and the functions that write a request and read a response. */
+function codecOf<I extends DescMessage, O extends DescMessage>({
+  parent,
+  name,
+  input,
+  output,
+}: DescMethod & { input: I; output: O }) {
+  const serialize = (value: MessageShape<I>) => Buffer.from(toBinary(input, value));
+  const deserialize = (bytes: Uint8Array) => fromBinary(output, bytes);
+  return [`/${parent.typeName}/${name}`, serialize, deserialize] as const;
 }
 
 function toMetadata(headers: Record<string, string>): Metadata {

@@ -1,8 +1,8 @@
 /** The migrations of other versions of Usher. */
-import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { migrateDatabase } from '../../src/database/migrate.ts';
+import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 
 interface Entry {
@@ -25,19 +25,19 @@ export async function migrateWith(
   url: string,
   { last, later = [] }: { last?: string; later?: readonly string[] },
 ): Promise<void> {
-  await using folder = await copyMigrations((entries) => {
+  const folder = await copyMigrations((entries) => {
     const present = entries.filter(({ tag }) => last === undefined || tag <= last);
     const latest = Math.max(...present.map(({ when }) => when));
     return [...present, ...later.map((_, index) => ({ when: latest + 1 + index, tag: `later_${index}` }))];
   });
-  for (const [index, text] of later.entries()) await writeFile(join(folder.path, `later_${index}.sql`), text);
-  await migrateDatabase(url, { folder: folder.path });
+  for (const [index, text] of later.entries()) await writeFile(join(folder, `later_${index}.sql`), text);
+  await migrateDatabase(url, { folder });
 }
 
 async function copyMigrations(choose: (entries: readonly Entry[]) => readonly Entry[]) {
-  const copy = await mkdtempDisposable(join(tmpdir(), 'usher-migrations-'));
-  await cp(join(REPOSITORY, 'drizzle'), copy.path, { recursive: true });
-  const file = join(copy.path, 'meta/_journal.json');
+  const copy = await createDirectory();
+  await cp(join(REPOSITORY, 'drizzle'), copy, { recursive: true });
+  const file = join(copy, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(file, 'utf8'));
   await writeFile(file, JSON.stringify({ ...journal, entries: choose(journal.entries) }));
   return copy;

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { createDirectory } from './directory.ts';
+import { onServer } from './on-server.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -20,7 +20,7 @@ export class OwnPostgres implements AsyncDisposable {
   }
 
   static async start(): Promise<OwnPostgres> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-own-postgres-'));
+    const directory = await createDirectory();
     return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
   }
 
@@ -36,12 +36,11 @@ export class OwnPostgres implements AsyncDisposable {
     await rename(`${this.#control}.away`, this.#control);
     const deadline = performance.now() + TIMEOUT_MS;
     for (;;) {
-      const client = openClient(this.url, { max: 1, fetch_types: false, connect_timeout: 2 });
-      const failure = await client`select 1`.then(
+      const options = { fetch_types: false, connect_timeout: 2 };
+      const failure = await onServer(this.url, (sql) => sql`select 1`, options).then(
         () => undefined,
         (error: unknown) => error,
       );
-      await client.end({ timeout: 1 });
       if (!failure) return;
       if (performance.now() > deadline) throw new Error('Postgres has not come back', { cause: failure });
       await sleep(10);
@@ -50,7 +49,6 @@ export class OwnPostgres implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.close();
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   get #control(): string {

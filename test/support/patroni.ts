@@ -1,12 +1,12 @@
 /** Three servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, readFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createUnprivilegedDirectory, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
+import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
 
 const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
@@ -86,7 +86,6 @@ export class PatroniCluster implements AsyncDisposable {
 
   async #startAll(): Promise<void> {
     const directory = await createUnprivilegedDirectory();
-    this.#stack.defer(() => rm(directory, { recursive: true, force: true }));
     // A copy, because only the owner may be able to read the example.
     const config = join(directory, 'patroni.yaml');
     await copyFile(CONFIG, config);
@@ -124,7 +123,8 @@ export class PatroniCluster implements AsyncDisposable {
 
   #spawn(command: string, parameters: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
     const child = spawnUnprivileged(command, parameters, { ...process.env, ...env });
-    this.#stack.defer(() => end(child));
+    // Patroni ends its Postgres before it exits.
+    this.#stack.defer(() => endProcess(child, 'SIGTERM'));
     return child;
   }
 
@@ -141,14 +141,4 @@ export class PatroniCluster implements AsyncDisposable {
     });
     return (await Promise.all(found)).flat();
   }
-}
-
-/** Patroni ends its Postgres before it exits. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-  await exited;
-  clearTimeout(timer);
 }

@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { openClient } from '../../src/database/open-client.ts';
 import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgres.ts';
+import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
+import { onServer } from './on-server.ts';
 
 const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
 
@@ -60,25 +60,17 @@ export class Pgbouncer implements AsyncDisposable {
   }
 
   async kill(): Promise<void> {
-    if (!this.#process || this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    const exited = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
-    await exited;
+    if (this.#process) await endProcess(this.#process);
   }
 
   /** Runs a command of the console, such as `pause` or `reload`. */
-  async admin(command: string): Promise<readonly Record<string, unknown>[]> {
-    const sql = openClient(this.urlOf('pgbouncer'), { max: 1, fetch_types: false, prepare: false, onnotice: () => {} });
-    try {
-      return await sql.unsafe(command);
-    } finally {
-      await sql.end({ timeout: 1 });
-    }
+  admin(command: string): Promise<readonly Record<string, unknown>[]> {
+    const options = { fetch_types: false, prepare: false };
+    return onServer(this.urlOf('pgbouncer'), (sql) => sql.unsafe(command), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   get #file(): string {

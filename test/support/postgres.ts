@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { openClient } from '../../src/database/open-client.ts';
 import { prepareCitus } from './citus.ts';
+import { onServer, withDatabase } from './on-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -46,12 +46,8 @@ async function preparePostgres(project: TestProject, temporary: string): Promise
   const directory = join(temporary, 'postgres');
   await mkdir(directory);
   const server = await startEmbeddedPostgres(directory, { durable: false });
-  const client = openClient(server.url, { max: 1 });
-  await client.unsafe(`create database ${TEMPLATE}`);
-  await client.end();
-  const template = new URL(server.url);
-  template.pathname = TEMPLATE;
-  await migrateDatabase(template.href);
+  await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));
+  await migrateDatabase(withDatabase(server.url, TEMPLATE));
   project.provide('postgresUrl', server.url);
   project.provide('workerUrls', []);
 

@@ -1,16 +1,15 @@
 /** Runs Usher as a process of its own, the way a developer or an operator does, and looks at running processes. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ADMIN_KEY, PUBLIC_URL } from './service.ts';
+import { createDirectory } from './directory.ts';
+import { createSecretFiles, TEST_ENV } from './service.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -19,12 +18,8 @@ const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
 /** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
 const TIMEOUT_MS = 60_000;
 
-const { privateKey } = generateKeyPairSync('ed25519');
 /** All processes share them, so that each can read what another has encrypted or signed. */
-const SECRETS = {
-  'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
-  'encryption-key': randomBytes(32).toString('base64'),
-};
+const SECRETS = createSecretFiles();
 
 export interface Run {
   /** Null if a signal ended the process. */
@@ -38,8 +33,6 @@ export interface MainOptions {
   readonly env: Record<string, string>;
   /** Files in its working directory, by name. */
   readonly files?: Record<string, string>;
-  /** The text of its `.env`. */
-  readonly dotEnv?: string;
   /** The descriptor to write standard output to, instead of a pipe that the test reads. */
   readonly stdoutFd?: number;
   /** False keeps only errors of the log, for tests that make many calls. */
@@ -56,13 +49,11 @@ export class UsherProcess implements AsyncDisposable {
   /** Empty until it listens. */
   url = '';
   readonly #child: ChildProcess;
-  readonly #directory: string;
   readonly #keepsLog: boolean;
   readonly #isEmbedded: boolean;
   readonly #started = Promise.withResolvers<void>();
 
   private constructor(directory: string, { env, stdoutFd, keepsLog = true }: MainOptions) {
-    this.#directory = directory;
     this.#keepsLog = keepsLog;
     this.#isEmbedded = env.DATABASE_URL === undefined;
     const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
@@ -86,10 +77,8 @@ export class UsherProcess implements AsyncDisposable {
 
   /** Runs it in a directory of its own with a clean environment, so that no other `.env` counts. */
   static async spawn(options: MainOptions): Promise<UsherProcess> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-main-'));
-    const { files = {}, dotEnv } = options;
-    for (const [name, text] of Object.entries({ ...files, ...(dotEnv !== undefined && { '.env': dotEnv }) }))
-      await writeFile(join(directory, name), text);
+    const directory = await createDirectory();
+    for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(directory, name), text);
     return new UsherProcess(directory, options);
   }
 
@@ -165,7 +154,6 @@ export class UsherProcess implements AsyncDisposable {
       await this.end('SIGKILL');
       await survivorsOf(postgres);
     }
-    await rm(this.#directory, { recursive: true, force: true });
   }
 
   #read(line: string): void {
@@ -194,11 +182,7 @@ export function startUsher(
     keepsLog,
     files: SECRETS,
     env: {
-      PORT: '0',
-      PUBLIC_URL,
-      ADMIN_KEY,
-      AUTH_SIGNING_KEYS_FILE: 'signing-keys',
-      ENCRYPTION_KEY_FILE: 'encryption-key',
+      ...TEST_ENV,
       DATABASE_URL: databaseUrl,
       // A small young generation, so that resident memory shows what is kept and not what is garbage.
       NODE_OPTIONS: '--max-semi-space-size=2',

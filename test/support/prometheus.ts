@@ -1,11 +1,11 @@
 /** A real Prometheus, of Debian's package `prometheus`, that scrapes what a test tells it to. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { parse } from 'yaml';
+import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
 import { METRICS_DIRECTORY, readPage } from './metric-documents.ts';
 
@@ -20,7 +20,7 @@ export class Prometheus {
 
   /** Scrapes the target, such as `127.0.0.1:9464`, once a second. */
   static async start(target: string): Promise<Prometheus> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-prometheus-'));
+    const directory = await createDirectory();
     const { scrape_configs: jobs, ...settings } = parse(readPage('prometheus.yaml'));
     const config = {
       ...settings,
@@ -42,7 +42,6 @@ export class Prometheus {
     const prometheus = new Prometheus(`http://127.0.0.1:${port}`, async () => {
       child.kill('SIGKILL');
       await exited;
-      await rm(directory, { recursive: true, force: true });
     });
     await expect.poll(() => prometheus.#get('/-/ready')).toContain('Ready');
     return prometheus;

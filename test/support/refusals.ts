@@ -1,15 +1,7 @@
-import { type ErrorCode, ServiceError, type Violation } from '../../src/domain/errors.ts';
+import { ServiceError } from '../../src/domain/errors.ts';
 
-/** What a ServiceError says. */
-export interface Refusal {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly violations: readonly Violation[];
-  readonly reason: string | undefined;
-}
-
-/** Returns the ServiceError that the promise rejects with. @throws for any other outcome. */
-export async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
+/** Returns what the ServiceError says that the promise rejects with. @throws for any other outcome. */
+export async function refusalOf(promise: Promise<unknown>) {
   const outcome = await promise.then(
     () => 'a success',
     (error: unknown) => error,

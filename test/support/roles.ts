@@ -2,15 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY } from './process.ts';
 
-/** What creates the two roles of src/database/README.md: the SQL that stands there. */
-export interface RolesSql {
-  /** Creates the roles `name` and `name_owner`, and a database. */
-  readonly ofServer: readonly string[];
-  /** Grants, in the database. */
-  readonly ofDatabase: string;
-}
-
-export function readRolesSql(name: string): RolesSql {
+/**
+ * Returns the SQL of src/database/README.md, for other roles: `ofServer` creates the roles `name` and `name_owner`, and a
+ * database, and `ofDatabase` grants, in the database.
+ */
+export function readRolesSql(name: string) {
   const readme = readFileSync(join(REPOSITORY, 'src/database/README.md'), 'utf8');
   const [ofServer = '', ofDatabase = ''] = [...readme.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) =>
     sql.replaceAll(/\busher(_owner)?\b/g, `${name}$1`),

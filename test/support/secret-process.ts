@@ -1,27 +1,16 @@
 /** Usher as a process of its own, with a Postgres and a mail server whose passwords are secrets to look for. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { cloneDatabase, type TestDatabase } from './database.ts';
+import { cloneDatabase } from './database.ts';
 import { MailServer } from './mail-server.ts';
 import { UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
-export interface Surroundings extends AsyncDisposable {
-  readonly usher: UsherProcess;
-  readonly url: string;
-  readonly database: TestDatabase;
-  readonly proxy: TcpProxy;
-  readonly mail: {
-    /** The code in the latest e-mail. */
-    readonly code: string | undefined;
-    /** Makes the server refuse every later e-mail with a message that quotes the address. */
-    refuse(): void;
-  };
-}
+export type Surroundings = Awaited<ReturnType<typeof createSurroundings>>;
 
 /** Starts Usher with all it needs, and tells the scanner its secrets. */
-export async function createSurroundings(scanner: SecretScanner): Promise<Surroundings> {
+export async function createSurroundings(scanner: SecretScanner) {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await cloneDatabase());
   const role = `usher_${randomBytes(4).toString('hex')}`;
@@ -40,10 +29,12 @@ export async function createSurroundings(scanner: SecretScanner): Promise<Surrou
       onRcptTo: ({ address }, _session, done) => done(isRefusing ? new Error(`no mailbox ${address} here`) : null),
     }),
   );
-  const mail: Surroundings['mail'] = {
+  const mail = {
+    /** The code in the latest e-mail. */
     get code() {
       return /^Subject: (\d{6}) /m.exec(server.emails.at(-1)?.raw ?? '')?.[1];
     },
+    /** Makes the server refuse every later e-mail with a message that quotes the address. */
     refuse: () => {
       isRefusing = true;
     },

@@ -55,21 +55,31 @@ export async function startTestService(options: TestServiceOptions = {}) {
   };
 }
 
-/** Returns a configuration as read from the environment, with new secrets. */
-export function testConfig(databaseUrl: string, env: Record<string, string> = {}): Config {
+/** The settings that all services have in common. */
+export const TEST_ENV = {
+  PORT: '0',
+  PUBLIC_URL,
+  ADMIN_KEY,
+  AUTH_SIGNING_KEYS_FILE: 'signing-keys',
+  ENCRYPTION_KEY_FILE: 'encryption-key',
+};
+
+/** Returns the files that they name, with new secrets. */
+export function createSecretFiles() {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const files: Record<string, string> = {
+  return {
     'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
     'encryption-key': randomBytes(32).toString('base64'),
   };
+}
+
+/** Returns a configuration as read from the environment, with new secrets. */
+export function testConfig(databaseUrl: string, env: Record<string, string> = {}): Config {
+  const files: Record<string, string> = createSecretFiles();
   return readConfig(
     {
-      PORT: '0',
-      PUBLIC_URL,
+      ...TEST_ENV,
       DATABASE_URL: databaseUrl,
-      ADMIN_KEY,
-      AUTH_SIGNING_KEYS_FILE: 'signing-keys',
-      ENCRYPTION_KEY_FILE: 'encryption-key',
       DATABASE_CONNECTIONS: '2',
       // A busy machine may be slow, and a call that is late is refused, as are more calls while calls are slow.
       REQUEST_TIMEOUT_MS: '60000',

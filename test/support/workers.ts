@@ -14,15 +14,8 @@ export interface LogLine {
   readonly url?: string;
 }
 
-export function startWorkers(
-  dataDir: string,
-  env: Record<string, string> = {},
-  dotEnv?: string,
-): Promise<UsherProcess> {
-  return startMain({
-    env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env },
-    ...(dotEnv !== undefined && { dotEnv }),
-  });
+export function startWorkers(dataDir: string, env: Record<string, string> = {}, dotEnv = ''): Promise<UsherProcess> {
+  return startMain({ env: { PORT: '0', WORKERS: '2', DATA_DIR: dataDir, ...env }, files: { '.env': dotEnv } });
 }
 
 /** Returns the whole log lines that it has written so far. */
@@ -50,9 +43,6 @@ export async function answeringWorkers(main: UsherProcess, calls: number): Promi
   return lines().map(({ worker = Number.NaN }) => worker);
 }
 
-/** As long as a start may take. */
-const READY_TIMEOUT_MS = 60_000;
-
 /** Resolves when so many workers answer calls, none of them in `without`. */
 export async function waitForWorkers(
   main: UsherProcess,
@@ -63,7 +53,8 @@ export async function waitForWorkers(
     const workers = new Set(await answeringWorkers(main, 6).catch(() => []));
     return workers.size === count && without.every((worker) => !workers.has(worker));
   };
-  await expect.poll(areReady, { interval: 100, timeout: READY_TIMEOUT_MS }).toBe(true);
+  // As long as a start may take.
+  await expect.poll(areReady, { interval: 100, timeout: 60_000 }).toBe(true);
 }
 
 export interface Demo {
@@ -78,24 +69,6 @@ export interface Demo {
 /** Reads the demo that the first start has created in the data directory. */
 export async function readDemo(dataDir: string): Promise<Demo> {
   return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
-}
-
-/** Calls the AdminService. */
-export async function administer<Reply>(
-  main: UsherProcess,
-  dataDir: string,
-  method: string,
-  fields: object,
-): Promise<Reply> {
-  const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
-  const { status, body } = await request(main.url, {
-    method: 'POST',
-    path: `/usher.v1.AdminService/${method}`,
-    headers: { 'content-type': 'application/json', 'x-admin-key': adminKey },
-    body: JSON.stringify(fields),
-  });
-  expect(status).toBe(200);
-  return JSON.parse(body);
 }
 
 /** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */

@@ -44,7 +44,8 @@ interface DocumentedOperation {
 
 type Paths = Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
 
-const RUNS = 8;
+/** Of both protocols together eight, since both check fields by the same rules. */
+const RUNS = 4;
 
 const cases = [
   ...OPERATIONS.filter(({ route }) => route).map((operation) => ({ protocol: REST, operation })),

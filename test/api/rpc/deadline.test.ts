@@ -1,39 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
-import { holdLock, type Lock } from '../../support/lock.ts';
+import { cloneDatabase } from '../../support/database.ts';
+import { holdLock } from '../../support/lock.ts';
 import { type Answer, call, PROTOCOLS, type Protocol, RPC_PROTOCOLS } from '../../support/protocols.ts';
-import {
-  createTenant,
-  createTestEvent,
-  startTestService,
-  type Tenant,
-  type TestService,
-} from '../../support/service.ts';
+import { createTenant, createTestEvent, startTestService } from '../../support/service.ts';
 
 const REQUEST_TIMEOUT_MS = 1_000;
 
 const UNAVAILABLE = { code: 'unavailable', message: 'Service unavailable', fields: [], data: undefined };
 const DEADLINE_EXCEEDED = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], data: undefined };
 
-let database: TestDatabase;
-let service: TestService;
-let tenant: Tenant;
-let eventId: string;
-let lock: Lock;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  {
-    await using patient = await startTestService({ database });
-    tenant = await createTenant(patient);
-    eventId = await createTestEvent(patient, tenant);
-  }
-  // Enough connections for each call to have its own.
-  const config = { requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 64 };
-  service = await startTestService({ database, config });
-  lock = await holdLock(database, 'select from events for update');
-});
+const database = await cloneDatabase();
+const patient = await startTestService({ database });
+const tenant = await createTenant(patient);
+const eventId = await createTestEvent(patient, tenant);
+await patient.close();
+// Enough connections for each call to have its own.
+const config = { requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 64 };
+const service = await startTestService({ database, config });
+const lock = await holdLock(database, 'select from events for update');
 
 afterAll(async () => {
   await lock.release();

@@ -1,7 +1,7 @@
 import { digestOf, isApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
-import type { Statements } from './statements.ts';
+import { type Query, SELECT_OWNER } from './statements.ts';
 
 /** As in Usher: a revoked key must stop working within five seconds. */
 const TRUST_MS = 4_000;
@@ -9,11 +9,11 @@ const REFRESH_MS = 1_500;
 
 /** Caches the owners of API keys and refreshes them in the background. */
 export class ApiKeyCache {
-  readonly #select: Statements['selectOwner'];
+  readonly #query: Query;
   readonly #known = new Map<string, { application: Application; readAt: number; refreshing: boolean }>();
 
-  constructor({ selectOwner }: Statements) {
-    this.#select = selectOwner;
+  constructor(query: Query) {
+    this.#query = query;
   }
 
   /** @throws ServiceError `Invalid API key` */
@@ -32,7 +32,7 @@ export class ApiKeyCache {
 
   async #read(digest: string): Promise<Application> {
     const readAt = performance.now();
-    const application = await this.#select(Buffer.from(digest, 'hex'));
+    const [application] = await this.#query<Application>(SELECT_OWNER, [Buffer.from(digest, 'hex')]);
     if (!application) throw new ServiceError('INVALID_API_KEY');
     this.#known.set(digest, { application, readAt, refreshing: false });
     return application;

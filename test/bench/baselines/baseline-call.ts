@@ -1,15 +1,9 @@
-/** What the baselines know about a call. They log the same line for it as Usher. */
+/** What the baselines know about a call, and how they answer an error. */
 import { randomUUID } from 'node:crypto';
+import { Code } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import type { Application } from '../../../src/domain/call.ts';
-
-export const PROCEDURES = {
-  getWebhook: 'usher.v1.WebhookService/GetWebhook',
-  exchangeToken: 'usher.v1.AuthService/ExchangeToken',
-  generateAuthUrl: 'usher.v1.AuthService/GenerateAuthUrl',
-  deleteEvent: 'usher.v1.EventService/DeleteEvent',
-  checkIn: 'usher.v1.EventService/CheckIn',
-} as const;
+import { ServiceError } from '../../../src/domain/errors.ts';
 
 export class BaselineCall {
   readonly requestId: string;
@@ -23,6 +17,7 @@ export class BaselineCall {
     this.requestId = isWellFormed ? requestId : randomUUID();
   }
 
+  /** Logs the same line as Usher. */
   log(logger: Logger, { method, code, status }: { method: string; code: string; status: number }): void {
     logger.info(
       {
@@ -37,4 +32,19 @@ export class BaselineCall {
       'call',
     );
   }
+}
+
+/** The errors of the measured calls, by their code. */
+const ANSWERS: Readonly<Record<string, { readonly status: number; readonly code: Code }>> = {
+  invalid_argument: { status: 400, code: Code.InvalidArgument },
+  unauthenticated: { status: 401, code: Code.Unauthenticated },
+  not_found: { status: 404, code: Code.NotFound },
+};
+
+/** Returns the HTTP status, the code of gRPC and Connect, and the message. */
+export function toAnswer(error: unknown): { status: number; code: Code; message: string } {
+  const answer = error instanceof ServiceError ? ANSWERS[error.code] : undefined;
+  return answer && error instanceof Error
+    ? { ...answer, message: error.message }
+    : { status: 500, code: Code.Internal, message: 'Internal error' };
 }

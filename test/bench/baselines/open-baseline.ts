@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type Config, readConfig } from '../../../src/config/config.ts';
+import { openClient } from '../../../src/database/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createOperations, type Operations } from './operations.ts';
-import type { Statements } from './statements.ts';
+import type { Query } from './statements.ts';
 
 export interface Baseline {
   readonly config: Config;
@@ -11,9 +12,28 @@ export interface Baseline {
   readonly operations: Operations;
 }
 
+const CONNECTIONS = 4;
+
 /** Reads the settings of Usher, and opens everything a server needs between its protocol and the database. */
-export function openBaseline(createStatements: (databaseUrl: string) => Statements): Baseline {
+export function openBaseline(openDatabase: (url: string) => Query = openConnections): Baseline {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-  const operations = createOperations(createStatements(config.databaseUrl ?? ''), config);
+  const operations = createOperations(openDatabase(config.databaseUrl ?? ''), config);
   return { config, logger: createLogger(config.logLevel), operations };
+}
+
+/** Opens single-connection clients of postgres.js, as Usher does. Each statement runs on the least busy one. */
+function openConnections(url: string): Query {
+  const connections = Array.from({ length: CONNECTIONS }, () => ({
+    client: openClient(url, { max: 1, fetch_types: false, max_lifetime: null }),
+    pending: 0,
+  }));
+  return async <Row extends object>({ text }: { text: string }, values: Parameters<Query>[1]) => {
+    const connection = connections.reduce((least, other) => (other.pending < least.pending ? other : least));
+    connection.pending++;
+    try {
+      return await connection.client.unsafe<Row[]>(text, [...values], { prepare: true });
+    } finally {
+      connection.pending--;
+    }
+  };
 }

@@ -1,13 +1,23 @@
-import { randomUUID } from 'node:crypto';
+import { createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
 import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
+import { verifyToken } from '../../../src/domain/login/verify-token.ts';
 import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
-import type { Statements } from './statements.ts';
-import { createTokenKeys, verifyToken } from './verify-token.ts';
+import {
+  type CheckInRow,
+  FIND_OR_CREATE_SESSION,
+  INSERT_CHECK_IN,
+  INSERT_INTENT,
+  MARK_DELETED,
+  type Query,
+  SELECT_WEBHOOK,
+  type SessionRow,
+  type WebhookRow,
+} from './statements.ts';
 
 const INTENT_LIFETIME_MS = 30 * 60_000;
 const SESSION_LIFETIME_MS = 15 * 60_000;
@@ -31,10 +41,13 @@ export type Operations = ReturnType<typeof createOperations>;
  * Returns what every baseline does between its protocol and its statements. Each operation makes the checks of
  * Usher, takes the fields as the caller sent them, and returns the documented data or throws a ServiceError.
  */
-export function createOperations(statements: Statements, { publicUrl = '', authPageUrl = '', secrets }: Config) {
-  const owners = new ApiKeyCache(statements);
+export function createOperations(query: Query, { publicUrl = '', authPageUrl = '', secrets }: Config) {
+  const owners = new ApiKeyCache(query);
   const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
-  const tokenKeys = createTokenKeys(publicUrl, secrets.authSigningKeys ?? []);
+  const tokenKeys = new Map(
+    secrets.authSigningKeys?.map((jwk) => [jwk.kid, createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })]),
+  );
+  const issuer = { issuer: publicUrl, isUsher: true, findKey: (kid: string) => tokenKeys.get(kid) };
 
   return {
     authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),
@@ -43,7 +56,7 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
       const { id: applicationId, name, clientId } = application;
       const webhookId = check(fields, webhookRules).webhookId.toLowerCase();
       if (!WEBHOOK_ID.test(webhookId)) throw new ServiceError('INVALID_WEBHOOK_ID');
-      const row = await statements.selectWebhook(applicationId, webhookId);
+      const [row] = await query<WebhookRow>(SELECT_WEBHOOK, [applicationId, webhookId]);
       if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
       return {
         webhookId,
@@ -60,16 +73,10 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
     async exchangeToken({ application, ipAddress, userAgent }: Caller, fields: { authToken?: unknown }) {
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const userId = verifyToken(tokenKeys, authToken, application.clientId, now);
-      const session = await statements.findOrCreateSession({
-        applicationId: application.id,
-        userId,
-        id: randomUUID(),
-        ipAddress,
-        userAgent,
-        now,
-        expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
-      });
+      const { userId } = await verifyToken(authToken, [issuer], { clientId: application.clientId, now });
+      const [id, expiresAt] = [randomUUID(), new Date(now.getTime() + SESSION_LIFETIME_MS)];
+      const values = [application.id, userId, id, ipAddress, userAgent, now, expiresAt];
+      const [session] = await query<SessionRow>(FIND_OR_CREATE_SESSION, values);
       if (!session) throw new ServiceError('USER_NOT_FOUND');
       const { email, name, profileImage, walletAddress } = session;
       return {
@@ -87,21 +94,20 @@ export function createOperations(statements: Statements, { publicUrl = '', authP
       const id = randomUUID();
       const createdAt = new Date();
       const expiresAt = new Date(createdAt.getTime() + INTENT_LIFETIME_MS);
-      await statements.insertIntent({ applicationId: application.id, id, redirectUri, state, createdAt, expiresAt });
+      await query(INSERT_INTENT, [application.id, id, redirectUri, state, createdAt, expiresAt]);
       return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
     },
 
     async deleteEvent({ application }: Caller, fields: { eventId?: unknown }): Promise<void> {
       const { eventId } = check(fields, eventRules);
-      if (!(await statements.markDeleted(application.id, eventId, new Date()))) {
-        throw new ServiceError('EVENT_NOT_FOUND');
-      }
+      const deleted = await query(MARK_DELETED, [application.id, eventId, new Date()]);
+      if (deleted.length === 0) throw new ServiceError('EVENT_NOT_FOUND');
     },
 
     async checkIn({ application }: Caller, fields: { eventId?: unknown; attendeeId?: unknown }) {
       const { eventId, attendeeId } = check(fields, checkInRules);
       const now = new Date();
-      const row = await statements.insertCheckIn({ applicationId: application.id, eventId, attendeeId, now });
+      const [row] = await query<CheckInRow>(INSERT_CHECK_IN, [application.id, eventId, attendeeId, now]);
       if (!row) throw new ServiceError('EVENT_NOT_FOUND');
       const { checkedInAt, alreadyCheckedIn } = row;
       return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };

@@ -4,15 +4,12 @@ import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { ConnectError, type ConnectRouter, createContextKey, type Interceptor } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { BaselineCall } from './baseline-call.ts';
-import { toAnswer } from './errors.ts';
+import { BaselineCall, toAnswer } from './baseline-call.ts';
 import { openBaseline } from './open-baseline.ts';
-import { openConnections } from './open-connections.ts';
 import type { Caller } from './operations.ts';
 import { createRpcMethods } from './rpc-methods.ts';
-import { createSqlStatements } from './sql-statements.ts';
 
-const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
+const { config, logger, operations } = openBaseline();
 const callerKey = createContextKey<Caller | undefined>(undefined);
 
 const authenticate: Interceptor = (next) => async (request) => {

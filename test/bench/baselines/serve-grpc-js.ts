@@ -1,4 +1,4 @@
-/** A common choice: `@grpc/grpc-js`, with SQL by hand on the connections of serve-node-http.ts. */
+/** A common choice: `@grpc/grpc-js`, with SQL by hand. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import {
   type handleUnaryCall,
@@ -8,16 +8,13 @@ import {
   ServerCredentials,
   status,
 } from '@grpc/grpc-js';
-import { BaselineCall } from './baseline-call.ts';
-import { toAnswer } from './errors.ts';
+import { BaselineCall, toAnswer } from './baseline-call.ts';
 import { openBaseline } from './open-baseline.ts';
-import { openConnections } from './open-connections.ts';
 import { createRpcMethods, decodeRequest, encodeResponse, type ResponseInit, type RpcMethod } from './rpc-methods.ts';
-import { createSqlStatements } from './sql-statements.ts';
 
 type Request = MessageShape<DescMessage>;
 
-const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
+const { config, logger, operations } = openBaseline();
 const server = new Server();
 for (const rpc of createRpcMethods(operations)) {
   const { localName } = rpc.method;

@@ -1,19 +1,32 @@
 /** The lower bound of REST in Node: as little code as possible on `node:http`. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { BaselineCall, PROCEDURES } from './baseline-call.ts';
+import { BaselineCall } from './baseline-call.ts';
 import { openBaseline } from './open-baseline.ts';
-import { openConnections } from './open-connections.ts';
-import type { Caller } from './operations.ts';
-import { fail, type RestAnswer, succeed } from './rest-envelope.ts';
-import { createSqlStatements } from './sql-statements.ts';
+import {
+  createRestOperations,
+  type Fields,
+  fail,
+  type RestAnswer,
+  type RestOperation,
+  succeed,
+} from './rest-operations.ts';
 
-const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
+type ReadFields = (request: IncomingMessage) => Fields | Promise<Fields>;
+
+interface Route {
+  readonly operation: RestOperation;
+  readonly readFields: ReadFields;
+}
+
+const { config, logger, operations } = openBaseline();
+const { getWebhook, exchangeToken, generateAuthUrl, deleteEvent, checkIn } = createRestOperations(operations);
 
 createServer(answer).listen(config.port, config.host);
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const call = new BaselineCall('rest', request.headers['x-request-id']);
   const route = routeOf(request);
+  if (!route) return void response.writeHead(404).end();
+  const call = new BaselineCall('rest', request.headers['x-request-id']);
   const { status, envelope } = await run(call, route, request).catch(fail);
   const json = JSON.stringify(envelope);
   response.writeHead(status, {
@@ -23,81 +36,49 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     'content-length': Buffer.byteLength(json),
   });
   response.end(json);
-  call.log(logger, { method: route.procedure, code: status === 200 ? 'ok' : 'error', status });
+  call.log(logger, { method: route.operation.procedure, code: status === 200 ? 'ok' : 'error', status });
 }
 
-async function run(call: BaselineCall, route: Route, request: IncomingMessage): Promise<RestAnswer> {
+async function run(
+  call: BaselineCall,
+  { operation, readFields }: Route,
+  request: IncomingMessage,
+): Promise<RestAnswer> {
   const apiKey = request.headers['x-api-key'];
   call.application = await operations.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
   const ipAddress = request.socket.remoteAddress ?? '';
-  return route.run(
-    { application: call.application, ipAddress, userAgent: request.headers['user-agent'] ?? '' },
-    request,
-  );
+  const caller = { application: call.application, ipAddress, userAgent: request.headers['user-agent'] ?? '' };
+  return succeed(operation.message, await operation.run(caller, await readFields(request)));
 }
 
-interface Route {
-  readonly procedure: string;
-  run(caller: Caller, request: IncomingMessage): Promise<RestAnswer>;
+function routeOf({ method, url = '' }: IncomingMessage): Route | undefined {
+  if (method === 'GET' && url.startsWith('/api/webhooks/')) return { operation: getWebhook, readFields: readWebhookId };
+  if (method === 'DELETE' && url.startsWith('/api/events/')) return { operation: deleteEvent, readFields: readEventId };
+  if (method !== 'POST') return undefined;
+  if (url === '/api/oauth/exchange') return { operation: exchangeToken, readFields: readJson };
+  if (url.startsWith('/api/oauth/generate-auth-url?')) return { operation: generateAuthUrl, readFields: readLogin };
+  return url.startsWith('/api/events/') ? { operation: checkIn, readFields: readCheckIn } : undefined;
 }
 
-const getWebhook: Route = {
-  procedure: PROCEDURES.getWebhook,
-  async run(caller, { url = '' }) {
-    const webhookId = decodeURIComponent(url.slice('/api/webhooks/'.length));
-    return succeed('Webhook retrieved successfully', await operations.getWebhook(caller, { webhookId }));
-  },
-};
-
-const exchangeToken: Route = {
-  procedure: PROCEDURES.exchangeToken,
-  async run(caller, request) {
-    return succeed('Token exchanged successfully', await operations.exchangeToken(caller, await readJson(request)));
-  },
-};
-
-const generateAuthUrl: Route = {
-  procedure: PROCEDURES.generateAuthUrl,
-  async run(caller, request) {
-    const { url = '' } = request;
-    const clientId = new URLSearchParams(url.slice(url.indexOf('?'))).get('clientId') ?? undefined;
-    const fields = { ...(await readJson(request)), clientId };
-    return succeed('Auth URL generated successfully', await operations.generateAuthUrl(caller, fields));
-  },
-};
-
-const deleteEvent: Route = {
-  procedure: PROCEDURES.deleteEvent,
-  async run(caller, { url = '' }) {
-    await operations.deleteEvent(caller, { eventId: decodeURIComponent(url.slice('/api/events/'.length)) });
-    return succeed('Event deleted successfully');
-  },
-};
-
-const checkIn: Route = {
-  procedure: PROCEDURES.checkIn,
-  async run(caller, request) {
-    const eventId = decodeURIComponent(request.url?.split('/')[3] ?? '');
-    const fields = { ...(await readJson(request)), eventId };
-    return succeed('Attendee checked in successfully', (await operations.checkIn(caller, fields)).checkIn);
-  },
-};
-
-const notFound: Route = {
-  procedure: 'unknown',
-  run: async () => ({ status: 404, envelope: { status: false, message: 'Not found' } }),
-};
-
-function routeOf({ method, url = '' }: IncomingMessage): Route {
-  if (method === 'GET' && url.startsWith('/api/webhooks/')) return getWebhook;
-  if (method === 'DELETE' && url.startsWith('/api/events/')) return deleteEvent;
-  if (method !== 'POST') return notFound;
-  if (url === '/api/oauth/exchange') return exchangeToken;
-  if (url.startsWith('/api/oauth/generate-auth-url?')) return generateAuthUrl;
-  return url.startsWith('/api/events/') ? checkIn : notFound;
+function readWebhookId({ url = '' }: IncomingMessage): Fields {
+  return { webhookId: decodeURIComponent(url.slice('/api/webhooks/'.length)) };
 }
 
-function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {
+function readEventId({ url = '' }: IncomingMessage): Fields {
+  return { eventId: decodeURIComponent(url.split('/')[3] ?? '') };
+}
+
+async function readLogin(request: IncomingMessage): Promise<Fields> {
+  const { url = '' } = request;
+  const clientId = new URLSearchParams(url.slice(url.indexOf('?'))).get('clientId') ?? undefined;
+  return { ...(await readJson(request)), clientId };
+}
+
+async function readCheckIn(request: IncomingMessage): Promise<Fields> {
+  return { ...(await readJson(request)), ...readEventId(request) };
+}
+
+function readJson(request: IncomingMessage): Promise<Fields> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

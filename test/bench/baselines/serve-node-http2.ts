@@ -1,17 +1,14 @@
 /** The lower bound of gRPC in Node: as little code as possible on the streams of `node:http2`. */
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Code } from '@connectrpc/connect';
-import { BaselineCall } from './baseline-call.ts';
-import { toAnswer } from './errors.ts';
+import { BaselineCall, toAnswer } from './baseline-call.ts';
 import { openBaseline } from './open-baseline.ts';
-import { openConnections } from './open-connections.ts';
 import { createRpcMethods, decodeRequest, encodeResponse, type RpcMethod } from './rpc-methods.ts';
-import { createSqlStatements } from './sql-statements.ts';
 
 /** gRPC over HTTP/2: one byte of flags and four of length precede a message. */
 const PREFIX_BYTES = 5;
 
-const { config, logger, operations } = openBaseline((url) => createSqlStatements(openConnections(url)));
+const { config, logger, operations } = openBaseline();
 const methods = new Map(
   createRpcMethods(operations).map((rpc) => [`/${rpc.method.parent.typeName}/${rpc.method.name}`, rpc]),
 );

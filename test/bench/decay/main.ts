@@ -5,17 +5,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createFixtures, type Fixtures } from '../fixtures.ts';
+import type { Fixtures } from '../fixtures.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
-import { applyLoad } from '../load/apply-load.ts';
-import type { LoadClient } from '../load/client.ts';
+import { applyLoad, type LoadClient } from '../load/apply-load.ts';
 import { openHttp1Client } from '../load/http1-client.ts';
 import { openHttp2Client } from '../load/http2-client.ts';
 import { readUsage, type Usage } from '../read-usage.ts';
 import { runBench } from '../run-bench.ts';
-import { makeDirectory } from '../start-fixture.ts';
+import { startUsher } from '../start-fixture.ts';
 import type { RunningServer } from '../start-server.ts';
-import { startUsher } from '../start-usher.ts';
 import { meanOf, medianOf } from '../statistics.ts';
 import { prepareMixed } from './prepare-mixed.ts';
 
@@ -40,14 +38,12 @@ await runBench(async (stack, progress) => {
     },
   });
   const [calls, window] = [Number(values.calls), Number(values.window)];
-  const directory = await makeDirectory(stack);
-  const fixtures = createFixtures();
-  const urls = await seedDatabases(stack, { directory, fixtures, progress }, { decay: async () => {} });
-  const settings = { directory, databaseUrl: urls.get('decay') ?? '', fixtures };
+  const { urls, ...seeded } = await seedDatabases(stack, progress, { decay: async () => {} });
+  const settings = { ...seeded, databaseUrl: urls[0] ?? '' };
   const preload = new URL('collect-on-signal.ts', import.meta.url);
   const old = await startUsher(stack, settings, { isProfiling: values.profile, preload });
   let number = 0;
-  const runStep = (server: RunningServer) => measureStep(server, fixtures, number++);
+  const runStep = (server: RunningServer) => measureStep(server, seeded.fixtures, number++);
   const runWindow = async (server: RunningServer) => {
     const steps: Usage[] = [];
     for (let step = 0; step < window / STEP; step++) steps.push(await runStep(server));
@@ -56,12 +52,11 @@ await runBench(async (stack, progress) => {
 
   await runWindow(old);
   const warm = await measureHeldMemory(old);
-  progress(`warm at ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
+  progress(`warm at ${megabytesOf(old).toFixed(0)} MB`);
   const first = await runWindow(old);
   for (let done = window; done < calls - window; done += STEP) {
     const { cpuMicros } = await runStep(old);
-    if (done % window === 0)
-      progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytesOf(old).toFixed(0)} MB (${seconds()} s)`);
+    if (done % window === 0) progress(`${done} calls: ${cpuMicros.toFixed(0)} us, ${megabytesOf(old).toFixed(0)} MB`);
   }
   const young = await startUsher(stack, settings, { preload });
   await runWindow(young);
@@ -130,8 +125,4 @@ function medianMemoryOf(steps: readonly Usage[]): number {
 
 function megabytesOf({ pid }: RunningServer): number {
   return readUsage(pid).residentBytes / 1e6;
-}
-
-function seconds(): number {
-  return Math.round(performance.now() / 1000);
 }

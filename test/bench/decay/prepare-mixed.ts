@@ -2,12 +2,10 @@
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
-import { createCalls } from '../calls.ts';
+import { findCall } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { type PreparedRequest, prepareRequests } from '../load/prepare-requests.ts';
-import { grpc } from '../protocols/grpc.ts';
-import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
-import { rest } from '../protocols/rest.ts';
+import { grpc, type Protocol, rest, type WireReply, type WireRequest } from '../protocols.ts';
 
 /** The shares are of twenty requests. */
 const CALLS: readonly (readonly [share: number, name: string, protocol: Protocol])[] = [
@@ -24,13 +22,14 @@ const CYCLE = CALLS.reduce((sum, [share]) => sum + share, REFUSALS.length);
 
 /** Encodes `count` requests, a multiple of twenty. Requests that cannot be repeated differ for each `number`. */
 export function prepareMixed(fixtures: Fixtures, { count, number }: { count: number; number: number }) {
-  const calls = createCalls(fixtures);
   const headers = { 'x-api-key': fixtures.apiKey, 'user-agent': 'usher-bench' };
   const cycles = count / CYCLE;
   const good = CALLS.map(([share, name, protocol]) => {
-    const call = calls.find((call) => call.name === name);
-    if (!call) throw new Error(`There is no ${name}`);
-    const requests = prepareRequests(protocol, call, { count: share * cycles, firstNumber: number * count, headers });
+    const requests = prepareRequests(protocol, findCall(fixtures, name), {
+      count: share * cycles,
+      firstNumber: number * count,
+      headers,
+    });
     return { share, requests };
   });
   return Array.from({ length: cycles }, (_, cycle) => [

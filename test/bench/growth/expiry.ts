@@ -4,16 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import { openClient } from '../../../src/database/open-client.ts';
-import { createCalls } from '../calls.ts';
-import { createFixtures, type Fixtures } from '../fixtures.ts';
-import { prepareRequests } from '../load/prepare-requests.ts';
-import { type Measurement, measureLoad } from '../measure-load.ts';
-import { rest } from '../protocols/rest.ts';
+import { findCall } from '../calls.ts';
+import { type Measurement, measureCall } from '../measure-load.ts';
+import { rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
-import { makeDirectory } from '../start-fixture.ts';
-import type { RunningServer } from '../start-server.ts';
-import { startUsher } from '../start-usher.ts';
+import { startUsher } from '../start-fixture.ts';
 import { medianOf } from '../statistics.ts';
 import { seedExpiredIntents } from './seed-bulk.ts';
 import { seedDatabases } from './seed-databases.ts';
@@ -32,16 +28,10 @@ const MAX_ROUNDS = 20;
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
   const rows = Number(values.rows);
-  const directory = await makeDirectory(stack);
-  const fixtures = createFixtures();
-  const urls = await seedDatabases(
-    stack,
-    { directory, fixtures, progress },
-    {
-      expired: (url) => seedExpiredIntents(url, fixtures, rows),
-    },
-  );
-  const databaseUrl = urls.get('expired') ?? '';
+  const { urls, ...seeded } = await seedDatabases(stack, progress, {
+    expired: (url, fixtures) => seedExpiredIntents(url, fixtures, rows),
+  });
+  const [databaseUrl = ''] = urls;
   const sql = openClient(databaseUrl, { max: 1 });
   stack.defer(() => sql.end());
   const readTable = async () => {
@@ -50,20 +40,28 @@ await runBench(async (stack, progress) => {
     return { at: performance.now(), removed: Number(row?.removed), dead: Number(row?.dead) };
   };
 
-  const server = await startUsher(stack, { directory, databaseUrl, fixtures });
+  const server = await startUsher(stack, { ...seeded, databaseUrl });
+  const measureRound = async (round: number): Promise<Round> => {
+    const { fixtures } = seeded;
+    const settings = { ...LIMITS, apiKey: fixtures.apiKey, round, count: REQUESTS };
+    const measured = new Map<string, Measurement>();
+    for (const name of CALLS)
+      measured.set(name, await measureCall({ server, sql }, rest, findCall(fixtures, name), settings));
+    return measured;
+  };
   const states = [await readTable()];
   const during: Round[] = [];
   const after: Round[] = [];
   for (let round = 0; ; round++) {
-    const measured = await measureRound(server, fixtures, round);
+    const measured = await measureRound(round);
     const state = await readTable();
-    progress(`${state.removed} removed, ${state.dead} dead (${Math.round(state.at / 1000)} s)`);
+    progress(`${state.removed} removed, ${state.dead} dead`);
     if (state.removed >= rows) break;
     states.push(state);
     if (round >= WARM_UP_ROUNDS) during.push(measured);
   }
   for (let round = 0; round < Math.min(MAX_ROUNDS, during.length); round++) {
-    after.push(await measureRound(server, fixtures, round));
+    after.push(await measureRound(round));
   }
 
   const [first, last] = [states[0], states.at(-1)];
@@ -78,18 +76,6 @@ ${Math.round(perSecond)} intents removed per second, ${dead} of them not vacuume
 });
 
 type Round = ReadonlyMap<string, Measurement>;
-
-async function measureRound(server: RunningServer, fixtures: Fixtures, round: number): Promise<Round> {
-  const measured = new Map<string, Measurement>();
-  const headers = { 'x-api-key': fixtures.apiKey };
-  for (const call of createCalls(fixtures).filter(({ name }) => CALLS.includes(name))) {
-    const requests = prepareRequests(rest, call, { count: REQUESTS, firstNumber: round * REQUESTS, headers });
-    const { load, measurement } = await measureLoad(server, rest, requests, LIMITS);
-    if (load.failure) throw new Error(`${call.name}: ${load.failure}`);
-    measured.set(call.name, measurement);
-  }
-  return measured;
-}
 
 function describe(name: string, after: readonly Round[], during: readonly Round[]): string[] {
   return (['p50Ms', 'p99Ms', 'cpuMicros'] as const).flatMap((metric) => {

@@ -7,17 +7,18 @@ import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookA
 const BATCH = 5_000;
 /** How many users without a session and events to delete seedDatabase inserts. */
 export const FRESH_ROWS = 1_000;
+/** How many of the webhooks have a valid signing key and can be read, at most. */
+const READABLE_WEBHOOKS = 100_000;
 
-export interface BulkOptions {
-  readonly rows: number;
-  /** Only the first of so many webhooks has a valid signing key, and can be read. */
-  readonly stride: number;
+/** Returns how many webhooks apart those are that can be read. */
+export function strideOf(rows: number): number {
+  return Math.ceil(rows / READABLE_WEBHOOKS);
 }
 
 /** Inserts as many rows into each of the three tables. */
-export async function seedBulk(url: string, fixtures: Fixtures, { rows, stride }: BulkOptions): Promise<void> {
+export async function seedBulk(url: string, fixtures: Fixtures, rows: number): Promise<void> {
   await withTables(url, ['webhooks', 'events', 'login_intents'], async (sql) => {
-    await insertWebhooks(sql, fixtures, { rows, stride });
+    await insertWebhooks(sql, fixtures, rows);
     await insertEvents(sql, fixtures, rows);
     // They expired so recently that the expiry job keeps them.
     await insertIntents(sql, fixtures, rows, '30 minutes');
@@ -60,8 +61,9 @@ export async function withTables(
   }
 }
 
-async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, { rows, stride }: BulkOptions): Promise<void> {
+async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, rows: number): Promise<void> {
   const { application, createdAt, encryptionKey } = fixtures;
+  const stride = strideOf(rows);
   const cipher = new SigningKeyCipher([encryptionKey]);
   await sql`create temporary table real_keys (number int primary key, signing_key bytea)`;
   for (let first = 0; first < rows; first += BATCH * stride) {

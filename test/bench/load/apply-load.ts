@@ -1,5 +1,12 @@
-import type { LoadClient } from './client.ts';
+import type { WireReply, WireRequest } from '../protocols.ts';
 import type { PreparedRequest } from './prepare-requests.ts';
+
+/** Sends requests over open connections. */
+export interface LoadClient {
+  send(request: WireRequest): Promise<WireReply>;
+  /** Closes the connections. Requests in flight fail. */
+  close(): void;
+}
 
 /** How long the last responses may take after the time is up. */
 const GRACE_MS = 10_000;

@@ -4,8 +4,8 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { WireReply, WireRequest } from '../protocols/protocol.ts';
-import type { LoadClient } from './client.ts';
+import type { WireReply, WireRequest } from '../protocols.ts';
+import type { LoadClient } from './apply-load.ts';
 
 /** Opens a client for at most as many requests in flight as it has connections. */
 export async function openHttp1Client(port: number, connections: number): Promise<LoadClient> {

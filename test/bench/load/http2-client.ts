@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
-import type { WireReply, WireRequest } from '../protocols/protocol.ts';
-import type { LoadClient } from './client.ts';
+import type { WireReply, WireRequest } from '../protocols.ts';
+import type { LoadClient } from './apply-load.ts';
 
 /** Opens a client of HTTP/2 with prior knowledge, which spreads its requests over a few sessions. */
 export async function openHttp2Client(port: number, sessions: number): Promise<LoadClient> {

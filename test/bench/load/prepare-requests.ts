@@ -1,5 +1,5 @@
 import type { BenchCall, Example } from '../calls.ts';
-import type { Protocol, WireReply, WireRequest } from '../protocols/protocol.ts';
+import type { Protocol, WireReply, WireRequest } from '../protocols.ts';
 
 export interface PreparedRequest {
   readonly wire: WireRequest;

@@ -1,6 +1,6 @@
 /** The limits of Usher's CPU time per request, each relative to another server of the same run. */
 import type { Options } from '../options.ts';
-import type { ProtocolName } from '../protocols/protocol.ts';
+import type { ProtocolName } from '../protocols.ts';
 import type { ServerName } from '../servers.ts';
 import { compareCosts, type Figure, findFigure } from './figures.ts';
 

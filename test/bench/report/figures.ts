@@ -1,7 +1,7 @@
 /** The results of a run, a figure per cell. */
 import type { Cell } from '../measure.ts';
 import type { Measurement } from '../measure-load.ts';
-import type { ProtocolName } from '../protocols/protocol.ts';
+import type { ProtocolName } from '../protocols.ts';
 import type { ServerName } from '../servers.ts';
 import { medianOf, ratiosOf, spreadOf } from '../statistics.ts';
 

@@ -5,9 +5,9 @@ import type { BenchCall } from '../calls.ts';
 import type { Cell } from '../measure.ts';
 import type { Options } from '../options.ts';
 import type { Row } from '../servers.ts';
+import { FIGURES_DIRECTORY } from '../start-server.ts';
 import { checkGoals, type GoalResult } from './check-goals.ts';
 import { type Figure, findFigure, toFigures } from './figures.ts';
-import { figuresDirectory } from './figures-directory.ts';
 import { layOutTable } from './lay-out-table.ts';
 
 /** Prints the tables and the goals, and writes the figures. Returns whether every cell has a figure. */
@@ -38,13 +38,13 @@ export async function reportFigures(
   ];
   process.stdout.write(sections.join('\n'));
 
-  await mkdir(figuresDirectory, { recursive: true });
+  await mkdir(FIGURES_DIRECTORY, { recursive: true });
   const failures = cells.flatMap(({ row, call, failure }) =>
     failure === undefined ? [] : [{ server: row.server.name, protocol: row.protocol.name, call: call.name, failure }],
   );
   const at = new Date().toISOString();
   const report = { at, machine, memoryBytes: totalmem(), rounds, figures, failures, goals };
-  await writeFile(join(figuresDirectory, 'figures.json'), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(join(FIGURES_DIRECTORY, 'figures.json'), `${JSON.stringify(report, null, 2)}\n`);
   return failures.length === 0;
 }
 

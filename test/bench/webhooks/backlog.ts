@@ -1,19 +1,18 @@
 /** The cost of a batch with ten million pending deliveries, and with ten thousand. */
 import { Database } from '../../../src/database/database.ts';
-import { openClient } from '../../../src/database/open-client.ts';
 import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';
 import { Slots } from '../../../src/delivery/slots.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../../src/log.ts';
-import { alternate } from '../alternate.ts';
-import { createFixtures, type Fixtures, WEBHOOKS } from '../fixtures.ts';
+import { onServer } from '../../support/on-server.ts';
+import { type Fixtures, WEBHOOKS } from '../fixtures.ts';
 import { withTables } from '../growth/seed-bulk.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
-import { readUsage } from '../read-usage.ts';
+import { measureRounds } from '../measure-rounds.ts';
+import { findBackends, readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
-import { makeDirectory } from '../start-fixture.ts';
 import { medianOf, ratiosOf } from '../statistics.ts';
 
 const FEW = 10_000;
@@ -32,26 +31,18 @@ interface Costs {
 /** Prints a table. Returns whether the limit is met. */
 export async function measureBacklog(progress: Progress, rows: number): Promise<boolean> {
   await using stack = new AsyncDisposableStack();
-  const fixtures = createFixtures();
-  const directory = await makeDirectory(stack);
-  const urls = await seedDatabases(
-    stack,
-    { directory, fixtures, progress },
-    { few: (url) => insertBacklog(url, fixtures, FEW), many: (url) => insertBacklog(url, fixtures, rows) },
-  );
-  const databases = [...urls.values()].map((url) => {
+  const { urls, fixtures } = await seedDatabases(stack, progress, {
+    few: (url, fixtures) => insertBacklog(url, fixtures, FEW),
+    many: (url, fixtures) => insertBacklog(url, fixtures, rows),
+  });
+  const databases = urls.map((url) => {
     const database = new Database(url, { connections: 1, statementTimeoutMs: TIMEOUT_MS });
     stack.defer(() => database.close());
     return { url, parts: createParts(database, fixtures) };
   });
-  const costs = databases.map((): Costs[] => []);
-  // The first round is the warm-up.
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, { url, parts }] of alternate(databases, round)) {
-      const cost = await measureBatches(url, parts);
-      if (round > 0) costs[index]?.push(cost);
-    }
-  }
+  const costs = await measureRounds(databases, { rounds: ROUNDS, progress }, ({ url, parts }) =>
+    measureBatches(url, parts),
+  );
 
   const median = (index: number, metric: keyof Costs) => medianOf((costs[index] ?? []).map((cost) => cost[metric]));
   const totals = costs.map((each) => each.map(({ senderMicros, postgresMicros }) => senderMicros + postgresMicros));
@@ -81,12 +72,8 @@ function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryP
 }
 
 async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs> {
-  const sql = openClient(url, { max: 1 });
-  const backends = await sql`
-    select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
-  await sql.end();
-  const usage = () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
-  const before = [readUsage(process.pid).cpuMicros, usage()] as const;
+  const postgresMicros = await onServer(url, findBackends);
+  const before = [readUsage(process.pid).cpuMicros, postgresMicros()] as const;
   for (let done = 0; done < BATCHES; ) {
     const run = parts.database.within(performance.now() + TIMEOUT_MS);
     const queues = await run(selectDueQueues, { now: new Date(), quick: 10, unproven: 10, failing: 10 });
@@ -98,7 +85,7 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
   }
   return {
     senderMicros: (readUsage(process.pid).cpuMicros - before[0]) / BATCHES,
-    postgresMicros: (usage() - before[1]) / BATCHES,
+    postgresMicros: (postgresMicros() - before[1]) / BATCHES,
   };
 }
 
@@ -115,8 +102,10 @@ async function insertBacklog(url: string, { application }: Fixtures, rows: numbe
       select application_id, webhooks.id, message, now(), now() - interval '1 hour' + message * interval '1 microsecond'
       from generate_series(1, ${messages}::int) as message, webhooks`;
   });
-  const sql = openClient(url, { max: 1 });
-  await sql`
-    insert into webhook_queues (application_id, webhook_id, next_at, wake_count)
-    select application_id, id, now(), 1 from webhooks`.finally(() => sql.end());
+  await onServer(
+    url,
+    (sql) => sql`
+      insert into webhook_queues (application_id, webhook_id, next_at, wake_count)
+      select application_id, id, now(), 1 from webhooks`,
+  );
 }

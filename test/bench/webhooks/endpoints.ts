@@ -52,15 +52,10 @@ export async function insertEndpoints(
 }
 
 /** Inserts messages for the endpoints in turn. */
-export async function insertMessages(
-  sql: postgres.Sql,
-  endpoints: readonly Endpoint[],
-  count: number,
-  body = MESSAGE,
-): Promise<void> {
+export async function insertMessages(sql: postgres.Sql, endpoints: readonly Endpoint[], count: number): Promise<void> {
   const ids = endpoints.map(({ applicationId }) => applicationId);
   await sql`
     insert into webhook_messages (application_id, type, payload, created_at)
-    select (${sql.array(ids)}::uuid[])[1 + number % ${ids.length}::int], 'check_in.created', ${body}, now()
+    select (${sql.array(ids)}::uuid[])[1 + number % ${ids.length}::int], 'check_in.created', ${MESSAGE}, now()
     from generate_series(0, ${count - 1}::int) as number`;
 }

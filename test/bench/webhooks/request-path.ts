@@ -3,18 +3,16 @@ import { randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
 import { digestOf, generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
-import { alternate } from '../alternate.ts';
-import { createCalls } from '../calls.ts';
+import { findCall } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
-import { prepareRequests } from '../load/prepare-requests.ts';
-import { measureLoad, quantile } from '../measure-load.ts';
-import { grpc } from '../protocols/grpc.ts';
-import { readUsage } from '../read-usage.ts';
+import { measureCall, quantile } from '../measure-load.ts';
+import { measureRounds } from '../measure-rounds.ts';
+import { grpc } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
 import { USHER } from '../servers.ts';
 import { prepareDatabase } from '../start-fixture.ts';
-import { type RunningServer, startServer } from '../start-server.ts';
+import { startServer } from '../start-server.ts';
 import { medianOf, ratiosOf } from '../statistics.ts';
 
 /** The webhooks of an application: whether it has any, what the first subscribes to, and the largest cost. */
@@ -28,33 +26,22 @@ const CALLS = ['CheckIn', 'DeleteEvent', 'ExchangeToken first'];
 const REQUESTS = 200;
 const LIMITS = { maxSeconds: 10, concurrency: 4 };
 
-interface Scene {
-  readonly sql: postgres.Sql;
-  readonly server: RunningServer;
-  /** Those of an application for each variant. */
-  readonly fixtures: readonly Fixtures[];
-}
-
 /** Prints a table. Returns whether every call meets the limits. */
 export async function measureRequestPath(progress: Progress, rounds: number): Promise<boolean> {
   await using stack = new AsyncDisposableStack();
-  const scene = await openScene(stack, progress, (rounds + 1) * REQUESTS);
-  const costs = new Map(CALLS.map((name) => [name, VARIANTS.map((): number[] => [])]));
-  // The first round is the warm-up.
-  for (let round = 0; round <= rounds; round++) {
-    for (const name of CALLS) {
-      for (const [index, fixtures] of alternate(scene.fixtures, round)) {
-        const cost = await measureCall(scene, fixtures, name, round);
-        if (round > 0) costs.get(name)?.[index]?.push(cost);
-      }
-    }
-  }
+  const scene = await startVariants(stack, progress, (rounds + 1) * REQUESTS);
+  const subjects = CALLS.flatMap((name) => scene.fixtures.map((fixtures) => ({ name, fixtures })));
+  const costs = await measureRounds(subjects, { rounds, progress }, async ({ name, fixtures }, round) => {
+    const settings = { ...LIMITS, apiKey: fixtures.apiKey, round, count: REQUESTS };
+    const { cpuMicros, postgresMicros } = await measureCall(scene, grpc, findCall(fixtures, name), settings);
+    return cpuMicros + postgresMicros;
+  });
 
   const told = await scene.sql`select distinct application_id as id from webhook_messages`;
   const subscriber = scene.fixtures.at(-1)?.application.id;
   if (told.length !== 1 || told[0]?.id !== subscriber) throw new Error('Not exactly the subscriber has messages');
 
-  const costsOf = (name: string, index: number) => costs.get(name)?.[index] ?? [];
+  const costsOf = (name: string, index: number) => costs[VARIANTS.length * CALLS.indexOf(name) + index] ?? [];
   const ratiosToFirst = (name: string, index: number) => ratiosOf(costsOf(name, index), costsOf(name, 0));
   const describe = (ratios: readonly number[]) => `${medianOf(ratios).toFixed(2)}x ±${errorOf(ratios).toFixed(2)}`;
   const rows = CALLS.map((name) => [
@@ -79,7 +66,7 @@ function errorOf(values: readonly number[]): number {
  * One process serves the applications of all variants from one database: processes differ by more than what is measured,
  * since each compiles its code by what it happens to see. It delivers nothing, since the request path alone is measured.
  */
-async function openScene(stack: AsyncDisposableStack, progress: Progress, fresh: number): Promise<Scene> {
+async function startVariants(stack: AsyncDisposableStack, progress: Progress, fresh: number) {
   const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
   const sql = openClient(environment.DATABASE_URL ?? '', { max: 1 });
   stack.defer(() => sql.end());
@@ -113,20 +100,4 @@ async function copyApplication(
       case when id = min(id) over () then ${eventTypes}::text::text[] else '{}' end
     from webhooks where application_id = ${original} and ${hasWebhooks}::boolean`;
   return { ...fixtures, apiKey, application: { ...fixtures.application, id, clientId } };
-}
-
-/** Returns the CPU time per request, of the server and of its connections in Postgres. */
-async function measureCall({ sql, server }: Scene, fixtures: Fixtures, name: string, round: number): Promise<number> {
-  const call = createCalls(fixtures).find((call) => call.name === name);
-  if (!call) throw new Error(`There is no ${name}`);
-  const headers = { 'x-api-key': fixtures.apiKey };
-  const requests = prepareRequests(grpc, call, { count: REQUESTS, firstNumber: round * REQUESTS, headers });
-  const backends = await sql`
-    select pid from pg_stat_activity
-    where datname = current_database() and application_name = 'usher pool'`;
-  const usage = () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
-  const before = usage();
-  const { load, measurement } = await measureLoad(server, grpc, requests, LIMITS);
-  if (load.failure) throw new Error(`${name}: ${load.failure}`);
-  return measurement.cpuMicros + (usage() - before) / load.requests;
 }

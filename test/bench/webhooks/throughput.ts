@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
 import type postgres from 'postgres';
+import { measureRounds } from '../measure-rounds.ts';
 import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { USHER } from '../servers.ts';
@@ -11,8 +12,7 @@ import { startServer } from '../start-server.ts';
 import { medianOf } from '../statistics.ts';
 import { insertEndpoints, insertMessages, MESSAGE } from './endpoints.ts';
 import { CONCURRENCY, type Job, QUEUE } from './jobs.ts';
-import type { Scene } from './scene.ts';
-import { startChild } from './start-receiver.ts';
+import { type Scene, startChild } from './scene.ts';
 
 const ENDPOINTS = 16;
 /** The least share of the deliveries per CPU second of a loop of fetch. */
@@ -41,33 +41,28 @@ export async function measureThroughput(
   await using stack = new AsyncDisposableStack();
   const { progress, sql, receiver } = scene;
   const senders = await openSenders(stack, scene);
-  const measured = new Map(senders.map(({ name }) => [name, [] as Measured[]]));
-  // The first round is the warm-up.
-  for (let round = 0; round <= rounds; round++) {
-    for (const sender of round % 2 === 0 ? senders : senders.toReversed()) {
-      const { arrived } = await receiver.expect(messages);
-      const result = await measureSending(sql, sender, messages, arrived);
-      if (round > 0) measured.get(sender.name)?.push(result);
-      progress(`${sender.name}: ${Math.round(messages / result.seconds)} per second`);
-    }
-  }
+  const measured = await measureRounds(senders, { rounds, progress }, async (sender) => {
+    const { arrived } = await receiver.expect(messages);
+    return measureSending(sql, sender, messages, arrived);
+  });
 
-  const rates = (name: string) => {
-    const results = measured.get(name) ?? [];
+  const rates = senders.map(({ name }, index) => {
+    const results = measured[index] ?? [];
     const rate = (seconds: (result: Measured) => number) => messages / medianOf(results.map(seconds));
     return {
+      name,
       perSecond: rate(({ seconds }) => seconds),
       perCpuSecond: rate(({ cpuSeconds }) => cpuSeconds),
       postgresMicros: 1e6 / rate(({ postgresCpuSeconds }) => postgresCpuSeconds),
     };
-  };
-  const rows = senders.map(({ name }) => {
-    const { perSecond, perCpuSecond, postgresMicros } = rates(name);
-    const share = `${(perCpuSecond / rates(LOOP).perCpuSecond).toFixed(2)}x`;
+  });
+  const loop = rates.find(({ name }) => name === LOOP);
+  const rows = rates.map(({ name, perSecond, perCpuSecond, postgresMicros }) => {
+    const share = `${(perCpuSecond / (loop?.perCpuSecond ?? Number.NaN)).toFixed(2)}x`;
     return [name, perSecond.toFixed(0), perCpuSecond.toFixed(0), share, postgresMicros.toFixed(0)];
   });
   process.stdout.write(layOutTable(['', 'deliveries/s', 'per CPU second of the sender', '', 'Postgres us each'], rows));
-  const [usher, ...others] = senders.map(({ name }) => ({ name, ...rates(name) }));
+  const [usher, ...others] = rates;
   return others.every(
     ({ name, perCpuSecond }) => (usher?.perCpuSecond ?? 0) >= perCpuSecond * (name === LOOP ? LEAST_SHARE : 1),
   );

@@ -1,8 +1,8 @@
 import { scryptSync } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { createDirectory } from '../../support/directory.ts';
 import { startExample } from '../../support/example-application.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import {
@@ -20,7 +20,7 @@ const PORT = String(await findFreePort());
 const service = await startTestService({ config: { authPageUrl: `http://127.0.0.1:${PORT}/` } });
 const tenant = await createTenant(service, { name: 'A <shop>' });
 await createTestUser(service, { email: ADA });
-const directory = await mkdtemp(join(tmpdir(), 'usher-login-page-'));
+const directory = await createDirectory();
 const passwords = {
   [ADA]: hashOf('correct horse'),
   // Nobody at Usher.
@@ -34,7 +34,6 @@ const page = await startExample(path, { PORT, PASSWORDS_FILE, USHER_URL: service
 afterAll(async () => {
   page.close();
   await service.close();
-  await rm(directory, { recursive: true });
 });
 
 test('a user signs in with a password, once', async () => {

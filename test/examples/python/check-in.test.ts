@@ -1,8 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDirectory } from '../../support/directory.ts';
 import { runShell } from '../../support/process.ts';
 import {
   createTenant,
@@ -25,16 +25,13 @@ describe.skipIf(!hasTools() && !process.env.CI)('the Python application', () => 
   beforeAll(async () => {
     service = await startTestService();
     tenant = await createTenant(service);
-    stubs = await mkdtemp(join(tmpdir(), 'usher-python-'));
+    stubs = await createDirectory();
     const [command = ''] = /protoc .*/.exec(await readFile(APP, 'utf8')) ?? [];
     const { exitCode, stderr } = await runShell(command.replaceAll('_out=.', `_out=${stubs}`));
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   });
 
-  afterAll(async () => {
-    await service.close();
-    await rm(stubs, { recursive: true });
-  });
+  afterAll(() => service.close());
 
   test('checks an attendee in, once', async () => {
     const eventId = await createTestEvent(service, tenant);

@@ -1,9 +1,0 @@
-import { test } from 'vitest';
-import { raceExchanges } from '../../support/races.ts';
-import { raceRenewals, raceRevocations } from '../../support/session-races.ts';
-
-test('exchanges that race on two replicas all get the one session', () => raceExchanges(12));
-
-test('renewals that race on two replicas all get the one successor', () => raceRenewals(6));
-
-test('nothing that races a revocation on two replicas outlives it', () => raceRevocations(6));

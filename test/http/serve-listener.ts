@@ -1,0 +1,23 @@
+import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
+import type { HttpHandler } from '../../src/http/http-context.ts';
+import { openListener } from '../../src/http/listener.ts';
+import type { Certificate } from '../../src/http/tls.ts';
+
+interface Options {
+  readonly tls?: Certificate;
+  readonly onError?: (error: unknown, requestId: string) => void;
+}
+
+/** Serves requests on a free port without a service. */
+export async function serveListener(handle: HttpHandler, { tls, onError = () => {} }: Options = {}) {
+  const listener = await openListener({
+    host: '127.0.0.1',
+    port: 0,
+    tls,
+    trustedProxies: parseTrustedProxies([]),
+    renderError: (reason) => JSON.stringify({ reason }),
+  });
+  listener.serve({ handle, handleStream: () => false, pathsWithoutHost: new Set(), onError });
+  const { port } = listener;
+  return { port, url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => listener.close(1_000) };
+}

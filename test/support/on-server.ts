@@ -1,0 +1,21 @@
+import type postgres from 'postgres';
+import { openClient } from '../../src/database/open-client.ts';
+
+/** Runs statements on a connection of its own. */
+export async function onServer<Result>(
+  url: string,
+  run: (sql: postgres.Sql) => Promise<Result>,
+  options: Parameters<typeof openClient>[1] = {},
+): Promise<Result> {
+  const sql = openClient(url, { max: 1, onnotice: () => {}, ...options });
+  try {
+    return await run(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** Returns the URL of another database of the server. */
+export function withDatabase(url: string, database: string): string {
+  return Object.assign(new URL(url), { pathname: database }).href;
+}
