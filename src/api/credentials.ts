@@ -3,8 +3,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
-import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import type { KeyOwner } from '../domain/api-keys/load-key-owners.ts';
+import type { ApiKeys, KeyOwner } from '../domain/api-keys/api-keys.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 
 export interface Credentials {

@@ -56,31 +56,22 @@ export class Sender {
   }
 
   /** Never rejects: a failure is an outcome. An aborted signal ends the attempt at once. */
-  send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+  async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
     const { policy, timeoutMs } = this.#options;
     // A URL that an earlier version accepted, or that other settings allowed. Sockets skip `lookup` for addresses.
-    if (findUrlProblem(attempt.url, policy)) return Promise.resolve(fail(new ForbiddenAddressError()));
-    return new Promise((resolve) => {
-      let exchange: Exchange | undefined;
-      const finish = (outcome: AttemptOutcome) => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', abort);
-        exchange?.request.destroy();
-        resolve(outcome);
-      };
-      const end = (error: Error) => finish(exchange?.failWith(error) ?? fail(error));
-      const timer = setTimeout(() => end(new TimeoutError()), timeoutMs);
-      const abort = () => end(new ShutdownError());
-      signal?.addEventListener('abort', abort, { once: true });
-      const start = () => {
-        exchange = new Exchange(this.#request(attempt), {
-          onEnd: finish,
-          // The endpoint has closed a connection that was idle, just when it was used again.
-          onError: (error, isStale) => (isStale ? start() : end(error)),
-        });
-      };
-      start();
-    });
+    if (findUrlProblem(attempt.url, policy)) return fail(new ForbiddenAddressError());
+    let exchange = new Exchange(this.#request(attempt));
+    const timer = setTimeout(() => exchange.end(new TimeoutError()), timeoutMs);
+    const abort = () => exchange.end(new ShutdownError());
+    signal?.addEventListener('abort', abort, { once: true });
+    let outcome = await exchange.outcome;
+    while (!outcome) {
+      exchange = new Exchange(this.#request(attempt));
+      outcome = await exchange.outcome;
+    }
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+    return outcome;
   }
 
   #request({ url, headers, body }: AttemptRequest): ClientRequest {
@@ -101,54 +92,44 @@ export class Sender {
 class TimeoutError extends Error {}
 class ShutdownError extends Error {}
 
-interface ExchangeEvents {
-  onEnd(outcome: AttemptOutcome): void;
-  /** `isStale`: the request was not answered because its connection was an old one. */
-  onError(error: Error, isStale: boolean): void;
-}
-
 /** A request and its response, of which it reads no more than the limits. */
 class Exchange {
-  readonly request: ClientRequest;
+  readonly #request: ClientRequest;
+  readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
   #isOver = false;
 
-  constructor(request: ClientRequest, events: ExchangeEvents) {
-    this.request = request;
-    // The first event counts. A request that has failed is closed, too.
-    const once = (report: () => void) => {
-      if (!this.#isOver) report();
-      this.#isOver = true;
-    };
-    const onEnd = (outcome: AttemptOutcome) => once(() => events.onEnd(outcome));
-    const onError = (error: Error, isStale: boolean) => once(() => events.onError(error, isStale));
-    const isStale = (error: Error & { code?: string }) =>
-      request.reusedSocket && !this.#response && error.code === 'ECONNRESET';
-    request.on('error', (error) => onError(error, isStale(error)));
+  constructor(request: ClientRequest) {
+    this.#request = request;
+    request.on('error', (error) => this.end(error));
     // An endpoint that switches protocols closes the request without a response.
-    request.on('close', () => onError(new Error('The request was closed'), false));
+    request.on('close', () => this.end(new Error('The request was closed')));
     request.on('response', (response) => {
       this.#response = response;
-      response.on('error', (error) => onError(error, false));
-      response.on('end', () => onEnd(this.#conclude(response)));
+      response.on('error', (error) => this.end(error));
+      response.on('end', () => this.end());
       response.on('data', (chunk: Buffer) => {
         this.#keep(chunk);
-        if (this.#readBytes >= READ_BYTES) onEnd(this.#conclude(response));
+        if (this.#readBytes >= READ_BYTES) this.end();
       });
     });
   }
 
-  /** Returns the outcome of an exchange that has failed half-way. */
-  failWith(error: Error): AttemptOutcome {
-    return { ...fail(error), statusCode: this.#response?.statusCode ?? null, responseBody: this.#body };
+  /** Undefined: try again. The endpoint has closed a connection that was idle, just when it was used again. */
+  get outcome(): Promise<AttemptOutcome | undefined> {
+    return this.#outcome.promise;
   }
 
-  get #body(): string | null {
-    // Postgres stores no NUL.
-    return this.#response ? Buffer.concat(this.#kept).toString('utf8').replaceAll('\0', '\ufffd') : null;
+  /** Closes the connection, unless it can be kept. The first end counts: a request that has failed is closed, too. */
+  end(error?: Error & { code?: string }): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#request.destroy();
+    const isStale = this.#request.reusedSocket && !this.#response && error?.code === 'ECONNRESET';
+    this.#outcome.resolve(isStale ? undefined : this.#conclude(error));
   }
 
   #keep(chunk: Buffer): void {
@@ -158,20 +139,25 @@ class Exchange {
     this.#readBytes += chunk.length;
   }
 
-  #conclude({ statusCode = 0, headers }: IncomingMessage): AttemptOutcome {
+  #conclude(error?: Error): AttemptOutcome {
+    if (!this.#response) return fail(error);
+    const { statusCode = 0, headers } = this.#response;
+    // Postgres stores no NUL.
+    const responseBody = Buffer.concat(this.#kept).toString('utf8').replaceAll('\0', '\ufffd');
+    if (error) return { ...fail(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
-    const error = isSuccess ? null : `The endpoint answered with status ${statusCode}`;
-    return { statusCode, error, responseBody: this.#body, retryAfter: headers['retry-after'] };
+    const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;
+    return { statusCode, error: problem, responseBody, retryAfter: headers['retry-after'] };
   }
 }
 
-function fail(cause: Error): AttemptOutcome {
+function fail(cause?: Error): AttemptOutcome {
   return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
 }
 
 /** Returns a fixed text. Messages of the system name addresses and ports. */
-function describe(error: Error & { code?: unknown }): string {
-  const code = String(error.code ?? '');
+function describe(error?: Error & { code?: unknown }): string {
+  const code = String(error?.code ?? '');
   const causes = error instanceof AggregateError ? error.errors : [error];
   if (causes.some((cause) => cause instanceof ForbiddenAddressError)) return new ForbiddenAddressError().message;
   if (error instanceof TimeoutError) return 'The endpoint did not answer in time';

@@ -4,10 +4,16 @@ import type { Run } from '../database/database.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Attempted } from './attempt-result.ts';
 import { InFlight } from './in-flight.ts';
-import { claimQueue, type DueDelivery, type DueQueue } from './queue.ts';
+import {
+  claimQueue,
+  type DueDelivery,
+  type DueQueue,
+  selectDueDeliveries,
+  selectEndpoint,
+  selectFirstDelivery,
+} from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
-import { selectBatch } from './select-batch.ts';
-import { type SendParts, sendDelivery, type Target, toTarget } from './send-delivery.ts';
+import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
 import { type Claim, Settlement, type SettleParts, STATEMENT_TIMEOUT_MS } from './settlement.ts';
 import type { BatchSlots } from './slots.ts';
 
@@ -69,7 +75,7 @@ export class Batch {
   }
 
   /** Claims the queue. Returns what to send, or undefined if there is nothing. */
-  async #choose(limit: number): Promise<Chosen | undefined> {
+  async #choose(limit: number) {
     const { clock, attemptTimeoutMs, cipher } = this.#parts;
     const { applicationId, webhookId } = this.#queue;
     const ids = { applicationId, webhookId };
@@ -90,7 +96,8 @@ export class Batch {
     }
     // Statements that were late have used up the time of the attempts. The queue is due again when the lease ends.
     if (performance.now() + attemptTimeoutMs > deadline) return undefined;
-    // An ordered endpoint gets one message after the other, and one that fails is probed with one.
+    // Held until its attempts have ended: an ordered endpoint gets one message after the other, and one that fails is
+    // probed with one.
     const mustWait = inOrder || claimed.failedBatches > 0;
     return { target: toTarget(ids, endpoint, cipher), due, mustWait, settlement };
   }
@@ -100,10 +107,20 @@ export class Batch {
   }
 }
 
-interface Chosen {
-  readonly target: Target;
-  readonly due: readonly DueDelivery[];
-  /** Whether the queue is held until the attempts have ended. */
-  readonly mustWait: boolean;
-  readonly settlement: Settlement;
+/**
+ * Returns up to `limit` deliveries that are due; one if the webhook is ordered. What is urgent keeps no order. `isHeld`:
+ * an earlier message has to come first, which has not been fanned out.
+ */
+async function selectBatch(run: Run, queue: { applicationId: string; webhookId: string; now: Date }, limit: number) {
+  const [[endpoint], found] = await Promise.all([
+    run(selectEndpoint, queue),
+    run(selectDueDeliveries, { ...queue, limit }),
+  ]);
+  const urgent = found.filter(({ isUrgent }) => isUrgent);
+  if (urgent.length > 0 || !endpoint?.ordered) {
+    return { endpoint, due: endpoint?.ordered ? urgent.slice(0, 1) : found, inOrder: false, isHeld: false };
+  }
+  const [first] = await run(selectFirstDelivery, queue);
+  if (!first?.isDue) return { endpoint, due: [], inOrder: true, isHeld: false };
+  return { endpoint, due: first.isFirst ? [first] : [], inOrder: true, isHeld: !first.isFirst };
 }

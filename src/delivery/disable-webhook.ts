@@ -23,7 +23,7 @@ export const disableWebhook: Statement<{ id: string }[]> = (db) => {
       updated_at = ${instantPlaceholder('now')}::timestamptz
     where application_id = ${applicationId} and id = ${webhookId} and is_active
     returning id`);
-  const stopped = db.$with('stopped', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+  const stopped = db.$with('stopped', {}).as(sql`
     update ${webhookQueues} set next_at = null, lease = null
     where application_id = ${applicationId} and webhook_id = ${webhookId} and exists (select 1 from disabled)
     returning webhook_id`);

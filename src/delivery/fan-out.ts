@@ -57,16 +57,16 @@ const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
 const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = (db) => {
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const claimed = db.$with('claimed', { id: sql`id`.as('id') }).as(sql`
+  const claimed = db.$with('claimed', {}).as(sql`
     select id, type, created_at, user_id, fanned_out_to from ${webhookMessages}
     where application_id = ${applicationId} and fanned_out_to is not null
     order by id limit ${sql.raw(String(MAX_MESSAGES))} for update`);
-  const erased = db.$with('erased', { id: sql`id`.as('id') }).as(sql`
+  const erased = db.$with('erased', {}).as(sql`
     delete from ${webhookMessages} as message using claimed
     where message.application_id = ${applicationId} and message.id = claimed.id
       and exists (select 1 from ${users} where ${users.id} = claimed.user_id and ${isErasedUser})
     returning message.id`);
-  const subscribed = db.$with('subscribed', { messageId: sql`message_id`.as('message_id') }).as(sql`
+  const subscribed = db.$with('subscribed', {}).as(sql`
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
       select webhooks.id from ${webhooks}
@@ -75,13 +75,13 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
     ) webhook
     where claimed.id not in (select id from erased)
     order by claimed.id, webhook.id limit ${sql.raw(String(MAX_DELIVERIES))}`);
-  const inserted = db.$with('inserted', { messageId: sql`message_id`.as('message_id') }).as(sql`
+  const inserted = db.$with('inserted', {}).as(sql`
     insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at)
     select ${applicationId}, webhook_id, message_id, created_at, ${now} from subscribed
     on conflict do nothing returning message_id`);
   const woken = wakeQueues(db, sql`subscribed`);
   // The last message is complete only if the limit of deliveries was not reached.
-  const marked = db.$with('marked', { id: sql`id`.as('id') }).as(sql`
+  const marked = db.$with('marked', {}).as(sql`
     update ${webhookMessages} as message set fanned_out_to =
       case when message.id = last.message_id and last.is_cut then last.webhook_id end
     from claimed, (

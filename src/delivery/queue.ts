@@ -1,6 +1,7 @@
 /** Queues: each endpoint has one, which a single process works on at a time. */
-import { and, asc, eq, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../database/database.ts';
+import { and, asc, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import { matches, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
 import {
   webhookDeliveries,
@@ -18,35 +19,6 @@ export interface DueQueue {
   readonly webhookId: string;
   readonly batchSize: number;
   readonly line: Line;
-}
-
-/** What the claim of a queue tells its holder. */
-export interface ClaimedQueue {
-  readonly wakeCount: number;
-  readonly failedBatches: number;
-  readonly isRedelivering: boolean;
-}
-
-export interface Endpoint {
-  readonly url: string;
-  readonly isActive: boolean;
-  readonly ordered: boolean;
-  readonly signingKey: Buffer;
-  /** In base64. */
-  readonly earlierSigningKeys: readonly string[];
-}
-
-export interface DueDelivery {
-  readonly messageId: string;
-  readonly type: string | null;
-  /** Null if the message has expired. */
-  readonly payload: string | null;
-  readonly attemptCount: number;
-  readonly scheduleIndex: number;
-  readonly lastStatusCode: number | null;
-  readonly lastError: string | null;
-  readonly isManual: boolean;
-  readonly isUrgent: boolean;
 }
 
 /** Returns the queues of each line that are due, the longest due first. Parameters: now, and the limit of each line. */
@@ -70,6 +42,15 @@ export const selectDueQueues: Statement<DueQueue[]> = (db) => {
     .prepare('select_due_queues');
 };
 
+const claimColumns = {
+  wakeCount: webhookQueues.wakeCount,
+  failedBatches: webhookQueues.failedBatches,
+  isRedelivering: sql<boolean>`${webhookQueues.redeliverSince} is not null`,
+};
+
+/** What the claim of a queue tells its holder. */
+export type ClaimedQueue = SelectResultFields<typeof claimColumns>;
+
 /** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
 export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
   db
@@ -79,43 +60,39 @@ export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
       nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz`,
       isUrgent: false,
     })
-    .where(and(isQueue, lte(webhookQueues.nextAt, instantPlaceholder('now'))))
-    .returning({
-      wakeCount: webhookQueues.wakeCount,
-      failedBatches: webhookQueues.failedBatches,
-      isRedelivering: sql<boolean>`${webhookQueues.redeliverSince} is not null`,
-    })
+    .where(
+      and(matches(webhookQueues, 'applicationId', 'webhookId'), lte(webhookQueues.nextAt, instantPlaceholder('now'))),
+    )
+    .returning(claimColumns)
     .prepare('claim_queue');
 
-const isQueue = and(
-  eq(webhookQueues.applicationId, sql.placeholder('applicationId')),
-  eq(webhookQueues.webhookId, sql.placeholder('webhookId')),
-);
+/** Apart: Drizzle names no tables in what a select from one of them has directly. */
+const earlierSigningKeys = sql`array(
+  select encode(${webhookSigningKeys.signingKey}, 'base64') from ${webhookSigningKeys}
+  where ${webhookSigningKeys.applicationId} = ${webhooks.applicationId}
+    and ${webhookSigningKeys.webhookId} = ${webhooks.id}
+    and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
+  order by ${webhookSigningKeys.expiresAt} desc)`;
+
+const endpointColumns = {
+  url: webhooks.url,
+  isActive: webhooks.isActive,
+  ordered: webhooks.ordered,
+  signingKey: webhooks.signingKey,
+  /** In base64. */
+  earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlierSigningKeys})`,
+};
+
+export type Endpoint = SelectResultFields<typeof endpointColumns>;
 
 /** Returns no row if the webhook has been deleted. */
-export const selectEndpoint: Statement<Endpoint[]> = (db) => {
-  const earlier = sql<readonly string[]>`array(
-    select encode(${webhookSigningKeys.signingKey}, 'base64') from ${webhookSigningKeys}
-    where ${webhookSigningKeys.applicationId} = ${webhooks.applicationId}
-      and ${webhookSigningKeys.webhookId} = ${webhooks.id}
-      and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
-    order by ${webhookSigningKeys.expiresAt} desc)`;
-  return db
-    .select({
-      url: webhooks.url,
-      isActive: webhooks.isActive,
-      ordered: webhooks.ordered,
-      signingKey: webhooks.signingKey,
-      earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlier})`,
-    })
-    .from(webhooks)
-    .where(isOwnWebhook)
-    .prepare('select_endpoint');
-};
+export const selectEndpoint: Statement<Endpoint[]> = (db) =>
+  db.select(endpointColumns).from(webhooks).where(isOwnWebhook).prepare('select_endpoint');
 
 const deliveryColumns = {
   messageId: sql<string>`${webhookDeliveries.messageId}::text`,
   type: sql<string | null>`message.type`,
+  /** Null if the message has expired. */
   payload: sql<string | null>`message.payload`,
   attemptCount: webhookDeliveries.attemptCount,
   scheduleIndex: webhookDeliveries.scheduleIndex,
@@ -124,6 +101,9 @@ const deliveryColumns = {
   isManual: webhookDeliveries.isManual,
   isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
 };
+
+export type DueDelivery = SelectResultFields<typeof deliveryColumns>;
+
 const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
 
 /** Returns deliveries that are due, the longest due first. */

@@ -10,16 +10,16 @@ const BATCH_SIZE = 1_000;
 /** Makes a batch of failed deliveries pending again. */
 export const redeliverBatch: Statement<unknown> = (db) => {
   const { applicationId, webhookId } = placeholders('applicationId', 'webhookId');
-  const job = db.$with('job', { since: sql`since`.as('since') }).as(sql`
+  const job = db.$with('job', {}).as(sql`
     select redeliver_since as since, redeliver_until as until from ${webhookQueues}
     where application_id = ${applicationId} and webhook_id = ${webhookId}
       and lease = ${sql.placeholder('lease')} and redeliver_since is not null for update`);
-  const chosen = db.$with('chosen', { messageId: sql`message_id`.as('message_id') }).as(sql`
+  const chosen = db.$with('chosen', {}).as(sql`
     select message_id, created_at from ${webhookDeliveries}, job
     where application_id = ${applicationId} and webhook_id = ${webhookId} and status = 'failed'
       and created_at >= job.since and created_at <= job.until
     order by created_at, message_id limit ${sql.raw(String(BATCH_SIZE))}`);
-  const renewed = db.$with('renewed', { messageId: sql`message_id`.as('message_id') }).as(sql`
+  const renewed = db.$with('renewed', {}).as(sql`
     update ${webhookDeliveries} as delivery
     set ${asDueAgain(sql`${instantPlaceholder('now')}::timestamptz`)}
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
@@ -27,7 +27,7 @@ export const redeliverBatch: Statement<unknown> = (db) => {
     returning delivery.message_id`);
   // The next batch begins with the last one's instant, so that what fails once more is not redelivered for ever.
   const isCut = sql`(select count(*) from chosen) = ${sql.raw(String(BATCH_SIZE))}`;
-  const moved = db.$with('moved', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+  const moved = db.$with('moved', {}).as(sql`
     update ${webhookQueues} set
       redeliver_since = case when ${isCut} then (select max(created_at) from chosen) end,
       redeliver_until = case when ${isCut} then redeliver_until end

@@ -1,14 +1,15 @@
-/** Sends a delivery to its endpoint. */
+/** Sends a delivery to its endpoint: a request as Standard Webhooks has it, in a span of its own. */
 import type { KeyObject } from 'node:crypto';
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { Sender } from './attempt.ts';
+import type { AttemptOutcome, AttemptRequest, Sender } from './attempt.ts';
 import { type Attempted, EXPIRED } from './attempt-result.ts';
-import { sendInSpan } from './attempt-span.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
-import { createRequest } from './request.ts';
-import { readSigningKey } from './signature.ts';
+import { readSigningKey, signMessage } from './signature.ts';
+
+const tracer = trace.getTracer('usher');
 
 export interface SendParts {
   readonly clock: () => Date;
@@ -46,17 +47,42 @@ export async function sendDelivery(
   const messageId = toMessageId(delivery.messageId);
   const at = clock();
   const startedAt = performance.now();
-  const outcome =
-    payload === null
-      ? EXPIRED
-      : await sendInSpan(
-          createRequest(url, { messageId: delivery.messageId, body: payload, at }, keys, userAgent),
-          { 'usher.webhook_id': webhookId, 'usher.message_id': messageId },
-          (request) => sender.send(request, signal),
-        );
+  let outcome = EXPIRED;
+  if (payload !== null) {
+    const timestamp = Math.floor(at.getTime() / 1_000);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      'webhook-id': messageId,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signMessage({ id: messageId, timestamp, body: payload }, keys),
+      'webhook-sequence': delivery.messageId,
+    };
+    const attributes = { 'usher.webhook_id': webhookId, 'usher.message_id': messageId };
+    const send = (request: AttemptRequest) => sender.send(request, signal);
+    outcome = await sendInSpan({ url, headers, body: payload }, attributes, send);
+  }
   const durationMs = Math.round(performance.now() - startedAt);
   const { statusCode, error } = outcome;
   const attempt = delivery.attemptCount + 1;
   logger.info({ applicationId, webhookId, messageId, type, attempt, statusCode, error, durationMs }, 'webhook attempt');
   return { delivery, at, durationMs, outcome };
+}
+
+/** Sends the request in a span. Its headers, such as `traceparent`, lead the receiver to the trace. */
+async function sendInSpan(
+  request: AttemptRequest,
+  attributes: Readonly<Record<string, string>>,
+  send: (request: AttemptRequest) => Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
+  const span = tracer.startSpan('webhook attempt', { kind: SpanKind.CLIENT, attributes });
+  const active = trace.setSpan(context.active(), span);
+  const headers = { ...request.headers };
+  propagation.inject(active, headers);
+  const outcome = await context.with(active, () => send({ ...request, headers }));
+  const { statusCode, error } = outcome;
+  if (statusCode !== null) span.setAttribute('http.response.status_code', statusCode);
+  if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
+  span.end();
+  return outcome;
 }

@@ -1,5 +1,6 @@
 /** Writes down what has become of a batch, and releases the queue. */
 import { type SQL, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import { type Db, placeholders, type Statement } from '../database/database.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
@@ -41,10 +42,10 @@ export const insertAttempts: Statement<unknown> = (db) => {
   return db.with(logged).select({ id: logged.id }).from(logged).prepare('insert_attempts');
 };
 
-export interface Released {
-  /** Since when there have been nothing but failures. */
-  readonly failingSince: string | null;
-}
+/** Since when there have been nothing but failures. */
+const releasedColumns = { failingSince: sql<string | null>`failing_since`.as('failing_since') };
+
+export type Released = SelectResultFields<typeof releasedColumns>;
 
 /** What the attempts of a queue have come to: `slow` if none has ended. */
 export type Outcome = 'success' | 'failure' | 'slow';
@@ -65,7 +66,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
   );
   const { inOrder, isCounted, isQuick } = placeholders('inOrder', 'isCounted', 'isQuick');
   const [now, retryAt, notBefore] = [instant('now'), instant('retryAt'), instant('notBefore')];
-  const held = db.$with('held', columns('webhook_id')).as(sql`
+  const held = db.$with('held', {}).as(sql`
     select webhook_id from ${webhookQueues}
     where application_id = ${applicationId} and webhook_id = ${webhookId} and lease = ${lease}::uuid for update`);
   const { result, settled } = settleDeliveries(db, sql`exists (select 1 from held)`);
@@ -78,7 +79,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
     else least(${retryAt}, (${others} order by due_at, message_id limit 1)) end`;
   const isActive = sql`(select is_active from ${webhooks}
     where application_id = ${applicationId} and id = ${webhookId})`;
-  const released = db.$with('released', columns('failing_since')).as(sql`
+  const released = db.$with('released', releasedColumns).as(sql`
     update ${webhookQueues} as queue set
       lease = null,
       next_at = case
@@ -97,11 +98,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
     from held
     where queue.application_id = ${applicationId} and queue.webhook_id = ${webhookId}
     returning queue.failing_since`);
-  return db
-    .with(held, result, settled, released)
-    .select({ failingSince: sql<string | null>`failing_since` })
-    .from(released)
-    .prepare('settle_batch');
+  return db.with(held, result, settled, released).select().from(released).prepare('settle_batch');
 };
 
 /**
@@ -116,7 +113,7 @@ export const settleSlow: Statement<Released[]> = (db) => {
   const [now, leaseEnd] = [instant('now'), instant('leaseEnd')];
   const { result, settled } = settleDeliveries(db, sql`delivery.due_at = ${leaseEnd} and ${leaseEnd} > ${now}`);
   const isFailing = sql`(${outcome} = 'failure' and queue.failing_since <= ${instant('releasedAt')})`;
-  const woken = db.$with('woken', columns('failing_since')).as(sql`
+  const woken = db.$with('woken', releasedColumns).as(sql`
     update ${webhookQueues} as queue set
       wake_count = queue.wake_count + 1,
       next_at = case
@@ -131,11 +128,7 @@ export const settleSlow: Statement<Released[]> = (db) => {
     where queue.application_id = ${applicationId} and queue.webhook_id = ${webhookId}
       and exists (select 1 from settled)
     returning queue.failing_since`);
-  return db
-    .with(result, settled, woken)
-    .select({ failingSince: sql<string | null>`failing_since` })
-    .from(woken)
-    .prepare('settle_slow');
+  return db.with(result, settled, woken).select().from(woken).prepare('settle_slow');
 };
 
 const outcome = sql`${sql.placeholder('outcome')}::text`;
@@ -144,16 +137,14 @@ const largerBatch = sql`least(queue.batch_size * 2, ${sql.raw(String(MAX_BATCH_S
 /** In ISO 8601, or null. */
 const instant = (name: string) => sql`${sql.placeholder(name)}::timestamptz`;
 
-const columns = (name: string) => ({ [name]: sql`${sql.identifier(name)}`.as(name) });
-
 /** Returns the CTEs `result`, which reads the placeholder `results`, and `settled`, which writes it to `delivery`. */
 function settleDeliveries(db: Db, condition: SQL) {
   const { applicationId, webhookId, results } = placeholders('applicationId', 'webhookId', 'results');
-  const result = db.$with('result', columns('message_id')).as(sql`
+  const result = db.$with('result', {}).as(sql`
     select * from json_to_recordset(${results}::json) as result (message_id bigint, status text,
       due_at timestamptz, lease_end timestamptz, status_code smallint, error text, attempt_count integer,
       schedule_index smallint)`);
-  const settled = db.$with('settled', columns('message_id')).as(sql`
+  const settled = db.$with('settled', {}).as(sql`
     update ${webhookDeliveries} as delivery set
       status = result.status, due_at = result.due_at, lease_end = result.lease_end,
       last_status_code = result.status_code, last_error = result.error, attempt_count = result.attempt_count,

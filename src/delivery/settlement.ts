@@ -84,7 +84,7 @@ export class Settlement {
     await this.#conclude(made, outcome, this.#write(settleSlow, values));
   }
 
-  #release({ results, ...values }: ReleaseValues): Promise<Released | undefined> {
+  #release({ results, ...values }: Settled): Promise<Released | undefined> {
     const { lease, wakeCount, inOrder } = this.#claim;
     const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
     const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)).toISOString() : null;
@@ -93,10 +93,7 @@ export class Settlement {
   }
 
   /** Tries until the lease has ended, since what is not settled is sent again. */
-  async #write(
-    statement: Statement<Released[]>,
-    { results, ...values }: PlaceholderValues & { results: readonly Result[] },
-  ): Promise<Released | undefined> {
+  async #write(statement: Statement<Released[]>, { results, ...values }: Settled): Promise<Released | undefined> {
     const { applicationId, webhookId, deadline } = this.#claim;
     for (;;) {
       const parameters = { applicationId, webhookId, results: JSON.stringify(results) };
@@ -170,13 +167,8 @@ export class Settlement {
   }
 }
 
-interface ReleaseValues {
-  readonly results: readonly Result[];
-  readonly outcome: Outcome | null;
-  readonly isCounted: boolean;
-  readonly isQuick: boolean;
-  readonly notBefore: string | null;
-}
+/** Values of the placeholders of a statement that settles. */
+type Settled = PlaceholderValues & { readonly results: readonly Result[] };
 
 /** One success among them is enough. */
 function toOutcome(made: readonly Attempted[]): Outcome | null {

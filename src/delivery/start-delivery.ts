@@ -1,11 +1,11 @@
 /** Opens what delivery needs of its own: connections to Postgres, and sockets to endpoints. */
-import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
 import { Database, type RecordStatement } from '../database/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
+import type { DeliveryParts } from './batch.ts';
 import type { Result } from './settle.ts';
 import { STATEMENT_TIMEOUT_MS } from './settlement.ts';
 import { DeliveryWorker } from './worker.ts';
@@ -15,22 +15,7 @@ const CONNECTIONS = 2;
 /** The rest of a shutdown is for writing down what the attempts have come to. */
 const SHUTDOWN_SHARE = 0.8;
 
-export interface DeliverySettings {
-  readonly databaseUrl: string;
-  readonly databaseSchema: string;
-  readonly shutdownTimeoutMs: number;
-  readonly webhookConcurrency: number;
-  /** Whether this process delivers. */
-  readonly webhookDelivery: boolean;
-  readonly webhookProxyUrl: string | undefined;
-  readonly webhookRetrySchedule: readonly number[];
-  readonly webhookTimeoutMs: number;
-}
-
-export interface DeliveryDependencies {
-  readonly cipher: SigningKeyCipher;
-  readonly clock: () => Date;
-  readonly logger: Logger;
+export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger'> {
   readonly policy: AddressPolicy;
   readonly recordStatement?: RecordStatement | undefined;
 }
@@ -49,7 +34,7 @@ export interface Delivery {
 
 /** Returns a worker that has not begun to deliver, or one that never does. */
 export function openDelivery(
-  settings: DeliverySettings,
+  settings: Config & { readonly databaseUrl: string },
   { policy, recordStatement, ...parts }: DeliveryDependencies,
 ): Delivery {
   const outcomes = { pending: 0, succeeded: 0, failed: 0 };

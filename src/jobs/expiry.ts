@@ -18,14 +18,17 @@ const TABLES = EXPIRING.map((rows) => ({
   deleteBatch: createDeleteBatch(rows.expiresAt),
 }));
 
-type OnRemoved = (table: string, count: number) => void;
-
-export interface ExpiryOptions {
-  readonly clock: () => Date;
-  readonly signal: AbortSignal;
+export interface RemovalOptions {
+  readonly now: Date;
   /** How long deliveries are kept. */
   readonly webhookLogDays: number;
-  readonly onRemoved?: OnRemoved | undefined;
+  readonly signal?: AbortSignal;
+  readonly onRemoved?: ((table: string, count: number) => void) | undefined;
+}
+
+export interface ExpiryOptions extends Omit<RemovalOptions, 'now'> {
+  readonly clock: () => Date;
+  readonly signal: AbortSignal;
   onError(error: unknown): void;
 }
 
@@ -44,13 +47,6 @@ export async function runExpiryJob(
     await removeExpired(database, { now: clock(), ...options }).catch(onError);
     await pause(Math.max(0, nextAt - performance.now()), signal);
   }
-}
-
-export interface RemovalOptions {
-  readonly now: Date;
-  readonly webhookLogDays: number;
-  readonly signal?: AbortSignal;
-  readonly onRemoved?: OnRemoved | undefined;
 }
 
 /** Removes every expired row, in short batches with pauses. A table that fails does not keep it from the others. */

@@ -1,17 +1,15 @@
-/** Every operation, called by grpc-js and Python's grpcio. With curl and buf curl: reference.test.ts, buf-curl-examples.test.ts. */
+/** Every operation, called by grpc-js and Python's grpcio. With curl and buf curl: reference.test.ts. */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type DescMethodUnary, fromBinary, fromJson, fromJsonString, type Message, toJson } from '@bufbuild/protobuf';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { CONNECT, call } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Debian's, which has the packages that `apt-get` installs. */
 const PYTHON = '/usr/bin/python3';

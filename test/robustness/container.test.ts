@@ -1,17 +1,18 @@
 /** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { chown, mkdtempDisposable, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { openClient } from '../../src/database/open-client.ts';
 import { ContainerImage } from '../support/container.ts';
+import { createDatabase } from '../support/database.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const BUILD_TIMEOUT_MS = 600_000;
+/** The user of the image. */
 const USER = 65_532;
 
 // Without the tools, CI fails; on a developer's machine these tests are skipped.
@@ -26,15 +27,17 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
 
   test('creates secrets, migrates, serves, is healthy, and stops', async () => {
     await using postgres = await TcpProxy.open(inject('postgresUrl'));
-    await using volume = await createVolume();
+    await using database = await createDatabase('');
+    await using volume = await mkdtempDisposable(join(tmpdir(), 'usher-secrets-'));
     const secrets = volume.path;
+    await chown(secrets, USER, USER);
     const created = await image.run({ command: ['src/config/create-secrets.ts', '/secrets'], secrets });
     expect(created).toEqual({ exitCode: 0, output: '' });
 
     const env = {
       ADMIN_KEY,
       PUBLIC_URL,
-      DATABASE_URL: postgres.through(await createEmptyDatabase()),
+      DATABASE_URL: postgres.through(database.url),
       AUTH_SIGNING_KEYS_FILE: '/secrets/auth-signing-keys.json',
       ENCRYPTION_KEY_FILE: '/secrets/encryption-key',
       HOST: '127.0.0.1',
@@ -88,22 +91,6 @@ function canBuild(): boolean {
   } catch {
     return false;
   }
-}
-
-/** Creates a directory that the user of the image owns. */
-async function createVolume() {
-  const path = await mkdtemp(join(tmpdir(), 'usher-secrets-'));
-  await chown(path, USER, USER);
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
-}
-
-async function createEmptyDatabase(): Promise<string> {
-  const url = new URL(inject('postgresUrl'));
-  const client = openClient(url.href, { max: 1 });
-  await client`create database container`;
-  await client.end();
-  url.pathname = 'container';
-  return url.href;
 }
 
 /** Returns the package URLs of what is installed below `node_modules`. */

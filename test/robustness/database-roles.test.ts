@@ -1,8 +1,8 @@
 /** The two roles of src/database/README.md, created by the SQL that stands there. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openClient } from '../../src/database/open-client.ts';
-import { withServer } from '../support/database.ts';
+import { cloneDatabase, openDatabase, withServer } from '../support/database.ts';
+import { onServer } from '../support/on-server.ts';
 import { runShell } from '../support/process.ts';
 import { readRolesSql } from '../support/roles.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService, testConfig } from '../support/service.ts';
@@ -22,12 +22,10 @@ test('one role migrates, and the service runs as another that may create nothing
     const { host, port } = server.options;
     return (role: string) => `postgres://${role}@${encodeURIComponent(String(host[0]))}:${port[0]}/${name}`;
   });
-  const administrator = openClient(urls('usher'), { max: 1, onnotice: () => {} });
-  disposables.defer(() => administrator.end());
-  await administrator.unsafe(ofDatabase);
+  await onServer(urls('usher'), (sql) => sql.unsafe(ofDatabase));
 
-  const config = { ...testConfig(urls(name), { MIGRATE_ON_START: 'false' }) };
-  const database = { url: urls(name), sql: administrator, [Symbol.asyncDispose]: async () => {} };
+  const config = testConfig(urls(name), { MIGRATE_ON_START: 'false' });
+  const database = disposables.use(openDatabase(urls(name)));
   await expect(startTestService({ database, like: config })).rejects.toThrow(
     /migrations are pending\. Apply them with npm run migrate$/,
   );
@@ -38,10 +36,8 @@ test('one role migrates, and the service runs as another that may create nothing
   const eventId = await createTestEvent(service, tenant);
   await clientsOf(service, tenant).events.deleteEvent({ eventId });
 
-  const asService = openClient(urls(name), { max: 1 });
-  disposables.defer(() => asService.end());
   for (const schema of ['public', 'usher']) {
-    const creation = asService`create table ${asService(schema)}.other (id int)`;
+    const creation = database.sql`create table ${database.sql(schema)}.other (id int)`;
     await expect(creation).rejects.toThrow(`permission denied for schema ${schema}`);
   }
 });
@@ -51,5 +47,14 @@ test('npm run migrate without DATABASE_URL says what is missing', async () => {
     exitCode: 1,
     stdout: '',
     stderr: 'usher: DATABASE_URL is required\n',
+  });
+});
+
+test('npm run distribute says in one line that a plain Postgres has nothing to distribute to', async () => {
+  await using database = await cloneDatabase();
+  expect(await runShell(`DATABASE_URL='${database.url}' npm run --silent distribute`)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'usher: The tables cannot be distributed: the database is not on Citus: it has no extension citus\n',
   });
 });

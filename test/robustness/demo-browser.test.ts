@@ -1,8 +1,7 @@
 /** The demo application in a real browser. */
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
 import { Wallet } from '../support/wallet.ts';
@@ -37,13 +36,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await expect.poll(() => shown.textContent()).toMatch(/^\d+:\d\d$/);
     return Number.parseInt((await shown.textContent()) ?? '', 10);
   };
-
-  async function expectAccessible(page: Page): Promise<void> {
-    await page.evaluate(axe.source);
-    const { violations } = await page.evaluate<axe.AxeResults>('axe.run()');
-    const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    expect(grave.map(({ id }) => id)).toEqual([]);
-  }
 
   it('a person signs up, sees the profile and the remaining time, renews the session and signs out', async () => {
     await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });

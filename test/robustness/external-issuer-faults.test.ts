@@ -1,7 +1,7 @@
 /** An issuer that rotates its keys, fails, hangs or answers nonsense. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { MINUTE, SECOND } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { type Answer, generateIssuerKey, JwksServer } from '../support/issuer.ts';
@@ -11,13 +11,10 @@ import { createTestUser, logIn, type TestService } from '../support/service.ts';
 const REFRESH_PAUSE_MS = 30 * SECOND;
 const KEYS_LIVE_MS = 10 * MINUTE;
 
-let fixture: IssuerFixture;
+const fixture = await openIssuerFixture();
 let server: JwksServer;
 let service: TestService;
 
-beforeAll(async () => {
-  fixture = await openIssuerFixture();
-});
 afterAll(() => fixture.close());
 afterEach(async () => {
   vi.useRealTimers();

@@ -1,18 +1,18 @@
 /** Clients that occupy connections or reset streams: they are disconnected in time, and other clients notice nothing. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { afterAll, expect, type TestContext, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
-import { type Answer, startLoad } from '../support/load.ts';
+import { quantileOf, startLoad } from '../support/load.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
-import { startUsher, type UsherProcess } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /**
@@ -38,22 +38,15 @@ const CANCEL = 8;
 /** The reasons for closing after too many resets: INTERNAL_ERROR by nghttp2, ENHANCE_YOUR_CALM by others. */
 const CLOSING_REASONS = [2, 11];
 
-let database: TestDatabase;
-let service: UsherProcess;
-let victim: Victim;
-let pool: HttpPool;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await startUsher(database.url);
-  const { tenant, webhookId } = await createSubjects(service);
-  victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
-  pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
-  // So that the memory of a process under ordinary load does not count as growth.
-  const load = startLoad({ getWebhook: () => pool.call('GET', victim.path).then(String) }, { callers: 16 });
-  await sleep(quickOrLong(500, 10_000));
-  await load.stop();
-});
+const database = await cloneDatabase();
+const service = await startUsher(database.url);
+const { tenant, webhookId } = await createSubjects(service);
+const victim: Victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
+const pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
+// So that the memory of a process under ordinary load does not count as growth.
+const load = startLoad({ getWebhook: () => pool.call('GET', victim.path).then(String) }, { callers: 16 });
+await sleep(quickOrLong(500, 10_000));
+await load.stop();
 
 afterAll(async () => {
   pool[Symbol.dispose]();
@@ -61,9 +54,8 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const NO_VICTIM: Victim = { port: 0, apiKey: '', path: '' };
 const habits = Object.entries(HABITS);
-const isBusy = ([, habitOf]: (typeof habits)[number]) => habitOf(NO_VICTIM).isBusy === true;
+const isBusy = ([, habitOf]: (typeof habits)[number]) => habitOf(victim).isBusy === true;
 /** All slow clients together in the short form; one kind after the other in the long one. */
 const crowds = quickOrLong(
   [
@@ -81,9 +73,8 @@ test.for(crowds)('disconnects clients that $does, and others notice nothing', LO
 });
 
 test('disconnects clients of every kind over TLS', LONG, async (context) => {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-tls-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  await using secure = await startUsher(database.url, await writeCertificate(directory));
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
+  await using secure = await startUsher(database.url, await writeCertificate(directory.path));
 
   const figures = await attack(habits, { ...victim, port: secure.port, hasTls: true }, TLS_SOCKETS);
   report(context, { tried: `clients of every kind over TLS, ${TLS_SOCKETS} of each`, figures });
@@ -186,10 +177,8 @@ async function measureHonestCalls(meanwhile: () => Promise<string>) {
   try {
     const result = await meanwhile();
     const answers = await load.stop();
-    const failed: Answer[] = answers.filter(({ outcome }) => outcome !== '200');
-    const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-    const quantile = (part: number) => times[Math.floor(times.length * part)] ?? Number.NaN;
-    return { result, failed, residentBytes, p90Ms: quantile(0.9), p99Ms: quantile(0.99) };
+    const failed = answers.filter(({ outcome }) => outcome !== '200');
+    return { result, failed, residentBytes, p90Ms: quantileOf(answers, 0.9), p99Ms: quantileOf(answers, 0.99) };
   } finally {
     clearInterval(timer);
     await load.stop();

@@ -1,11 +1,11 @@
 /** Thousands of generated requests: every reply is documented, and the service stays up. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createLogger } from '../../src/log.ts';
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts';
 import { faultOf } from '../support/hostile-verdict.ts';
 import { type HttpClient, type HttpVersion, openHttpClient } from '../support/http.ts';
 import { LOGIN_CONFIG } from '../support/login-browser.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import { startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
@@ -19,8 +19,7 @@ const CONNECTIONS: readonly HttpVersion[] = [...Array<'1.1'>(12).fill('1.1'), ..
 
 it(`answers ${REQUESTS} hostile requests as documented, and each connection then serves or is closed`, async (context) => {
   // An uncaught exception fails the test as well, since the service runs in its process.
-  const problems: string[] = [];
-  const logger = createLogger('error', { write: (line) => void problems.push(line) });
+  const { lines: problems, logger } = new RecordedLog('error');
   await using service = await startTestService({ logger, deliver: async () => {}, config: LOGIN_CONFIG });
   const requests = await hostileRequests(service);
   const startedAt = performance.now();

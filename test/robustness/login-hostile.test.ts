@@ -1,48 +1,30 @@
 /** Hostile forms, cookies and texts on the login page: they are refused or shown as text, and the victim can still sign in. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLogger } from '../../src/log.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type HttpRequest, request } from '../support/http.ts';
-import { beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, newAddress } from '../support/login-browser.ts';
-import { Mailbox } from '../support/mail-server.ts';
-import { createTenant, createTestUser, startTestService, type Tenant, type TestService } from '../support/service.ts';
+import { beginLogin, formOf, LoginBrowser, newAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
+import { createTestUser } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const ROUNDS = quickOrLong(1, 10);
 
-const mailbox = new Mailbox();
-let log = '';
-let service: TestService;
-let tenant: Tenant;
-
-beforeAll(async () => {
-  const logger = createLogger('warn', {
-    write: (line) => {
-      log += line;
-    },
-  });
-  service = await startTestService({ deliver: mailbox.deliver, logger, config: LOGIN_CONFIG });
-  tenant = await createTenant(service);
-});
-afterAll(() => service.close());
+const log = new RecordedLog();
+const fixture = await LoginFixture.open({ logger: log.logger });
+const { service, mailbox } = fixture;
+afterAll(() => fixture.close());
 
 /** Someone on the page of a login. */
-interface Person {
-  readonly browser: LoginBrowser;
-  readonly path: string;
-  readonly intent: string;
-  /** The form token. */
-  readonly token: string;
-  readonly cookie: string;
-  readonly email: string;
-}
+type Person = Awaited<ReturnType<typeof arrive>>;
 
-async function arrive(): Promise<Person> {
+async function arrive() {
   const { email } = await createTestUser(service);
-  const { path, loginIntentId: intent } = await beginLogin(service, tenant);
-  const browser = new LoginBrowser(service);
-  const { token = '' } = formOf(await browser.open(path), '/login/email').fields;
+  const { browser, login, page } = await fixture.arrive();
+  const { path, loginIntentId: intent } = login;
+  // The form token.
+  const { token = '' } = formOf(page, '/login/email').fields;
   return { browser, path, intent, token, cookie: browser.cookie ?? '', email };
 }
 
@@ -144,7 +126,7 @@ describe('a request for a code with', () => {
   );
 
   it('any of these logs no warning and no error', () => {
-    expect(log).toBe('');
+    expect(log.parsed.filter(({ level }) => level >= 40)).toEqual([]);
   });
 });
 
@@ -160,7 +142,7 @@ describe('a hostile text has no effect', () => {
   const HOSTILE = `"><script>alert(1)</script>'&\r\nSet-Cookie: evil=1`;
 
   it('in the state, which no page shows and which the application gets back unchanged', async () => {
-    const { path } = await beginLogin(service, tenant, { state: HOSTILE });
+    const { path } = await beginLogin(service, fixture.tenant, { state: HOSTILE });
     const browser = new LoginBrowser(service);
     const page = await browser.open(path);
     expect(page.body).not.toContain('alert(1)');

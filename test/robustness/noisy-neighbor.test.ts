@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HttpPool } from '../support/http.ts';
-import { type Answer, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { type Answer, quantileOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
 import { startUsher } from '../support/process.ts';
-import { createTenant, createTestEvent, createTestWebhook, type Tenant } from '../support/service.ts';
+import { createTenant, createTestEvent, createTestWebhook } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Calls of the other application. */
@@ -37,8 +37,8 @@ test.for(LOADS.filter(({ connections, commitMs }) => quickOrLong(connections ===
     await delayCommits(database, commitMs);
     await using service = await startUsher(database.url, { REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS) });
     const [busy, other] = [await createTenant(service), await createTenant(service)];
-    using busyPool = openPool(service, busy, connections);
-    using otherPool = openPool(service, other, CALLS);
+    using busyPool = new HttpPool(service, { 'x-api-key': busy.apiKey }, { connections });
+    using otherPool = new HttpPool(service, { 'x-api-key': other.apiKey }, { connections: CALLS });
     const eventId = await createTestEvent(service, busy, 'event');
     await createTestEvent(service, other, 'event');
     const { webhookId } = await createTestWebhook(service, other);
@@ -79,13 +79,8 @@ test.for(LOADS.filter(({ connections, commitMs }) => quickOrLong(connections ===
 
 function summarize(answers: readonly Answer[]) {
   const served = answers.filter(({ outcome }) => outcome === '200' || outcome === '201');
-  const times = served.map(({ tookMs }) => Math.round(tookMs)).sort((a, b) => a - b);
-  const at = (part: number) => times[Math.floor((times.length - 1) * part)] ?? Number.NaN;
-  return { tried: answers.length, served: served.length, p50Ms: at(0.5), p99Ms: at(0.99) };
-}
-
-function openPool(service: { url: string }, { apiKey }: Pick<Tenant, 'apiKey'>, connections: number): HttpPool {
-  return new HttpPool(service, { 'x-api-key': apiKey }, { connections });
+  const roundedAt = (part: number) => Math.round(quantileOf(served, part));
+  return { tried: answers.length, served: served.length, p50Ms: roundedAt(0.5), p99Ms: roundedAt(0.99) };
 }
 
 /** Makes each commit of a check-in take so long, as on a slow disk, while its row is locked. */

@@ -1,16 +1,18 @@
 /** More calls than the service can answer: it answers those it admits in time, and refuses the others at once. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, type TestContext, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
-import { type Answer, type Load, longestOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { type Answer, type Load, longestOf, quantileOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { LOGIN_CONFIG, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { startUsher } from '../support/process.ts';
 import { type Protocol, protocolNamed, toRequest } from '../support/protocols.ts';
-import { adminClient, createTenant, REDIRECT_URI } from '../support/service.ts';
+import { adminClient, createTenant, REDIRECT_URI, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 /** The deadline of a call, with what a busy machine may add. */
 const DEADLINE_MS = quickOrLong(20_000, 5_000);
@@ -57,6 +59,26 @@ describe.each(wires)('over $name', (wire) => {
 
     await expectControlled(context, { answers, bystander, caller });
   });
+});
+
+test('the login page serves 100 requests at a time while Postgres hangs and refuses others with 503', async () => {
+  await using proxy = await TcpProxy.open(database.url);
+  const config = { ...LOGIN_CONFIG, databaseUrl: proxy.through(database.url) };
+  await using slow = await startTestService({ database, config });
+  const visit = () => new LoginBrowser(slow).open(`/login?intent=${randomUUID()}`);
+  expect((await visit()).status).toBe(404);
+  await proxy.setMode('freeze');
+  const refused: LoginPage[] = [];
+  const crowd = Array.from({ length: 140 }, async () => {
+    const page = await visit();
+    if (page.status === 503) refused.push(page);
+    return page.status;
+  });
+  await expect.poll(() => refused.length).toBe(40);
+  expect(refused[0]).toMatchObject({ heading: 'We cannot sign you in right now', headers: { 'retry-after': '1' } });
+  await proxy.setMode('pass');
+  expect((await Promise.all(crowd)).filter((status) => status === 404)).toHaveLength(100);
+  expect((await visit()).status).toBe(404);
 });
 
 type Caller = Awaited<ReturnType<typeof openCaller>>;
@@ -176,7 +198,6 @@ async function recover({ call }: Caller): Promise<number> {
 }
 
 function summarize(answers: readonly Answer[]): string {
-  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-  const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN);
-  return `${answers.length} (p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms)`;
+  const [p50, p99, most] = [0.5, 0.99, 1].map((part) => Math.round(quantileOf(answers, part)));
+  return `${answers.length} (p50 ${p50} ms, p99 ${p99} ms, at most ${most} ms)`;
 }

@@ -47,8 +47,6 @@ const SIMILAR_TO_LOOPBACK = [
   ...['http://[::1]:5000/callback#part', 'http://127.0.0.1:5000\n/callback?a=1', 'http://127.0.0.1:5000/elsewhere'],
 ];
 
-/** Has registered the loopback URIs. */
-
 const service = await startTestService();
 const web = await createTenant(service, { redirectUris: PUBLIC });
 const native = await createTenant(service, { redirectUris: LOOPBACK });

@@ -4,7 +4,7 @@ import axe from 'axe-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { anchorOf } from '../../src/api/docs/anchor.ts';
-import { toCurl } from '../../src/api/docs/example-commands.ts';
+import { toBufCurl, toCurl } from '../../src/api/docs/example-commands.ts';
 import { exampleReply } from '../../src/api/docs/example-reply.ts';
 import { OpenApi } from '../../src/api/docs/openapi.ts';
 import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
@@ -27,6 +27,12 @@ describe.each(operations)('$name', (operation) => {
     });
     expect({ exitCode, isAsDescribed: validate(JSON.parse(stdout)) }).toEqual({ exitCode: 0, isAsDescribed: true });
     expect(validate(exampleReply(reply)), JSON.stringify(validate.errors)).toBe(true);
+  });
+
+  test('has a call with buf curl that works', async () => {
+    const { exitCode, stdout, stderr } = await runExample(operation, toBufCurl(operation), { service, tenant });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    JSON.parse(stdout);
   });
 });
 

@@ -1,9 +1,7 @@
 /** Malformed HTTP requests to the REST API: each gets a reply in the envelope, and the service goes on. */
-import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { checkReason } from '../support/error-details.ts';
-import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import {
   HEALTHY,
@@ -19,17 +17,17 @@ import {
   UNUSUAL,
   WEBHOOK,
 } from '../support/malformed-requests.ts';
-import { createSubjects } from '../support/mixed-calls.ts';
 import { RawConnection, type RawReply } from '../support/raw-connection.ts';
-import { REDIRECT_URI, startTestService } from '../support/service.ts';
+import { REDIRECT_URI } from '../support/service.ts';
+import { openWebhookFixture } from '../support/webhook-fixture.ts';
 
 const BODY = JSON.stringify({ redirectUri: REDIRECT_URI, state: 's' });
 
 // The request timeout is how long the service waits for a body.
-const service = await startTestService({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
-const { tenant, webhookId } = await createSubjects(service);
+const fixture = await openWebhookFixture({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+const { service, tenant, webhookId } = fixture;
 
-afterAll(() => service.close());
+afterAll(() => fixture.close());
 
 describe('over HTTP/1.1', () => {
   test.each(MALFORMED)('returns $status for $title', async ({ bytes, status, message, errors, allow, kept }) => {
@@ -45,7 +43,7 @@ describe('over HTTP/1.1', () => {
       expect(reply.headers.connection).toBe('close');
       await connection.ended();
     }
-    await expectNewConnectionHealthy();
+    await fixture.expectHealthy();
   });
 
   test('returns 408 for a body that stops arriving', async () => {
@@ -53,7 +51,7 @@ describe('over HTTP/1.1', () => {
     connection.send(fill(UNFINISHED));
 
     expectFailure(await connection.reply(), 408, { message: 'Request timeout' });
-    await expectNewConnectionHealthy();
+    await fixture.expectHealthy();
   });
 
   test.each([
@@ -66,7 +64,7 @@ describe('over HTTP/1.1', () => {
 
     expectFailure(await connection.reply(), 400, { message: 'Bad request' });
     await connection.ended();
-    await expectNewConnectionHealthy();
+    await fixture.expectHealthy();
   });
 
   test.each([
@@ -75,8 +73,8 @@ describe('over HTTP/1.1', () => {
   ])('returns 413 and closes while a client keeps sending an oversize %s body', async (_, header, frame) => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(`POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}${header}\r\n`));
-    const sending = new AbortController();
-    const sent = keepSending(connection, frame('a'.repeat(8_192)), sending.signal);
+    const bytes = frame('a'.repeat(8_192));
+    const sending = setInterval(() => connection.socket.writable && connection.send(bytes), 1);
     try {
       const reply = await connection.reply();
 
@@ -84,17 +82,16 @@ describe('over HTTP/1.1', () => {
       expect(reply.headers.connection).toBe('close');
       await connection.ended();
     } finally {
-      sending.abort();
-      await sent;
+      clearInterval(sending);
     }
-    await expectNewConnectionHealthy();
+    await fixture.expectHealthy();
   });
 
   test.each(UNUSUAL)('returns 200 for %j', async (bytes) => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(bytes));
 
-    expectWebhook(await connection.reply());
+    fixture.expectWebhook(await connection.reply());
     await expectHealthy(connection);
   });
 
@@ -104,7 +101,7 @@ describe('over HTTP/1.1', () => {
       using connection = await RawConnection.open(service.port);
       connection.send(fill(`GET ${WEBHOOK}${version}\r\n${HOST}${KEY}\r\n`));
 
-      expectWebhook(await connection.reply());
+      fixture.expectWebhook(await connection.reply());
       await connection.ended();
     },
   );
@@ -164,25 +161,21 @@ describe('over HTTP/2', () => {
 
   test.each(malformed)('refuses %s and keeps the connection', async (_, headers, status, message, body) => {
     using client = openHttp2Session(service.url);
-    expectFailure(await client.exchange({ ...readWebhook(), ...headers }, body), status, { message });
-    expectWebhook(await client.exchange(readWebhook()));
+    expectFailure(await client.exchange({ ...fixture.http2, ...headers }, body), status, { message });
+    fixture.expectWebhook(await client.exchange(fixture.http2));
   });
 
   test.each(['a b', '', 'user@localhost'])(
     'resets only the stream with the :authority %j, which HTTP/2 forbids',
     async (authority) => {
       using client = openHttp2Session(service.url);
-      const forbidden = client.exchange({ ...readWebhook(), ':authority': authority });
+      const forbidden = client.exchange({ ...fixture.http2, ':authority': authority });
 
       await expect(forbidden).rejects.toThrow('NGHTTP2_PROTOCOL_ERROR');
-      expectWebhook(await client.exchange(readWebhook()));
+      fixture.expectWebhook(await client.exchange(fixture.http2));
     },
   );
 });
-
-function readWebhook(): Record<string, string> {
-  return { ':path': `/api/webhooks/${webhookId}`, 'x-api-key': tenant.apiKey };
-}
 
 /** Returns the bytes with the tenant's values in place. */
 function fill(bytes: string | Buffer): Buffer {
@@ -212,30 +205,7 @@ function expectFailure(
   else if (message !== 'Validation failed') expect(reported).toBeUndefined();
 }
 
-function expectWebhook(reply: Pick<RawReply, 'status' | 'body'>): void {
-  expect(reply.status).toBe(200);
-  expect(JSON.parse(reply.body)).toMatchObject({ status: true, data: { webhookId } });
-}
-
 async function expectHealthy(connection: RawConnection): Promise<void> {
   connection.send(fill(HEALTHY));
-  expectWebhook(await connection.reply());
-}
-
-async function expectNewConnectionHealthy(): Promise<void> {
-  const { ':path': path = '', ...headers } = readWebhook();
-  expectWebhook(await request(service.url, { path, headers }));
-}
-
-/** Writes the bytes repeatedly, as fast as the server takes them, until the connection closes. */
-async function keepSending(connection: RawConnection, bytes: string, signal: AbortSignal): Promise<void> {
-  const { socket } = connection;
-  try {
-    while (!signal.aborted && socket.writable) {
-      if (!socket.write(bytes)) await once(socket, 'drain', { signal });
-      else await new Promise(setImmediate);
-    }
-  } catch {
-    // The server has closed the connection, as expected.
-  }
+  fixture.expectWebhook(await connection.reply());
 }

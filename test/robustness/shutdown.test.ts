@@ -1,12 +1,22 @@
+/** A shutdown drops no call, and nothing that a client or the database does keeps it from ending in time. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { CreateEventRequestSchema, EventService } from '../../gen/usher/v1/event_pb.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { createCertificate } from '../support/certificate.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
-import { HttpPool } from '../support/http.ts';
+import { HABITS, hold } from '../support/hostile-clients.ts';
+import { HttpPool, openHttpClient } from '../support/http.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
 import { startLoad } from '../support/load.ts';
+import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
-import { createTenant } from '../support/service.ts';
+import { frame } from '../support/protocols.ts';
+import { RawConnection } from '../support/raw-connection.ts';
+import { createTenant, startTestService } from '../support/service.ts';
+import { openShutdownFixture } from '../support/shutdown-fixture.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const ROUNDS = quickOrLong(1, 20);
@@ -18,14 +28,11 @@ const SHUTDOWN_MS = 15_000;
 /** Outcomes of calls that the service has not accepted. */
 const NOT_ACCEPTED = /ECONNREFUSED|^503$|UNAVAILABLE Service unavailable/;
 
-let database: TestDatabase;
-let apiKey: string;
+/** Each obstacle would last far longer than `GIVE_UP_MS`. */
+const LIMITS = { shutdownTimeoutMs: 300 };
+const GIVE_UP_MS = 5_000;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  await using service = await startUsher(database.url);
-  ({ apiKey } = await createTenant(service));
-});
+const database = await cloneDatabase();
 
 afterAll(() => database[Symbol.asyncDispose]());
 
@@ -40,7 +47,7 @@ test.for([
     let slowestExitMs = 0;
     for (let round = 0; round < ROUNDS; round++) {
       await using service = await startUsher(database.url);
-      using creator = open(service);
+      using creator = open(service, (await createTenant(service)).apiKey);
       let made = 0;
       const createEvent = async () => {
         const eventId = `${protocol}-${round}-${made++}`;
@@ -71,8 +78,72 @@ test.for([
   },
 );
 
+describe('the service closes despite', () => {
+  test.each(['1.1', '2'] as const)('a call over HTTP/%s that waits for Postgres', async (httpVersion) => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    await using lock = await fixture.lockEvent();
+    using client = openHttpClient(fixture.service.url, { httpVersion });
+    const call = client.send({ method: 'DELETE', path: `/api/events/${fixture.eventId}`, headers: fixture.key });
+    call.catch(() => {});
+    await lock.waitedForBy(1);
+    await expectClosed(fixture);
+  });
+
+  test('a stream of replies', async () => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    using client = openHttp2Session(fixture.service.url);
+    const path = '/grpc.health.v1.Health/Watch';
+    const stream = client.open({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+    stream.end(frame(''));
+    await once(stream, 'data');
+    await expectClosed(fixture);
+  });
+
+  test.each(Object.entries(HABITS))('clients that %s', async (_, habitOf) => {
+    const fixture = await openShutdownFixture(database, LIMITS);
+    const { service, apiKey } = fixture;
+    const victim = { port: service.port, apiKey, path: '/healthz' };
+    const closed = hold(habitOf(victim), victim, 60_000);
+    await sleep(100);
+    await expectClosed(fixture);
+    await closed;
+  });
+
+  test('half a TLS handshake', async () => {
+    const service = await startTestService({ database, config: { ...LIMITS, tls: await createCertificate() } });
+    using connection = await RawConnection.open(service.port);
+    connection.send(Buffer.from('160301', 'hex'));
+    await sleep(50);
+    await expectClosed({ service });
+  });
+
+  test.each(['1.1', '2'] as const)(
+    'an idle connection of HTTP/%s, without waiting for the timeout',
+    async (httpVersion) => {
+      const fixture = await openShutdownFixture(database, { shutdownTimeoutMs: 25_000 });
+      using client = openHttpClient(fixture.service.url, { httpVersion });
+      expect(await client.send({ path: '/healthz' })).toMatchObject({ status: 200 });
+      await expectClosed(fixture);
+    },
+  );
+
+  test('an expiry job that waits for a table', async () => {
+    await using lock = await holdLock(database, 'lock table login_codes in access exclusive mode');
+    const fixture = await openShutdownFixture(database);
+    await waitForLockWaiters(database);
+    const { closed } = await fixture.beginClose();
+    await lock.release();
+    await closed;
+  });
+});
+
+async function expectClosed({ service }: { service: { close(): Promise<void> } }): Promise<void> {
+  const closing = service.close().then(() => 'closed');
+  expect(await Promise.race([closing, sleep(GIVE_UP_MS, 'still open', { ref: false })])).toBe('closed');
+}
+
 /** Its `createEvent` resolves to `ok`, or to the error. */
-function openHttp1(service: UsherProcess) {
+function openHttp1(service: UsherProcess, apiKey: string) {
   const pool = new HttpPool(service, { 'x-api-key': apiKey }, { connections: CALLERS });
   const createEvent = (eventId: string) =>
     pool.call('POST', '/usher.v1.EventService/CreateEvent', { eventId }).then(
@@ -82,7 +153,7 @@ function openHttp1(service: UsherProcess) {
   return { createEvent, [Symbol.dispose]: () => pool[Symbol.dispose]() };
 }
 
-function openGrpc(service: UsherProcess) {
+function openGrpc(service: UsherProcess, apiKey: string) {
   const client = new GrpcClient(service);
   const headers = { 'x-api-key': apiKey };
   const createEvent = async (eventId: string) => {

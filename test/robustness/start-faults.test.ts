@@ -1,13 +1,14 @@
+/** Starts after a kill, in a clone, on ports that cannot be used, and with a demo whose file is spoiled. */
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, mkdtempDisposable, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { request } from '../support/http.ts';
+import { afterAll, expect, test } from 'vitest';
+import { LoginBrowser } from '../support/login-browser.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 import {
   descendantsOf,
@@ -18,34 +19,34 @@ import {
   startMain,
   survivorsOf,
 } from '../support/process.ts';
+import { clientsOf } from '../support/service.ts';
 import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };
 
-let directory: string;
+const directory = await mkdtemp(join(tmpdir(), 'usher-start-faults-'));
 /** Holds what a first start has made. */
-let dataDir: string;
+const dataDir = join(directory, 'data');
 
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'usher-start-faults-'));
-  dataDir = join(directory, 'data');
+{
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   await main.end('SIGTERM');
-});
+}
 
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
   const env = { PORT: '0', DATA_DIR: dataDir };
   await using killed = await startMain({ env });
-  const { apiKey } = await readDemo(dataDir);
+  const demo = await readDemo(dataDir);
   const acknowledged: string[] = [];
   const writing = Array.from({ length: 8 }, async () => {
+    const { events } = clientsOf(killed, demo);
     for (;;) {
-      const eventId = randomBytes(8).toString('hex');
-      const { status } = await callEvents(killed.url, 'CreateEvent', apiKey, { eventId });
-      if (status === 200) acknowledged.push(eventId);
+      const eventId = randomUUID();
+      await events.createEvent({ eventId });
+      acknowledged.push(eventId);
     }
   });
   const stopped = Promise.allSettled(writing);
@@ -57,10 +58,8 @@ test('a start after kill -9 has everything that was acknowledged, and the old Po
   await using main = await startMain({ env });
   await stopped;
   expect(await survivorsOf(descendants)).toEqual([]);
-  const replies = await Promise.all(
-    acknowledged.map((eventId) => callEvents(main.url, 'CheckIn', apiKey, { eventId, attendeeId: 'ada' })),
-  );
-  expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
+  const { events } = clientsOf(main, demo);
+  await Promise.all(acknowledged.map((eventId) => events.checkIn({ eventId, attendeeId: 'ada' })));
 });
 
 test('SIGTERM during the first start leaves no process, and the next start succeeds', async () => {
@@ -73,7 +72,7 @@ test('SIGTERM during the first start leaves no process, and the next start succe
   expect(await survivorsOf(await processesWith(interrupted))).toEqual([]);
 
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: interrupted } });
-  expect(await callWebhook(main.url, interrupted)).toBe(200);
+  await readWebhook(main.url, interrupted);
 });
 
 const ownUid = process.getuid?.();
@@ -81,34 +80,31 @@ const ownUid = process.getuid?.();
 const users = ownUid === 0 ? [{ uid: 65_534 }, { uid: 0 }] : [{ uid: ownUid }];
 
 test.each(users)('user $uid can run npm start in a clone that only they may enter', async ({ uid }) => {
-  const clone = await mkdtemp(join(tmpdir(), 'usher-clone-'));
-  try {
-    await copyProject(clone);
-    expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
-    const npm = spawn('npm', ['start'], {
-      cwd: clone,
-      env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      ...(uid !== undefined && { uid, gid: uid }),
-    });
-    const exited = once(npm, 'exit');
-    let output = '';
-    npm.stdout.setEncoding('utf8').on('data', (text) => {
-      output += text;
-    });
-    const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
-    await expect.poll(findUrl, POLL).not.toBe('');
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-clone-'));
+  const clone = directory.path;
+  await copyProject(clone);
+  expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
+  const npm = spawn('npm', ['start'], {
+    cwd: clone,
+    env: { PATH: process.env.PATH, HOME: clone, PORT: '0', npm_config_update_notifier: 'false' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  const exited = once(npm, 'exit');
+  let output = '';
+  npm.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
+  await expect.poll(findUrl, POLL).not.toBe('');
 
-    expect(await callWebhook(findUrl(), join(clone, '.data'))).toBe(200);
-    // Usher exits after npm, and writes its compile cache when it does.
-    const started = await descendantsOf(npm.pid ?? 0);
-    expect(started.size).toBeGreaterThan(1);
-    npm.kill('SIGTERM');
-    await exited;
-    expect(await survivorsOf(started)).toEqual([]);
-  } finally {
-    await rm(clone, { recursive: true, force: true });
-  }
+  await readWebhook(findUrl(), join(clone, '.data'));
+  // Usher exits after npm, and writes its compile cache when it does.
+  const started = await descendantsOf(npm.pid ?? 0);
+  expect(started.size).toBeGreaterThan(1);
+  npm.kill('SIGTERM');
+  await exited;
+  expect(await survivorsOf(started)).toEqual([]);
 });
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
@@ -152,6 +148,30 @@ test.each([
   },
 );
 
+const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
+
+test.each<[string, (file: string) => Promise<void>]>([
+  ['works', async () => {}],
+  ['is created again if its file was truncated', (file) => truncate(file, 20)],
+  ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
+])('at the next start, the demo %s, with the code in the terminal', async (_, spoil) => {
+  await spoil(join(dataDir, 'demo.json'));
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
+  const [, email = ''] = /sign in as (\S+) /.exec(main.stdout) ?? [];
+  expect(main.stdout).toContain(`\n${main.url}/demo\n`);
+  const browser = new LoginBrowser({ url: main.url });
+  const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
+  const { pathname, search } = new URL(login);
+  const codePage = await browser.submit(await browser.open(pathname + search), '/login/email', { email });
+  const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
+  await expect.poll(() => main.stdout).toMatch(printed);
+  const [, code = ''] = printed.exec(main.stdout) ?? [];
+  const { location = '' } = await browser.submit(codePage, '/login/code', { code });
+  const callback = new URL(location);
+  expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
+  expect(await main.end('SIGTERM')).toBe(0);
+});
+
 /** Copies what `npm start` needs, Node included. */
 async function copyProject(clone: string): Promise<void> {
   const { packages }: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
@@ -167,19 +187,10 @@ async function copyProject(clone: string): Promise<void> {
   await cp(process.execPath, join(clone, 'node_modules/.bin/node'));
 }
 
-async function callWebhook(url: string, usedDir: string): Promise<number> {
-  const { apiKey, webhookId } = await readDemo(usedDir);
-  const { status } = await request(url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': apiKey } });
-  return status;
-}
-
-function callEvents(url: string, method: string, apiKey: string, fields: Record<string, string>) {
-  return request(url, {
-    method: 'POST',
-    path: `/usher.v1.EventService/${method}`,
-    headers: { 'content-type': 'application/json', 'x-api-key': apiKey },
-    body: JSON.stringify(fields),
-  });
+/** Calls with the API key of the demo. */
+async function readWebhook(url: string, usedDir: string): Promise<void> {
+  const demo = await readDemo(usedDir);
+  await clientsOf({ url }, demo).webhooks.getWebhook({ webhookId: demo.webhookId });
 }
 
 function isPostgres(command: string): boolean {

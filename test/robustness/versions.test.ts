@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, createDatabase, type TestDatabase } from '../support/database.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { beginLogin } from '../support/login-browser.ts';
 import { migrateWith } from '../support/migrations.ts';
@@ -23,13 +23,6 @@ import { quickOrLong, report } from '../support/soak.ts';
 const MIGRATIONS = join(REPOSITORY, 'drizzle');
 const OLDEST = '0000_init';
 const BREAKPOINT = '--> statement-breakpoint';
-
-/** Returns a database as Postgres creates it. */
-async function createEmptyDatabase(): Promise<TestDatabase> {
-  const database = await cloneDatabase();
-  await database.sql`drop schema usher cascade`;
-  return database;
-}
 
 /** Starts replicas at the same time on the database. */
 async function startTogether(count: number, database: TestDatabase, like = testConfig(database.url)) {
@@ -106,7 +99,7 @@ describe('beside a newer version', () => {
 describe('after an older version', () => {
   /** Returns a database as the oldest version left it, with the rows of the service. */
   async function createOldDatabase(service: TestService): Promise<TestDatabase> {
-    const database = await createEmptyDatabase();
+    const database = await createDatabase('');
     await migrateWith(database.url, { last: OLDEST });
     await copyRows(service.database, database);
     return database;

@@ -1,21 +1,34 @@
-/** With `WORKERS=2`, two processes serve as one. */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** With `WORKERS=2`, two processes serve as one, whatever becomes of one of them. */
+import { once } from 'node:events';
+import { mkdtemp, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test, vi } from 'vitest';
-import { type HttpClient, openHttpClient, request } from '../support/http.ts';
+import { connect } from 'node:tls';
+import { afterAll, expect, test } from 'vitest';
+import { writeCertificate } from '../support/certificate.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { HttpPool, request } from '../support/http.ts';
+import { startLoad } from '../support/load.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
-import { survivorsOf } from '../support/process.ts';
-import { administer, answeringWorkers, beginCalls, logOf, readDemo, startWorkers } from '../support/workers.ts';
+import { startUsher, survivorsOf } from '../support/process.ts';
+import { ADMIN_KEY, adminClient, beginSession, createTenant, createTestUser } from '../support/service.ts';
+import {
+  answeringWorkers,
+  beginCalls,
+  logOf,
+  readDemo,
+  startWorkers,
+  waitForWorkers,
+  workerPids,
+} from '../support/workers.ts';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
-
-const dataDir = await mkdtemp(join(tmpdir(), 'usher-workers-'));
-const main = await startWorkers(dataDir);
+const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
+const dataDir = join(directory, 'data');
+const main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
 afterAll(async () => {
-  await main?.[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true, force: true });
+  await main[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true, force: true });
 });
 
 test('both listen on one port, and the start is printed once', async () => {
@@ -43,7 +56,7 @@ test('both know the public URL, the demo and its secrets', async () => {
     return JSON.parse(reply.body).data;
   };
   const login = { loginIntentId: (await beginLogin()).loginIntentId, userId };
-  const { redirectUrl } = await administer<{ redirectUrl: string }>(main, dataDir, 'CompleteLogin', login);
+  const { redirectUrl } = await adminClient(main).completeLogin(login);
   const { pathname, search } = new URL(redirectUrl);
   for (let call = 0; call < 4; call++) {
     expect((await beginLogin()).authUrl).toMatch(new RegExp(`^${main.url}/login\\?intent=`));
@@ -55,28 +68,92 @@ test('both know the public URL, the demo and its secrets', async () => {
 });
 
 test('a session that one revokes is refused by the other at once', async () => {
-  const { apiKey, ...demo } = await readDemo(dataDir);
-  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
-  const clients = Array.from({ length: 6 }, () => openHttpClient(main.url, { httpVersion: '1.1' }));
-  const callAt = async (client: HttpClient | undefined, path: string, fields: object) => {
-    const reply = await client?.send({ path: `/api/${path}`, headers, body: JSON.stringify(fields) });
-    return JSON.parse(reply?.body ?? '').data;
-  };
-  const begun = { redirectUri: demo.redirectUris[0], state: 'state' };
-  for (const revoker of clients) {
-    const { loginIntentId } = await callAt(revoker, `oauth/generate-auth-url?clientId=${demo.clientId}`, begun);
-    const login = { loginIntentId, userId: demo.userId };
-    const { authToken } = await administer<{ authToken: string }>(main, dataDir, 'CompleteLogin', login);
-    const { session } = await callAt(revoker, 'oauth/exchange', { authToken });
-    const check = () =>
-      Promise.all(
-        clients.map(async (client) => (await callAt(client, 'sessions/check', { sessionId: session.id })).active),
-      );
-    expect(await check()).toEqual(clients.map(() => true));
-    await callAt(revoker, 'sessions/revoke', { sessionId: session.id });
-    expect(await check()).toEqual(clients.map(() => false));
+  const tenant = await createTenant(main);
+  const user = await createTestUser(main);
+  // One connection each, and so to one worker each.
+  const pools = Array.from({ length: 6 }, () => new HttpPool(main, { 'x-api-key': tenant.apiKey }, { connections: 1 }));
+  for (const revoker of pools) {
+    const sessionId = await beginSession(main, tenant, user);
+    const check = async (pool: HttpPool) =>
+      (await pool.call<{ data: { active: boolean } }>('POST', '/api/sessions/check', { sessionId })).body.data.active;
+    expect(await Promise.all(pools.map(check))).toEqual(pools.map(() => true));
+    await revoker.call('POST', '/api/sessions/revoke', { sessionId });
+    expect(await Promise.all(pools.map(check))).toEqual(pools.map(() => false));
   }
-  for (const client of clients) client[Symbol.dispose]();
+  for (const pool of pools) pool[Symbol.dispose]();
+});
+
+test.skipIf(process.platform !== 'linux')('none has a secret in its environment or arguments', async () => {
+  const encryptionKey = (await readFile(join(dataDir, 'encryption-key'), 'utf8')).trim();
+  for (const pid of await workerPids(main)) {
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8');
+    const visible = environment + (await readFile(`/proc/${pid}/cmdline`, 'utf8'));
+    expect(environment).toContain('DATA_DIR=');
+    for (const secret of [ADMIN_KEY, encryptionKey]) expect(visible).not.toContain(secret);
+  }
+});
+
+test('one that is stalled holds no revocation up', async () => {
+  const { userId } = await readDemo(dataDir);
+  const [stalled = 0] = await workerPids(main);
+  process.kill(stalled, 'SIGSTOP');
+  try {
+    // Half of the connections go to the worker that is stalled.
+    const calls = Array.from({ length: 4 }, () => adminClient(main).deactivateUser({ userId }));
+    await Promise.any(calls);
+    process.kill(stalled, 'SIGCONT');
+    await Promise.all(calls);
+  } finally {
+    process.kill(stalled, 'SIGCONT');
+    await adminClient(main).reactivateUser({ userId });
+  }
+});
+
+test('one that gets SIGTERM finishes its calls and is replaced', async () => {
+  const [pid = 0] = await workerPids(main);
+  const calls = await beginCalls(main, await readDemo(dataDir), 4);
+  process.kill(pid, 'SIGTERM');
+  await sleep(200);
+  expect(await Promise.all(calls.map((call) => call.finish()))).toEqual([200, 200, 200, 200]);
+  await waitForWorkers(main, 2, [1]);
+  expect(await workerPids(main)).not.toContain(pid);
+});
+
+test('one that crashes is replaced, and only the calls it had fail', async () => {
+  // So many callers that one connection is always on its way to a worker.
+  const call = () => request(main.url, { path: '/healthz' }).then(({ status }) => String(status));
+  const load = startLoad({ call }, { callers: 8 });
+  const [pid = 0] = await workerPids(main);
+  await expect.poll(() => load.answers.length).toBeGreaterThan(50);
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => main.stdout, { interval: 5 }).toContain('"SIGKILL"');
+  const loggedAt = performance.now();
+  await waitForWorkers(main, 2, [2]);
+  const answers = await load.stop();
+  const after = answers.filter(({ startedAt }) => startedAt > loggedAt);
+  expect(after.length).toBeGreaterThan(20);
+  expect(after.filter(({ outcome }) => outcome !== '200')).toEqual([]);
+  expect(answers.filter(({ outcome }) => outcome !== '200').length).toBeLessThanOrEqual(8);
+});
+
+test('one that crashes again and again is replaced once a second', async () => {
+  const [, spared = 0] = await workerPids(main);
+  const seen = new Set<number>();
+  const startedAt = performance.now();
+  while (seen.size < 4) {
+    for (const pid of await workerPids(main)) {
+      if (pid === spared) continue;
+      seen.add(pid);
+      process.kill(pid, 'SIGKILL');
+    }
+    await sleep(20);
+  }
+  expect(performance.now() - startedAt).toBeGreaterThan(3 * 1_000);
+  expect(await workerPids(main)).toContain(spared);
+  // Both may crash at once: the next ones listen on the same port.
+  for (const pid of await workerPids(main)) process.kill(pid, 'SIGKILL');
+  await waitForWorkers(main, 2);
+  expect(new Set(logOf(main).flatMap(({ url = [] }) => url))).toEqual(new Set([main.url]));
 });
 
 test('SIGTERM finishes the calls in flight and leaves no process behind', async () => {
@@ -88,4 +165,65 @@ test('SIGTERM finishes the calls in flight and leaves no process behind', async 
   expect(await ended).toBe(0);
   expect(await survivorsOf(descendants)).toEqual([]);
   expect(main.stderr).toBe('');
+});
+
+test('a worker whose process cannot be created is started later', async () => {
+  const failThird = `
+    import cluster from 'node:cluster';
+    const { fork } = cluster;
+    let forks = 0;
+    cluster.fork = (env) => {
+      if (++forks === 3) throw new Error('spawn ENOMEM');
+      return fork.call(cluster, env);
+    };`;
+  const preload = `--import=data:text/javascript,${encodeURIComponent(failThird)}`;
+  await using main = await startWorkers(dataDir, { NODE_OPTIONS: preload });
+  const [pid = 0] = await workerPids(main);
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => main.stdout).toContain('spawn ENOMEM');
+  await waitForWorkers(main, 2);
+});
+
+test.each([
+  { what: 'kill -9 of the primary', signal: 'SIGKILL', exitCode: null },
+  { what: 'a Ctrl-C, which sends SIGINT to each process', signal: 'SIGINT', exitCode: 0 },
+] as const)('neither a worker nor Postgres is left after $what', async ({ signal, exitCode }) => {
+  await using main = await startWorkers(dataDir);
+  const descendants = await main.descendants();
+  expect(descendants.size).toBeGreaterThan(3);
+  if (signal === 'SIGINT') for (const pid of await workerPids(main)) process.kill(pid, 'SIGINT');
+  expect(await main.end(signal)).toBe(exitCode);
+  expect(await survivorsOf(descendants)).toEqual([]);
+  expect(main.errors).toBe('');
+});
+
+test('all workers take a renewed certificate from its files, and keep the one before if it is broken', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
+  await using database = await cloneDatabase();
+  const files = await writeCertificate(directory.path);
+  await using main = await startUsher(database.url, { WORKERS: '2', ...files }, { keepsLog: true });
+  const served = async () => {
+    const prints = new Set<string>();
+    for (let connection = 0; connection < 4; connection++) {
+      const socket = connect({ host: '127.0.0.1', port: main.port, rejectUnauthorized: false });
+      await once(socket, 'secureConnect');
+      prints.add(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    }
+    return [...prints];
+  };
+  const workersThatSay = (message: string) =>
+    new Set(logOf(main).flatMap(({ msg, worker }) => (msg === message ? [worker] : []))).size;
+  const first = await served();
+  expect(first).toHaveLength(1);
+
+  await writeFile(files.TLS_CERT_FILE, 'no certificate');
+  await expect.poll(() => workersThatSay('certificate not renewed')).toBe(2);
+  expect(await served()).toEqual(first);
+
+  await writeCertificate(directory.path);
+  await expect.poll(() => workersThatSay('certificate renewed')).toBe(2);
+  const second = await served();
+  expect(second).toHaveLength(1);
+  expect(second).not.toEqual(first);
 });

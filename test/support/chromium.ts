@@ -1,6 +1,8 @@
 /** Chromium, for tests of pages. CI fails without it; on a developer's machine these tests are skipped. */
 import { existsSync } from 'node:fs';
-import { type BrowserContext, chromium } from 'playwright-core';
+import axe from 'axe-core';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
@@ -20,4 +22,13 @@ export function collectProblems(context: BrowserContext): readonly string[] {
   });
   context.on('weberror', (error) => void problems.push(String(error.error())));
   return problems;
+}
+
+/** Expects axe to find nothing serious, and to have compared the colours. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const { violations, passes } = await page.evaluate<axe.AxeResults>('axe.run()');
+  const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  expect(grave.map(({ id, nodes }) => ({ id, targets: nodes.map(({ html }) => html) }))).toEqual([]);
+  expect(passes.map(({ id }) => id)).toContain('color-contrast');
 }

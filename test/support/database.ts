@@ -26,16 +26,20 @@ export async function createDatabase(options: string, servers = [inject('postgre
     for (const server of servers.toReversed()) await onServer(server, (sql) => sql.unsafe(statement));
   };
   await runOnAll(`create database ${name} ${options}`);
-  const url = withDatabase(inject('postgresUrl'), name);
-  const sql = openClient(url, { max: 2, onnotice: () => {}, connection: { search_path: DEFAULT_SCHEMA } });
+  const database = openDatabase(withDatabase(inject('postgresUrl'), name));
   return {
-    url,
-    sql,
+    ...database,
     async [Symbol.asyncDispose]() {
-      await sql.end();
+      await database[Symbol.asyncDispose]();
       await runOnAll(`drop database ${name} with (force)`);
     },
   };
+}
+
+/** Returns a database that exists, of the first server where the URL names several. Disposal does not drop it. */
+export function openDatabase(url: string): TestDatabase {
+  const sql = openClient(url, { max: 2, onnotice: () => {}, connection: { search_path: DEFAULT_SCHEMA } });
+  return { url, sql, [Symbol.asyncDispose]: () => sql.end() };
 }
 
 /** Counts the connections that services have open to the database. */

@@ -1,12 +1,15 @@
 /** Writes that go on during a failover, and what has become of them. */
 import { randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
-import { expect } from 'vitest';
+import { expect, type TestContext } from 'vitest';
 import { type Answer, endOf, startLoad } from './load.ts';
 import { clientsOf, type Tenant } from './service.ts';
+import { report } from './soak.ts';
 
 const CALLERS = 8;
 const PAUSE_MS = 10;
+
+type CountMissing = (sql: postgres.Sql) => Promise<number>;
 
 /** Creates an event and returns its ID. */
 export async function write(service: { url: string }, tenant: Tenant): Promise<string> {
@@ -41,21 +44,22 @@ export function startWrites(service: { url: string }, tenant: Tenant) {
       const before = acknowledged.length;
       await expect.poll(() => acknowledged.length, { interval: 10, timeout }).toBeGreaterThan(before + count);
     },
-    async stop() {
+    /** Stops, reports, and expects every acknowledged event to be in the database that `find` asks. */
+    async finish(context: TestContext, fault: string, find: (count: CountMissing) => Promise<number>): Promise<void> {
       const answers = await load.stop();
-      return { failures: failuresOf(answers).length, gapSeconds: longestGap(answers) };
+      const lost = await find((sql) => countMissing(sql, acknowledged));
+      report(context, {
+        tried: `${fault}, ${acknowledged.length} writes`,
+        lost: `${lost} acknowledged writes`,
+        figures: `${failuresOf(answers).length} failures, gap ${longestGap(answers)} s`,
+      });
+      expect(lost).toBe(0);
     },
   };
 }
 
 export function failuresOf(answers: readonly Answer[]): Answer[] {
   return answers.filter(({ outcome }) => outcome !== 'ok');
-}
-
-/** Returns the milliseconds within which 99 of 100 calls were answered. */
-export function p99Of(answers: readonly Answer[]): number {
-  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }
 
 /** Returns how many of the events are not there. */

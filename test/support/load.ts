@@ -89,3 +89,9 @@ export function endOf({ startedAt, tookMs }: Answer): number {
 export function longestOf(answers: readonly Answer[]): number {
   return answers.reduce((longest, { tookMs }) => Math.max(longest, tookMs), 0);
 }
+
+/** Returns the milliseconds within which that part of the answers came, as 0.99 of them, or NaN without answers. */
+export function quantileOf(answers: readonly Answer[], part: number): number {
+  const times = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return times[Math.floor((times.length - 1) * part)] ?? Number.NaN;
+}

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
+import type postgres from 'postgres';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
@@ -60,6 +61,14 @@ export class MixedCalls implements Disposable {
   readonly #pool: HttpPool;
   /** Events that have been created and not been deleted. */
   readonly #events: string[] = [];
+  /** The IDs of what RPCs have written according to their replies, by the query that must find them. */
+  readonly #written = {
+    'select id from events': new Set<string>(),
+    'select id from events where deleted_at is not null': new Set<string>(),
+    'select attendee_id as id from check_ins': new Set<string>(),
+    'select id from webhooks': new Set<string>(),
+    'select id from sessions': new Set<string>(),
+  };
 
   constructor(service: { url: string }, subjects: Subjects, { connections = 32 } = {}) {
     this.#service = service;
@@ -73,6 +82,21 @@ export class MixedCalls implements Disposable {
       Object.entries(this.#by(protocol)).map(([name, call]) => [`${name}, ${protocol}`, call] as const),
     );
     return Object.fromEntries(named.flat());
+  }
+
+  /** Whether an RPC of each kind that writes has succeeded. */
+  get hasWritten(): boolean {
+    return Object.values(this.#written).every(({ size }) => size > 0);
+  }
+
+  /** Returns how many writes were acknowledged, and those that are not in the database. */
+  async findLost(sql: postgres.Sql): Promise<{ writes: number; lost: string[] }> {
+    const lost: string[] = [];
+    for (const [query, ids] of Object.entries(this.#written)) {
+      const found = new Set((await sql.unsafe(query)).map(({ id }) => id));
+      lost.push(...[...ids].filter((id) => !found.has(id)).map((id) => `${query}: ${id}`));
+    }
+    return { writes: Object.values(this.#written).reduce((sum, { size }) => sum + size, 0), lost };
   }
 
   [Symbol.dispose](): void {
@@ -112,6 +136,7 @@ export class MixedCalls implements Disposable {
 
   #byRpc(transport: Transport): Calls {
     const { tenant, user, webhookId, authToken, eventId } = this.#subjects;
+    const written = this.#written;
     const headers = { 'x-api-key': tenant.apiKey };
     const auth = createClient(AuthService, transport);
     const webhooks = createClient(WebhookService, transport);
@@ -120,19 +145,39 @@ export class MixedCalls implements Disposable {
     const webhook = { url: 'https://example.com', ownerId: user.id };
     return {
       GenerateAuthUrl: () => outcomeOf(auth.generateAuthUrl(login, { headers })),
-      ExchangeToken: () => outcomeOf(auth.exchangeToken({ authToken }, { headers })),
+      // Finds the same session every time, since one that lives is not replaced.
+      ExchangeToken: () =>
+        outcomeOf(
+          auth
+            .exchangeToken({ authToken }, { headers })
+            .then(({ session }) => written['select id from sessions'].add(session?.id ?? '')),
+        ),
       GetWebhook: () => outcomeOf(webhooks.getWebhook({ webhookId }, { headers })),
-      CreateWebhook: () => outcomeOf(webhooks.createWebhook(webhook, { headers })),
+      CreateWebhook: () =>
+        outcomeOf(
+          webhooks
+            .createWebhook(webhook, { headers })
+            .then((reply) => written['select id from webhooks'].add(reply.webhook?.webhookId ?? '')),
+        ),
       CreateEvent: async () => {
         const created = randomUUID();
         const outcome = await outcomeOf(events.createEvent({ eventId: created }, { headers }));
-        if (outcome === 'ok') this.#events.push(created);
+        if (outcome === 'ok') {
+          this.#events.push(created);
+          written['select id from events'].add(created);
+        }
         return outcome;
       },
-      CheckIn: () => outcomeOf(events.checkIn({ eventId, attendeeId: randomUUID() }, { headers })),
+      CheckIn: async () => {
+        const attendeeId = randomUUID();
+        const outcome = await outcomeOf(events.checkIn({ eventId, attendeeId }, { headers }));
+        if (outcome === 'ok') written['select attendee_id as id from check_ins'].add(attendeeId);
+        return outcome;
+      },
       DeleteEvent: async () => {
         const known = this.#events.pop();
         const outcome = await outcomeOf(events.deleteEvent({ eventId: known ?? randomUUID() }, { headers }));
+        if (known && outcome === 'ok') written['select id from events where deleted_at is not null'].add(known);
         return !known && outcome === 'not found' ? 'ok' : outcome;
       },
     };

@@ -71,24 +71,6 @@ export async function readDemo(dataDir: string): Promise<Demo> {
   return JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
 }
 
-/** Calls the AdminService. */
-export async function administer<Reply>(
-  main: UsherProcess,
-  dataDir: string,
-  method: string,
-  fields: object,
-): Promise<Reply> {
-  const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
-  const { status, body } = await request(main.url, {
-    method: 'POST',
-    path: `/usher.v1.AdminService/${method}`,
-    headers: { 'content-type': 'application/json', 'x-admin-key': adminKey },
-    body: JSON.stringify(fields),
-  });
-  expect(status).toBe(200);
-  return JSON.parse(body);
-}
-
 /** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */
 export async function beginCalls(main: UsherProcess, { apiKey, clientId }: Demo, count: number) {
   const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });

@@ -1,10 +1,35 @@
-import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import {
+  DatabaseUnavailableError,
+  type Deadline,
+  DeadlinePassedError,
+  type Run,
+  type Statement,
+} from '../../database/database.ts';
+import { apiKeys, applications } from '../../database/schema.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
-import { type KeyOwner, loadKeyOwners } from './load-key-owners.ts';
+
+const columns = {
+  digest: sql<string>`encode(${apiKeys.digest}, 'hex')`,
+  apiKeyId: apiKeys.id,
+  expiresAt: apiKeys.expiresAt,
+  application: {
+    id: applications.id,
+    name: applications.name,
+    clientId: applications.clientId,
+    redirectUris: applications.redirectUris,
+    sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
+  },
+  isDeleted: sql<boolean>`${applications.deletedAt} is not null`,
+};
+
+/** The application of a key, which may have been deleted. */
+export type KeyOwner = Omit<SelectResultFields<typeof columns>, 'digest'>;
 
 /** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
@@ -16,7 +41,10 @@ export class ApiKeys {
 
   /** `run` looks keys up without the deadline of a caller: callers share the answer, not their deadlines. */
   constructor(run: Run, clock: () => Date = () => new Date()) {
-    const loader = new BatchLoader((digests) => loadKeyOwners(run, digests));
+    const loader = new BatchLoader(async (digests) => {
+      const rows = await run(selectKeyOwners, { digests: `{${digests.join()}}` });
+      return new Map(rows.map(({ digest, ...owner }) => [digest, owner]));
+    });
     this.#owners = new RevalidatingCache((digest) => loader.load(digest));
     this.#clock = clock;
   }
@@ -57,3 +85,14 @@ export class ApiKeys {
 function createTimeoutError(): Error {
   return new DatabaseUnavailableError(new DeadlinePassedError());
 }
+
+/** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
+const selectKeyOwners: Statement<SelectResultFields<typeof columns>[]> = (db) => {
+  const digests = sql`array(select decode(hex, 'hex') from unnest(${sql.placeholder('digests')}::text[]) as hex)`;
+  return db
+    .select(columns)
+    .from(apiKeys)
+    .innerJoin(applications, eq(applications.id, apiKeys.applicationId))
+    .where(and(sql`${apiKeys.digest} = any(${digests})`, isNull(apiKeys.revokedAt)))
+    .prepare('select_api_key_owners');
+};

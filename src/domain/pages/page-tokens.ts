@@ -1,9 +1,7 @@
 /** Page tokens: where a page of a list ended, encrypted, so that callers cannot read, alter or move them. */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
+import { open, seal } from '../aes-gcm.ts';
 import { ServiceError } from '../errors.ts';
-
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** What a token is valid for: the list, whose list it is, and its filters. */
 export type PageScope = readonly (string | number | boolean | null)[];
@@ -26,10 +24,7 @@ export class PageTokens {
   seal({ at, id }: Position, scope: PageScope): string {
     const [key] = this.#keys;
     if (!key) throw new Error('There is no key to encrypt page tokens with');
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(toAad(scope));
-    const ciphertext = Buffer.concat([cipher.update(JSON.stringify([at.getTime(), id]), 'utf8'), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64url');
+    return seal(key, JSON.stringify([at.getTime(), id]), JSON.stringify(scope)).toString('base64url');
   }
 
   /** @throws ServiceError `Validation failed` for a token that is altered or of another scope */
@@ -46,19 +41,11 @@ export class PageTokens {
 function decrypt(key: Buffer, token: string, scope: PageScope): Position | undefined {
   const sealed = Buffer.from(token, 'base64url');
   // Node decodes more spellings than one.
-  if (sealed.toString('base64url') !== token || sealed.length <= NONCE_BYTES + TAG_BYTES) return undefined;
-  const ciphertextAt = NONCE_BYTES + TAG_BYTES;
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAAD(toAad(scope)).setAuthTag(sealed.subarray(NONCE_BYTES, ciphertextAt));
+  if (sealed.toString('base64url') !== token) return undefined;
   try {
-    const text = Buffer.concat([decipher.update(sealed.subarray(ciphertextAt)), decipher.final()]).toString('utf8');
-    const [at, id] = JSON.parse(text);
+    const [at, id] = JSON.parse(open(key, sealed, JSON.stringify(scope)));
     return { at: new Date(at), id };
   } catch {
     return undefined;
   }
-}
-
-function toAad(scope: PageScope): Buffer {
-  return Buffer.from(JSON.stringify(scope));
 }

@@ -25,7 +25,7 @@ export interface Message {
 export function insertMessages(db: Db, ...messages: readonly Message[]) {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
   const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
-  return db.$with('message', { applicationId: sql<string>`application_id`.as('application_id') }).as(sql`
+  return db.$with('message', {}).as(sql`
     insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
     from (${sql.join(messages.map(selectSubscribed), sql` union all `)}) as change

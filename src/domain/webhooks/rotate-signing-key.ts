@@ -63,7 +63,7 @@ const replaceSigningKey: Statement<{ isReplaced: boolean; isFull: boolean }[]> =
     where application_id = ${applicationId} and id = ${webhookId} and signing_key = ${sql.placeholder('current')}
       and ${mayReplace}
     returning id`);
-  const kept = db.$with('kept', { id: sql`id`.as('id') }).as(sql`
+  const kept = db.$with('kept', {}).as(sql`
     insert into ${webhookSigningKeys} (application_id, webhook_id, id, signing_key, expires_at)
     select ${applicationId}::uuid, replaced.id, ${id}::uuid, ${sql.placeholder('current')}::bytea,
       ${instantPlaceholder('expiresAt')}::timestamptz

@@ -39,7 +39,7 @@ const insertTestMessage: Statement<{ id: string }[]> = (db) => {
     insert into ${webhookMessages} (application_id, type, payload, created_at, fanned_out_to)
     select ${sql.placeholder('applicationId')}::uuid, 'webhook.test', ${sql.placeholder('payload')}::text, ${now}, null
     from target returning id`);
-  const delivery = db.$with('delivery', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+  const delivery = db.$with('delivery', {}).as(sql`
     insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at, is_manual)
     select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${URGENT}, true from target, message
     returning webhook_id`);

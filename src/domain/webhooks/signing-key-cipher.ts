@@ -2,11 +2,10 @@
  * Encryption of webhook signing keys at rest: AES-256-GCM with the webhook and application as additional
  * authenticated data, so that a key that is moved to another row does not decrypt.
  */
-import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
+import { createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { open, seal } from '../aes-gcm.ts';
 
 const KEY_ID_BYTES = 4;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** Additional authenticated data: the row that a signing key belongs to. */
 export interface AadContext {
@@ -34,24 +33,14 @@ export class SigningKeyCipher {
 
   /** Returns key ID, nonce, tag and ciphertext. */
   encrypt(signingKey: string, aad: AadContext): Buffer {
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', this.#current.key, nonce).setAAD(toAad(aad));
-    const ciphertext = Buffer.concat([cipher.update(signingKey, 'utf8'), cipher.final()]);
-    return Buffer.concat([this.#current.id, nonce, cipher.getAuthTag(), ciphertext]);
+    return Buffer.concat([this.#current.id, seal(this.#current.key, signingKey, toText(aad))]);
   }
 
   /** @throws Error if the encryption key is not configured, or if the value is of another row */
   decrypt(stored: Buffer, aad: AadContext): string {
-    const nonceAt = KEY_ID_BYTES;
-    const tagAt = nonceAt + NONCE_BYTES;
-    const ciphertextAt = tagAt + TAG_BYTES;
-    const encryptionKey = this.#keys.find(({ id }) => id.equals(stored.subarray(0, nonceAt)));
+    const encryptionKey = this.#keys.find(({ id }) => id.compare(stored, 0, KEY_ID_BYTES) === 0);
     if (!encryptionKey) throw new Error('A webhook signing key was encrypted with a key that is not configured');
-    const decipher = createDecipheriv('aes-256-gcm', encryptionKey.key, stored.subarray(nonceAt, tagAt), {
-      authTagLength: TAG_BYTES,
-    });
-    decipher.setAAD(toAad(aad)).setAuthTag(stored.subarray(tagAt, ciphertextAt));
-    return Buffer.concat([decipher.update(stored.subarray(ciphertextAt)), decipher.final()]).toString('utf8');
+    return open(encryptionKey.key, stored.subarray(KEY_ID_BYTES), toText(aad));
   }
 }
 
@@ -65,6 +54,6 @@ function keyIdOf(key: Buffer): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
-function toAad({ applicationId, webhookId }: AadContext): Buffer {
-  return Buffer.from(`${applicationId}/${webhookId}`);
+function toText({ applicationId, webhookId }: AadContext): string {
+  return `${applicationId}/${webhookId}`;
 }

@@ -54,7 +54,7 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
       .where(and(isOwnWebhook, or(sql`not ${hasChanged('ownerId')}`, exists(owner))))
       .returning({ id: webhooks.id, isActive: webhooks.isActive }),
   );
-  const queue = db.$with('queue', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+  const queue = db.$with('queue', {}).as(sql`
     update ${webhookQueues} as queue set
       wake_count = queue.wake_count + 1, failed_batches = 0, failing_since = null,
       next_at = case

@@ -12,7 +12,7 @@ import { webhookQueues } from '../../database/webhook-schema.ts';
 export function wakeQueues(db: Db, from: SQL, { isUrgent = false } = {}) {
   const urgent = sql.raw(String(isUrgent));
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  return db.$with('woken', { webhookId: sql`webhook_id`.as('webhook_id') }).as(sql`
+  return db.$with('woken', {}).as(sql`
     insert into ${webhookQueues} as queue (application_id, webhook_id, next_at, wake_count, is_urgent)
     select ${sql.placeholder('applicationId')}::uuid, webhook_id, ${now}, 1, ${urgent} from ${from}
     group by webhook_id order by webhook_id

@@ -1,0 +1,22 @@
+/** AES-256-GCM. What is sealed is nonce, tag and ciphertext. */
+import { type CipherKey, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const CIPHERTEXT_AT = NONCE_BYTES + TAG_BYTES;
+
+/** Encrypts a text. It opens only with the same additional authenticated data. */
+export function seal(key: CipherKey, text: string, aad: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(aad));
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+/** Decrypts what `seal` has returned. @throws Error for any other value, key or additional authenticated data */
+export function open(key: CipherKey, sealed: Buffer, aad: string): string {
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(aad)).setAuthTag(sealed.subarray(NONCE_BYTES, CIPHERTEXT_AT));
+  return Buffer.concat([decipher.update(sealed.subarray(CIPHERTEXT_AT)), decipher.final()]).toString('utf8');
+}
