@@ -1,9 +1,8 @@
 /** A log that nobody reads, or that cannot be written: the service goes on, keeps a bounded part, and ends in time. */
-import { mkdtempDisposable, open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { open } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { HttpPool } from '../support/http.ts';
 import { listeningPortOf, startUsher, UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -51,9 +50,9 @@ test('a log whose reader has closed the pipe affects neither calls nor the exit'
 });
 
 test('a log on a full disk affects no calls, and SIGTERM still ends the process', async () => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-log-'));
+  const directory = await createDirectory();
   await using full = await open('/dev/full', 'w');
-  await using service = await UsherProcess.spawn({ env: { PORT: '0', DATA_DIR: directory.path }, stdoutFd: full.fd });
+  await using service = await UsherProcess.spawn({ env: { PORT: '0', DATA_DIR: directory }, stdoutFd: full.fd });
   await expect.poll(() => listeningPortOf(service.pid)).toBeDefined();
 
   using pool = new HttpPool({ url: `http://127.0.0.1:${listeningPortOf(service.pid)}` }, {});
