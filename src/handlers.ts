@@ -1,6 +1,6 @@
 /** What answers requests: the API, the login page, and the demo application of an embedded Postgres. */
 import { Admission } from './api/admission.ts';
-import { type Api, type ApiParts, createApi } from './api/api.ts';
+import { type ApiParts, createApi } from './api/api.ts';
 import { sendFailure } from './api/envelope.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import type { Config } from './config/config.ts';
@@ -11,7 +11,7 @@ import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
-import type { HttpHandler, PathHandler, StreamHandler } from './http/http-context.ts';
+import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import type { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
 
@@ -30,17 +30,8 @@ export interface HandlerParts extends Omit<ApiParts, OwnParts> {
   readonly url: string;
 }
 
-export interface Handlers {
-  readonly admissions: Readonly<Record<string, Admission>>;
-  readonly caches: Api['caches'];
-  /** Defined if the server runs on its embedded Postgres. */
-  readonly demo: Demo | undefined;
-  readonly handle: HttpHandler;
-  readonly handleStream: StreamHandler;
-}
-
 /** @throws Error of one line if the settings contradict each other */
-export async function createHandlers(config: Config, { bootstrap, ...given }: HandlerParts): Promise<Handlers> {
+export async function createHandlers(config: Config, { bootstrap, ...given }: HandlerParts) {
   const { secrets, isEmbedded } = bootstrap;
   const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
   const publicUrl = config.publicUrl ?? given.url;

@@ -1,64 +1,36 @@
 /** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
-import type { Database, Run } from '../database/database.ts';
-import type { AdminKeys } from '../domain/admin-keys.ts';
-import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
+import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import type { AuthTokens } from '../domain/login/auth-tokens.ts';
-import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
-import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { HttpHandler, PathHandler, StreamHandler } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
-import type { CallLog } from './call-log.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
-import { HealthMonitor } from './operations/health.ts';
+import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
-import { Pipeline } from './pipeline.ts';
+import { Pipeline, type PipelineParts } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
-import { createStreamRegistration } from './rpc/streams.ts';
-import { createProcedures } from './services.ts';
+import { createProcedures, type ServiceParts } from './services.ts';
 
 /** How many calls of applications are in flight at most: some tenths of a second of work for a fast Postgres. */
 const APPLICATION_LIMITS = { min: 32, max: 1_000 };
 /** A key in use costs no query, and others are looked up in batches. */
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
-export interface ApiParts extends CallLog {
-  readonly adminKeys: AdminKeys;
-  readonly authPageUrl: string;
-  readonly cipher: SigningKeyCipher;
-  readonly clock: () => Date;
-  readonly database: Database;
+export interface ApiParts
+  extends Omit<PipelineParts, 'admission' | 'apiKeys' | 'lookUps'>,
+    Omit<ServiceParts, 'apiKeys' | 'health' | 'liveSessions'> {
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
   readonly readiness: Readiness;
-  readonly onMessage: (applicationId: string) => void;
-  readonly pageTokens: PageTokens;
-  readonly policy: AddressPolicy;
-  readonly requestTimeoutMs: number;
   /** Undefined if this is the only process of the replica. */
   readonly revocations: Revocations | undefined;
-  /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
-  readonly sessionMaxAgeSeconds: number;
-  readonly tokens: AuthTokens;
-  readonly usage: ApiKeyUsage;
 }
 
-export interface Api {
-  readonly admissions: Readonly<Record<string, Admission>>;
-  readonly caches: Readonly<Record<string, Pick<ApiKeys | LiveSessions, 'lookUps'>>>;
-  /** Answers everything below `/api`. */
-  readonly rest: HttpHandler;
-  /** RPCs and operations endpoints, in the order in which they are asked. */
-  readonly handlers: readonly PathHandler[];
-  readonly grpcStreams: StreamHandler;
-}
+export type Api = ReturnType<typeof createApi>;
 
-export function createApi(parts: ApiParts): Api {
+export function createApi(parts: ApiParts) {
   const { clock, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
@@ -67,15 +39,17 @@ export function createApi(parts: ApiParts): Api {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
-  const health = new HealthMonitor(readiness, closing);
+  const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
     admissions: { api: admission, key_lookup: lookUps },
     caches: { api_keys: apiKeys, sessions: liveSessions },
+    /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),
+    /** RPCs and operations endpoints, in the order in which they are asked. */
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, createStreamRegistration(health, logger), parts),
+      createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(tokens.publicJwks, readiness),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),

@@ -25,7 +25,7 @@ export function toChanges(schema: DescMessage, fields: Values): Values {
   const hasMask = isMessage(updateMask, FieldMaskSchema) && updateMask.paths.length > 0;
   const paths = hasMask ? toNames(updateMask, names) : undefined;
   const changes = names
-    .filter((name) => (paths ? paths.includes(name) : !isEmptyList(given[name])))
+    .filter((name) => (paths ? paths.includes(name) : !(Array.isArray(given[name]) && given[name].length === 0)))
     .map((name) => [name, given[name] ?? (paths ? null : undefined)]);
   const others = Object.entries(given).filter(([name]) => !names.includes(name));
   return Object.fromEntries([...others, ...changes]);
@@ -41,8 +41,4 @@ function toNames({ paths }: FieldMask, names: readonly string[]): string[] {
   if (changed.every((name) => names.includes(name))) return changed;
   const violation = { field: 'updateMask', message: `must name fields of ${names.join(', ')}` };
   throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
 }

@@ -29,6 +29,7 @@ export interface ServiceParts {
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
+  /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }

@@ -51,13 +51,10 @@ export async function verifyWebhook(
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : findHeader(headers, name);
+  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const value = entries.find(([key]) => key.toLowerCase() === name)?.[1];
   if (typeof value !== 'string' || value === '') throw new WebhookVerificationError(`The header ${name} is missing`);
   return value;
-}
-
-function findHeader(headers: Exclude<WebhookHeaders, Headers>, name: string): unknown {
-  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
 }
 
 async function importKey(secret: string) {

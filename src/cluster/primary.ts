@@ -52,7 +52,8 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const startReplacement = (): WorkerProcess | undefined => {
     try {
       // With port 0 all workers share one port, but only as long as one of them runs.
-      if (running.size === 0) init = { ...init, config: packConfig({ ...config, port: config.port || portOf(url) }) };
+      if (running.size === 0)
+        init = { ...init, config: packConfig({ ...config, port: config.port || Number(new URL(url).port) }) };
       const worker = startWorker();
       serve(worker).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;
@@ -86,8 +87,4 @@ async function openMetrics({ metricsPort }: Config): Promise<WorkerMetrics | und
   if (metricsPort === undefined) return undefined;
   const { WorkerMetrics } = await import('./worker-metrics.ts');
   return new WorkerMetrics();
-}
-
-function portOf(url: string): number {
-  return Number(new URL(url).port);
 }

@@ -102,7 +102,7 @@ export class WorkerProcess {
  */
 function closeUndeliveredConnection({ process }: Worker): void {
   const send: (...sent: never[]) => boolean = process.send.bind(process);
-  let last: Closable | undefined;
+  let last: { close(): void } | undefined;
   process.send = (...sent: unknown[]) => {
     const [, connection] = sent;
     if (isClosable(connection)) last = connection;
@@ -111,10 +111,6 @@ function closeUndeliveredConnection({ process }: Worker): void {
   process.once('exit', () => last?.close());
 }
 
-interface Closable {
-  close(): void;
-}
-
-function isClosable(value: unknown): value is Closable {
+function isClosable(value: unknown): value is { close(): void } {
   return typeof value === 'object' && value !== null && 'close' in value;
 }

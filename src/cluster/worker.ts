@@ -21,7 +21,8 @@ const serving = Promise.withResolvers<UsherServer>();
 const revocations = new RevocationChannel(send);
 process.on('message', (message: WorkerInit | RevocationMessage | MetricsRequest) => {
   if ('revocation' in message) revocations.receive(message);
-  else if ('withShared' in message) serving.promise.then((server) => sendMetrics(server, message));
+  else if ('withShared' in message)
+    serving.promise.then(async ({ collect }) => collect && send({ metrics: await collect(message) }));
   else initialised.resolve(message);
 });
 const [{ createLogger }, { startServer }, { createShutdown }, { describeFailure }] = await importFast(() =>
@@ -45,10 +46,6 @@ try {
 } catch (error) {
   // The primary stops this worker after it has read the message.
   send({ failure: describeFailure(error) });
-}
-
-async function sendMetrics({ collect }: UsherServer, request: MetricsRequest): Promise<void> {
-  if (collect) send({ metrics: await collect(request) });
 }
 
 function send(message: WorkerStatus | RevocationMessage | MetricsReply): void {

@@ -39,7 +39,9 @@ export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map((
 /** Returns the settings of the environment; `readFile` returns the text of a file. @throws ConfigError */
 export function readConfig(env: Environment, readFile: ReadFile): Config {
   const problems: string[] = [];
-  const { adminKey, authSigningKeys, encryptionKeys, ...values } = readValues({ env, readFile, problems });
+  const read = (setting: Setting<unknown>) => readValue(setting, { env, readFile, problems });
+  const all = Object.fromEntries(ROWS.map(([key, setting]) => [key, read(setting)])) as SettingValues;
+  const { adminKey, authSigningKeys, encryptionKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
@@ -84,10 +86,6 @@ interface Source {
   readonly readFile: ReadFile;
   /** Takes what is wrong with single settings. */
   readonly problems: string[];
-}
-
-function readValues(source: Source): SettingValues {
-  return Object.fromEntries(ROWS.map(([key, setting]) => [key, readValue(setting, source)])) as SettingValues;
 }
 
 /** An empty variable counts as not set. */

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { ApiParts } from '../api/api.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
-import type { Database, Statement } from '../database/database.ts';
+import type { Statement } from '../database/database.ts';
 import { applications, users } from '../database/schema.ts';
 import { createApplication } from '../domain/applications/create-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
@@ -13,13 +14,10 @@ import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
 import { getEvent } from '../domain/events/get-event.ts';
-import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
-import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createState } from './state.ts';
 import { openWebhook } from './webhook.ts';
 
@@ -52,19 +50,14 @@ export interface Demo extends KeptDemo {
   readonly sessionId: string;
 }
 
-export interface DemoParts {
-  readonly clock: () => Date;
-  readonly database: Database;
+type SharedParts = 'authPageUrl' | 'cipher' | 'clock' | 'database' | 'policy' | 'sessionMaxAgeSeconds' | 'tokens';
+
+export interface DemoParts extends Pick<ApiParts, SharedParts> {
   readonly directory: string;
   /** How this machine reaches the server. */
   readonly url: string;
-  readonly authPageUrl: string;
   /** Whether the terminal shows the codes of the login page. */
   readonly showsCodes: boolean;
-  readonly tokens: AuthTokens;
-  readonly cipher: SigningKeyCipher;
-  readonly policy: AddressPolicy;
-  readonly sessionMaxAgeSeconds: number;
 }
 
 /** Returns the demo in the directory, or creates one and stores it there with mode 0600. */

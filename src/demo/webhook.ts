@@ -1,29 +1,21 @@
 /** The webhook of the demo, which tells the demo application what happens. */
 import type { ApplicationCall } from '../domain/call.ts';
-import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
 import { getWebhook } from '../domain/webhooks/get-webhook.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { updateWebhook } from '../domain/webhooks/update-webhook.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
+import type { DemoParts } from './demo.ts';
 
 /** Where the demo application receives messages. */
 export const RECEIVER_PATH = '/demo/hooks';
 /** Of a demo that cannot be reached. */
 const PLACEHOLDER = 'https://example.com/hooks';
 
-interface WebhookParts {
-  /** How this machine reaches the server. */
-  readonly url: string;
-  readonly cipher: SigningKeyCipher;
-  readonly policy: AddressPolicy;
-}
-
 /** Returns the ID of the webhook, or of a new one if it was deleted. It follows the server to another port. */
 export async function openWebhook(
   call: ApplicationCall,
-  parts: WebhookParts,
+  parts: Pick<DemoParts, 'url' | 'cipher' | 'policy'>,
   { webhookId, userId }: { webhookId: string; userId: string },
 ): Promise<string> {
   const url = new URL(RECEIVER_PATH, parts.url).href;

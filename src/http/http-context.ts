@@ -21,15 +21,8 @@ export interface RequestContext {
   readonly receivedAt: number;
   /** The headers of every response. */
   readonly commonHeaders: Readonly<Record<string, string>>;
-  /** Calls the listener once, when the exchange is over. */
-  onClose(listener: (result: ResponseResult) => void): void;
-}
-
-/** What became of a response. */
-interface ResponseResult {
-  readonly status: number;
-  /** False when the client left before it had the whole response. */
-  readonly isSent: boolean;
+  /** Calls the listener once, when the exchange is over: not `isSent` if the client left before it had the response. */
+  onClose(listener: (result: { readonly status: number; readonly isSent: boolean }) => void): void;
 }
 
 export interface HttpContext extends RequestContext {

@@ -9,16 +9,6 @@ import { answerUnparsableRequest, sendRawError } from './raw-error.ts';
 import { type Certificate, toSecureContext } from './tls.ts';
 import { MAX_HEADER_BYTES } from './validate-head.ts';
 
-export interface Http1Server {
-  readonly server: Server;
-  /** New connections use the certificate. @throws if it is malformed */
-  setCertificate(certificate: Certificate): void;
-  /** The event of the server that brings a connection whose protocol can be detected. */
-  readonly connectionEvent: 'connection' | 'secureConnection';
-  /** Takes over a connection that speaks HTTP/1.1. */
-  accept(socket: Socket): void;
-}
-
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 
 const OPTIONS = {
@@ -31,11 +21,7 @@ const OPTIONS = {
 } satisfies ServerOptions;
 
 /** Creates a server that hands none of its connections to HTTP/1.1 before `accept`. */
-export function createHttp1Server(
-  tls: Certificate | undefined,
-  connections: Connections,
-  renderError: RenderError,
-): Http1Server {
+export function createHttp1Server(tls: Certificate | undefined, connections: Connections, renderError: RenderError) {
   const secured =
     tls &&
     createHttpsServer({
@@ -65,9 +51,12 @@ export function createHttp1Server(
   });
   return {
     server,
+    /** The event of the server that brings a connection whose protocol can be detected. */
     connectionEvent,
-    setCertificate: (certificate) => secured?.setSecureContext(toSecureContext(certificate)),
-    accept(socket) {
+    /** New connections use the certificate. @throws if it is malformed */
+    setCertificate: (certificate: Certificate) => secured?.setSecureContext(toSecureContext(certificate)),
+    /** Takes over a connection that speaks HTTP/1.1. */
+    accept(socket: Socket) {
       for (const listener of listeners) listener.call(server, socket);
     },
   };

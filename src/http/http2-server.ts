@@ -5,7 +5,6 @@ import {
   type Http2ServerRequest,
   type Http2Session,
   type IncomingHttpHeaders,
-  type Http2Server as NodeHttp2Server,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
@@ -29,17 +28,10 @@ const OPTIONS = {
   maxSessionInvalidFrames: 100,
 };
 
-export interface Http2Server {
-  readonly server: NodeHttp2Server;
-  readonly sessions: ReadonlyMap<Http2Session, Connection>;
-  /** When the stream of a Node request came, in milliseconds of `performance.now()`. */
-  readonly receivedAt: WeakMap<ServerHttp2Stream, number>;
-  /** Takes over a connection that speaks HTTP/2. */
-  accept(socket: Socket, connection: Connection): void;
-}
+type Http2Server = ReturnType<typeof createHttp2Server>;
 
 /** Creates a server that has no connections but those it is given. */
-export function createHttp2Server(): Http2Server {
+export function createHttp2Server() {
   const server = createServer(OPTIONS);
   const sessions = new Map<Http2Session, Connection>();
   let accepted: Connection | undefined;
@@ -54,8 +46,10 @@ export function createHttp2Server(): Http2Server {
   return {
     server,
     sessions,
-    receivedAt: new WeakMap(),
-    accept(socket, connection) {
+    /** When the stream of a Node request came, in milliseconds of `performance.now()`. */
+    receivedAt: new WeakMap<ServerHttp2Stream, number>(),
+    /** Takes over a connection that speaks HTTP/2. */
+    accept(socket: Socket, connection: Connection) {
       // The HTTP/1.1 server lets its sockets be half open, and a client that leaves would go unnoticed.
       socket.allowHalfOpen = false;
       accepted = connection;

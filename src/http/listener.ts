@@ -33,17 +33,7 @@ export interface ListenerOptions {
   readonly renderError: RenderError;
 }
 
-export interface Listener {
-  readonly port: number;
-  /** How many connections are open, by the protocol that they speak. */
-  readonly connectionCounts: { readonly http1: number; readonly http2: number };
-  /** New connections use the certificate. @throws if it is malformed */
-  setCertificate(certificate: Certificate): void;
-  /** Begins to answer. Connections made before wait. */
-  serve(handlers: Handlers): void;
-  /** Accepts no more connections, lets requests in flight finish, and ends what is left after `timeoutMs`. */
-  close(timeoutMs: number): Promise<void>;
-}
+export type Listener = Awaited<ReturnType<typeof openListener>>;
 
 interface Handlers {
   readonly handle: HttpHandler;
@@ -61,7 +51,7 @@ const BACKLOG = 4_096;
 const CLOSING_GRACE_MS = 500;
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions) {
   const { host, port, tls, trustedProxies, renderError } = options;
   const connections = new Connections();
   const http1Server = createHttp1Server(tls, connections, renderError);
@@ -122,13 +112,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
   return {
     port: address.port,
+    /** How many connections are open, by the protocol that they speak. */
     get connectionCounts() {
       const http2Count = http2.sessions.size;
       return { http1: connections.size - http2Count - undetected.size, http2: http2Count };
     },
     setCertificate: http1Server.setCertificate,
 
-    serve({ handle, handleStream, pathsWithoutHost, onError }) {
+    /** Begins to answer. Connections made before wait. */
+    serve({ handle, handleStream, pathsWithoutHost, onError }: Handlers) {
       const handleSafely = async (context: HttpContext) => {
         const { request, response, path } = context;
         const needsHost = !pathsWithoutHost.has(path);
@@ -168,7 +160,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       setReady();
     },
 
-    async close(timeoutMs) {
+    /** Accepts no more connections, lets requests in flight finish, and ends what is left after `timeoutMs`. */
+    async close(timeoutMs: number) {
       isDraining = true;
       const closed = once(http1, 'close');
       // The server's own `close` would end idle connections too, with requests that are on their way.

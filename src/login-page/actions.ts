@@ -1,9 +1,8 @@
 /** What a browser can do on the login page, a row each. */
+import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
-import type { Database } from '../database/database.ts';
 import type { Call } from '../domain/call.ts';
 import type { ServiceError } from '../domain/errors.ts';
-import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
@@ -28,36 +27,38 @@ import {
   sendScriptResponse,
 } from './responses.ts';
 
-export interface LoginPageParts {
-  readonly clock: () => Date;
+export interface LoginPageParts extends Pick<ApiParts, 'clock' | 'database' | 'tokens'> {
   readonly codes: LoginCodeSettings;
-  readonly database: Database;
   readonly mailer: LoginMailer;
   readonly methods: readonly LoginMethod[];
   /** The public URL of the page. Its path in this process is `/login`. */
   readonly pageUrl: string;
-  readonly tokens: AuthTokens;
 }
 
-export interface Fields {
-  readonly loginIntentId: string;
-  readonly token: string;
-  readonly email: string;
-  readonly code: string;
-  readonly address: string;
-  readonly signature: string;
-  readonly name: string;
-  /** Not empty if the user of the e-mail address gets the wallet that was proved before. */
-  readonly link: string;
-  /** The problem of the form that led to this page. */
-  readonly problem: string;
+/** Returns the fields of a form, or of the query of a page. A missing one is an empty string. */
+export function toFields(text: string) {
+  const form = new URLSearchParams(text);
+  const field = (name: string) => form.get(name) ?? '';
+  return {
+    loginIntentId: field('intent'),
+    token: field('token'),
+    email: field('email').trim(),
+    code: field('code'),
+    address: field('address'),
+    signature: field('signature'),
+    name: field('name').trim(),
+    /** Not empty if the user of the e-mail address gets the wallet that was proved before. */
+    link: field('link'),
+    /** The problem of the form that led to this page. */
+    problem: field('problem'),
+  };
 }
 
 export interface LoginRequest {
   readonly context: HttpContext;
   readonly call: Call;
   readonly browser: KnownBrowser;
-  readonly fields: Fields;
+  readonly fields: ReturnType<typeof toFields>;
   readonly parts: LoginPageParts;
 }
 

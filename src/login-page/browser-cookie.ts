@@ -16,16 +16,12 @@ const BROWSER_SECONDS = 400 * 24 * 60 * 60;
 
 /** Returns the browser of the request. The response sets the cookie of a new one. */
 export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
-  const name = cookieName(isSecure);
+  // The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2).
+  const name = isSecure ? '__Host-usher' : 'usher';
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
-  if (!known) {
-    context.response.appendHeader(
-      'set-cookie',
-      `${name}=${secret}; Path=/; Max-Age=${BROWSER_SECONDS}; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
-    );
-  }
+  if (!known) setCookie(context, `${name}=${secret}`, BROWSER_SECONDS, isSecure);
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
@@ -40,27 +36,15 @@ export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', formToken, 'buffer'));
 }
 
-/** The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2). */
-function cookieName(isSecure: boolean): string {
-  return isSecure ? '__Host-usher' : 'usher';
-}
-
-function secureFlag(isSecure: boolean): string {
-  return isSecure ? '; Secure' : '';
-}
-
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
 /** No address is longer. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
 /** Stores the e-mail address for the page where the user enters the code. */
-export function setEmailCookie({ response }: HttpContext, { isSecure }: KnownBrowser, email: string): void {
+export function setEmailCookie(context: HttpContext, { isSecure }: KnownBrowser, email: string): void {
   const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
-  response.appendHeader(
-    'set-cookie',
-    `${EMAIL_COOKIE}=${value}; Path=/; Max-Age=${EMAIL_SECONDS}; HttpOnly; SameSite=Lax${secureFlag(isSecure)}`,
-  );
+  setCookie(context, `${EMAIL_COOKIE}=${value}`, EMAIL_SECONDS, isSecure);
 }
 
 /** Returns an empty string if there is none. */
@@ -70,6 +54,11 @@ export function readEmailCookie(context: HttpContext): string {
   } catch {
     return '';
   }
+}
+
+function setCookie({ response }: HttpContext, pair: string, seconds: number, isSecure: boolean): void {
+  const attributes = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  response.appendHeader('set-cookie', `${pair}; ${attributes}`);
 }
 
 function readCookie({ request }: HttpContext, name: string): string | undefined {

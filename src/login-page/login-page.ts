@@ -11,7 +11,7 @@ import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
-import { ACTIONS, type Action, answerProblem, type Fields, type LoginPageParts, type LoginRequest } from './actions.ts';
+import { ACTIONS, type Action, answerProblem, type LoginPageParts, type LoginRequest, toFields } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 
@@ -57,7 +57,7 @@ async function serve(
   const call = beginCall({ logger, recordCall }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
-    const fields = await readFields(action, context, call.deadline);
+    const fields = toFields(await readForm(action, context, call.deadline));
     if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
       outcome = { code: 'unauthenticated' };
       refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form');
@@ -91,27 +91,12 @@ async function run(action: Action, request: LoginRequest): Promise<ErrorReason |
   }
 }
 
-/** Returns the fields of the form, or of the query of a page. A missing one is an empty string. */
-async function readFields(action: Action, { request, query }: HttpContext, deadline: number): Promise<Fields> {
-  let text = query;
-  if (action.method === 'POST') {
-    const contentType = headerOf(request, 'content-type') ?? '';
-    if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
-      throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
-    }
-    text = (await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8');
+/** Returns the form, or the query of a page. */
+async function readForm(action: Action, { request, query }: HttpContext, deadline: number): Promise<string> {
+  if (action.method === 'GET') return query;
+  const contentType = headerOf(request, 'content-type') ?? '';
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
+    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   }
-  const form = new URLSearchParams(text);
-  const field = (name: string) => form.get(name) ?? '';
-  return {
-    loginIntentId: field('intent'),
-    token: field('token'),
-    email: field('email').trim(),
-    code: field('code'),
-    address: field('address'),
-    signature: field('signature'),
-    name: field('name').trim(),
-    link: field('link'),
-    problem: field('problem'),
-  };
+  return (await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8');
 }

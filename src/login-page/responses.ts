@@ -1,6 +1,5 @@
 /** The responses of the login page, with their security headers. */
 import { randomBytes } from 'node:crypto';
-import type { LoginState } from '../domain/login/find-login-state.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
 import { type Page, renderDocument, renderErrorPage } from './pages.ts';
@@ -39,15 +38,9 @@ export type FormPage = 'choice' | 'code' | 'link' | 'name';
 /** Where a problem is shown: on a page, or by its script. */
 export type Form = FormPage | 'script';
 
-type ErrorPage =
-  | Exclude<LoginState['kind'], 'open' | 'answered'>
-  | 'no-cookie'
-  | 'stale-form'
-  | 'unavailable'
-  | 'bad-request'
-  | 'not-found';
+type ErrorPage = keyof typeof ERROR_PAGES;
 
-const ERROR_PAGES: Record<ErrorPage, { status: number; title: string; advice: string }> = {
+const ERROR_PAGES = {
   unknown: {
     status: 404,
     title: 'This sign-in is not known',
@@ -96,13 +89,18 @@ export function adviceOf(kind: ErrorPage): string {
   return `${title}. ${advice}`;
 }
 
-export function sendErrorPage(context: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
+export function sendErrorPage(context: HttpContext, kind: ErrorPage, status: number = ERROR_PAGES[kind].status): void {
   const headers = status === 503 ? { 'retry-after': '1' } : undefined;
   sendPage(context, status, renderErrorPage(ERROR_PAGES[kind]), headers);
 }
 
 /** Shows an error page, or answers the error to the script of the page. */
-export function refuse(form: Form, context: HttpContext, kind: ErrorPage, status = ERROR_PAGES[kind].status): void {
+export function refuse(
+  form: Form,
+  context: HttpContext,
+  kind: ErrorPage,
+  status: number = ERROR_PAGES[kind].status,
+): void {
   if (form === 'script') sendScriptResponse(context, status, { error: adviceOf(kind) });
   else sendErrorPage(context, kind, status);
 }

@@ -15,14 +15,7 @@ const MAX_HEADER_BYTES = 8_192;
 const SHARED_MS = 1_000;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-export interface MetricsServer {
-  readonly url: string;
-  /** Begins to answer scrapes. Those before get 503. */
-  serve(collect: Collect): void;
-  close(): Promise<void>;
-}
-
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
@@ -30,8 +23,8 @@ export interface MetricsServerOptions {
 }
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
-export async function openMetricsServer({ host, port, logger }: MetricsServerOptions): Promise<MetricsServer> {
-  let scrape: (() => Promise<Scrape>) | undefined;
+export async function openMetricsServer({ host, port, logger }: MetricsServerOptions) {
+  let scrape: (() => ReturnType<typeof scrapeNow>) | undefined;
   const options = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: CLIENT_TIMEOUT_MS,
@@ -65,7 +58,8 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}/metrics`;
   return {
     url,
-    serve(collect) {
+    /** Begins to answer scrapes. Those before get 503. */
+    serve(collect: Collect) {
       scrape = share(() => scrapeNow(collect), SHARED_MS);
       logger.info({ url }, 'metrics listening');
     },
@@ -78,12 +72,7 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
   };
 }
 
-interface Scrape {
-  readonly contentType: string;
-  readonly text: string;
-}
-
-async function scrapeNow(collect: Collect): Promise<Scrape> {
+async function scrapeNow(collect: Collect) {
   const registry = Registry.aggregate([await collect({ withShared: true })]);
   return { contentType: registry.contentType, text: await registry.metrics() };
 }

@@ -1,7 +1,7 @@
-import type postgres from 'postgres';
-import { openClient } from '../../src/database/open-client.ts';
+import postgres from 'postgres';
 import { digestOf } from '../../src/domain/api-keys/api-key.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { onServer } from '../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 
 /** Longer than any benchmark takes. */
@@ -10,57 +10,41 @@ const BATCH = 5_000;
 
 /** Inserts the fixtures, `fresh` users without a session, and as many events to delete. */
 export async function seedDatabase(url: string, fixtures: Fixtures, fresh: number): Promise<void> {
-  const sql = openClient(url, { max: 1, onnotice: () => {} });
-  try {
+  const seed = async (sql: postgres.Sql) => {
     // For the statements of benchmarks, here and in other servers.
     await sql`alter role current_user set search_path = usher`;
     await sql`set search_path = usher`;
     await insertApplication(sql, fixtures);
     for (let first = 0; first < SIGNED_IN_USERS + fresh; first += BATCH) {
       const count = Math.min(BATCH, SIGNED_IN_USERS + fresh - first);
-      await insertUsers(sql, first, count, fixtures.createdAt);
+      const users = Array.from({ length: count }, (_, index) => userAt(first + index));
+      await sql`insert into users ${sql(users.map((user) => ({ ...user, createdAt: fixtures.createdAt })))}`;
     }
     await insertWebhooks(sql, fixtures);
     await insertSessions(sql, fixtures);
     await insertEvents(sql, fixtures, fresh);
     // Plans need statistics, and an autovacuum would disturb the measurements.
     await sql`vacuum analyze`;
-  } finally {
-    await sql.end();
-  }
+  };
+  // The names of the fixtures' fields become those of columns.
+  await onServer(url, seed, { transform: postgres.camel });
 }
 
 async function insertApplication(sql: postgres.Sql, { application, apiKey, createdAt }: Fixtures): Promise<void> {
-  const { id, name, clientId, redirectUris } = application;
-  await sql`
-    insert into applications (id, name, client_id, redirect_uris, created_at)
-    values (${id}, ${name}, ${clientId}, ${[...redirectUris]}, ${createdAt})`;
-  await sql`
-    insert into api_keys (application_id, id, digest, created_at)
-    values (${id}, ${id}, ${Buffer.from(digestOf(apiKey), 'hex')}, ${createdAt})`;
-}
-
-async function insertUsers(sql: postgres.Sql, first: number, count: number, createdAt: Date): Promise<void> {
-  const rows = Array.from({ length: count }, (_, index) => {
-    const { id, email, name, profileImage, walletAddress } = userAt(first + index);
-    return { id, email, name, profile_image: profileImage, wallet_address: walletAddress, created_at: createdAt };
-  });
-  await sql`insert into users ${sql(rows)}`;
+  const { id, redirectUris } = application;
+  await sql`insert into applications ${sql({ ...application, redirectUris: [...redirectUris], createdAt })}`;
+  const digest = Buffer.from(digestOf(apiKey), 'hex');
+  await sql`insert into api_keys ${sql({ applicationId: id, id, digest, createdAt })}`;
 }
 
 async function insertWebhooks(sql: postgres.Sql, { application, encryptionKey, createdAt }: Fixtures): Promise<void> {
+  const { id: applicationId } = application;
   const cipher = new SigningKeyCipher([encryptionKey]);
   const rows = Array.from({ length: WEBHOOKS }, (_, number) => {
     const { id, url, signingKey, owner } = webhookAt(number);
     return {
-      application_id: application.id,
-      id,
-      url,
-      signing_key: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: id }),
-      is_active: true,
-      owner_id: owner.id,
-      created_at: createdAt,
-      updated_at: createdAt,
+      ...{ applicationId, id, url, isActive: true, ownerId: owner.id, createdAt, updatedAt: createdAt },
+      signingKey: cipher.encrypt(signingKey, { applicationId, webhookId: id }),
     };
   });
   await sql`insert into webhooks ${sql(rows)}`;
@@ -68,20 +52,11 @@ async function insertWebhooks(sql: postgres.Sql, { application, encryptionKey, c
 
 async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fixtures): Promise<void> {
   const rows = Array.from({ length: SIGNED_IN_USERS }, (_, number) => {
-    const { id, email, name, profileImage, walletAddress } = userAt(number);
+    const { id: userId, ...user } = userAt(number);
     return {
-      application_id: application.id,
-      user_id: id,
-      id: sessionIdAt(number),
-      email,
-      name,
-      profile_image: profileImage,
-      wallet_address: walletAddress,
-      ip_address: '127.0.0.1',
-      user_agent: 'bench',
-      method: 'page',
-      created_at: createdAt,
-      expires_at: new Date(createdAt.getTime() + SESSION_LIFETIME_MS),
+      ...{ applicationId: application.id, id: sessionIdAt(number), userId, ...user },
+      ...{ ipAddress: '127.0.0.1', userAgent: 'bench', method: 'page' },
+      ...{ createdAt, expiresAt: new Date(createdAt.getTime() + SESSION_LIFETIME_MS) },
     };
   });
   await sql`insert into sessions ${sql(rows)}`;

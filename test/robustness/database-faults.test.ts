@@ -1,11 +1,11 @@
 /** While Postgres or the link to it fails, every call gets a documented reply by its deadline, and no write is lost. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import { onServer } from '../support/citus.ts';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { endOf, longestOf, quantileOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjectsIn, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
+import { onServer } from '../support/on-server.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';

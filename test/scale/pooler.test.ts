@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { onServer } from '../support/citus.ts';
 import { openDatabase } from '../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
+import { onServer } from '../support/on-server.ts';
 import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
 import {
   clientsOf,

@@ -38,14 +38,11 @@ export function openHttpClient(url: string, { httpVersion }: { readonly httpVers
 function openHttp2Client(url: string): HttpClient {
   const session = openHttp2Session(url);
   return {
-    async send({ path, headers, body, method = body === undefined ? 'GET' : 'POST', isBodyPending = false }) {
-      // A request without a body ends with its headers, as most clients send it.
-      const isEmpty = !isBodyPending && !body?.length;
-      const stream = session.open({ ':method': method, ':path': path, ...headers }, { endStream: isEmpty });
-      if (!isBodyPending && !isEmpty) stream.end(body);
-      return readReply(stream);
+    send({ path, headers, body, method = body === undefined ? 'GET' : 'POST', isBodyPending = false }) {
+      const head = { ':method': method, ':path': path, ...headers };
+      return isBodyPending ? readReply(session.open(head)) : session.exchange(head, body);
     },
-    [Symbol.dispose]: () => session[Symbol.dispose](),
+    [Symbol.dispose]: session[Symbol.dispose],
   };
 }
 

@@ -41,6 +41,7 @@ export function openHttp2Session(url: string, given?: Duplex): Http2Session {
     session,
     open,
     async exchange(headers, body) {
+      // A request without a body ends with its headers, as most clients send it.
       const stream = open(headers, { endStream: !body?.length });
       if (body?.length) stream.end(body);
       return readReply(stream);

@@ -79,32 +79,19 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
 };
 
-const EVENT_NOT_FOUND = refusal('not_found', 'Event not found');
-const WEBHOOK_NOT_FOUND = refusal('not_found', 'Webhook not found');
-
-/** The answer to another application; absent where the request names nothing of an application's own. */
+/** The answers to another application, of operations that name no event and no webhook. */
 const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'AuthService/GenerateAuthUrl': refusal('invalid_argument', 'Client ID mismatch'),
   'AuthService/ExchangeToken': refusal('unauthenticated', 'Invalid or expired token'),
   'SessionService/RenewSession': refusal('unauthenticated', 'Session expired'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
-  'WebhookService/GetWebhook': WEBHOOK_NOT_FOUND,
-  'WebhookService/UpdateWebhook': WEBHOOK_NOT_FOUND,
-  'WebhookService/DeleteWebhook': WEBHOOK_NOT_FOUND,
-  'WebhookService/RotateSigningKey': WEBHOOK_NOT_FOUND,
-  'WebhookService/SendTestMessage': WEBHOOK_NOT_FOUND,
-  'WebhookService/ListDeliveries': WEBHOOK_NOT_FOUND,
-  'WebhookService/GetDelivery': WEBHOOK_NOT_FOUND,
-  'WebhookService/Redeliver': WEBHOOK_NOT_FOUND,
-  'WebhookService/RedeliverFailed': WEBHOOK_NOT_FOUND,
-  'EventService/GetEvent': EVENT_NOT_FOUND,
-  'EventService/DeleteEvent': EVENT_NOT_FOUND,
-  'EventService/CheckIn': EVENT_NOT_FOUND,
-  'EventService/ListCheckIns': EVENT_NOT_FOUND,
-  'EventService/UndoCheckIn': EVENT_NOT_FOUND,
 };
 
+/** Returns the answer to another application; undefined where the request names nothing of an application's own. */
 export function answerToOthers(method: DescMethodUnary): Answer | undefined {
+  const named = Object.values(exampleOf(method).required ?? {});
+  if (named.includes('$EVENT_ID')) return refusal('not_found', 'Event not found');
+  if (named.includes('$WEBHOOK_ID')) return refusal('not_found', 'Webhook not found');
   return TO_OTHERS[nameOf(method)];
 }
 

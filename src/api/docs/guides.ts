@@ -1,16 +1,10 @@
 /** What precedes the operations: what a reader has to know once. */
 import { ERRORS } from '../../domain/errors.ts';
-import { type Html, html } from '../../http/html.ts';
+import { html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
 import { VARIABLES } from './examples.ts';
 import { renderCode, renderTable, renderText } from './text.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
-
-export interface Guide {
-  readonly id: string;
-  readonly title: string;
-  readonly body: Html;
-}
 
 /** What the examples in TypeScript begin with. */
 export const CLIENT_SETUP = [
@@ -108,7 +102,7 @@ const LIMIT_GUIDE = renderTable(
   ],
 );
 
-export const GUIDES: readonly Guide[] = [
+export const GUIDES = [
   { id: 'start', title: 'Getting started', body: START },
   { id: 'login', title: 'The login', body: LOGIN_GUIDE },
   { id: 'errors', title: 'Errors', body: ERROR_GUIDE },

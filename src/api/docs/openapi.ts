@@ -1,25 +1,21 @@
 /** What the OpenAPI documents say of an operation, as the lists that the reference shows. */
 import { readFileSync } from 'node:fs';
 import type { DescService } from '@bufbuild/protobuf';
+import type { Rule } from '../../domain/rule.ts';
 import type { Operation } from '../catalogue.ts';
 import { pathOf } from '../procedures.ts';
 
-export interface Schema {
+type RuleSchema = Rule<unknown>['schema'];
+
+export interface Schema extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
   readonly $ref?: string;
   /** The name of the message, in the place of a reference to it. */
   readonly title?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
-  readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly (string | null)[];
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minimum?: number;
-  readonly maximum?: number;
   readonly items?: Schema;
-  readonly minItems?: number;
-  readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly allOf?: readonly Schema[];

@@ -1,31 +1,24 @@
 /** The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors. */
-import { readFileSync } from 'node:fs';
 import { VERSION } from '../../config/version.ts';
-import { Html, html } from '../../http/html.ts';
+import { html } from '../../http/html.ts';
 import { SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
+import type { Loaded } from '../operations/generated-text.ts';
+import { renderPage } from '../operations/render-page.ts';
 import { anchorOf } from './anchor.ts';
 import { GUIDES } from './guides.ts';
 import { OpenApi } from './openapi.ts';
 import { renderOperation } from './operation.ts';
 import { renderText } from './text.ts';
 
-/** Returns the page and its style, which the policy of the page must allow. */
-export function renderReference(): { readonly page: string; readonly style: string } {
-  const style = read('../base.css') + read('page.css');
+/** Returns the page with its headers. */
+export function renderReference(): Loaded {
   const openApi = new OpenApi();
-  const { text } = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Usher API reference</title>
-<meta name="description" content="Every operation of Usher, with its fields, errors and examples to copy.">
-<link rel="icon" href="data:,">
-<style>${new Html(style)}</style>
-</head>
-<body>
-<a class="skip" href="#content">Skip to content</a>
+  return renderPage({
+    title: 'Usher API reference',
+    description: 'Every operation of Usher, with its fields, errors and examples to copy.',
+    style: new URL('page.css', import.meta.url),
+    body: html`<a class="skip" href="#content">Skip to content</a>
 <header>
 <p><a href="."><strong>Usher</strong></a> <small>${VERSION}</small></p>
 <p><a href="openapi.json">OpenAPI</a></p>
@@ -54,13 +47,6 @@ ${operations.map((operation) => renderOperation(operation, openApi))}
 </section>`,
 )}
 </main>
-</div>
-</body>
-</html>
-`;
-  return { page: text, style };
-}
-
-function read(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8');
+</div>`,
+  });
 }

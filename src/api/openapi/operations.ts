@@ -1,13 +1,8 @@
 /** What both documents say of an operation. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { ERRORS } from '../../domain/errors.ts';
 import type { Rule } from '../../domain/rule.ts';
-import { HTTP_ERRORS } from '../../http/errors.ts';
-import { type DocumentedError, readErrors } from './documented-errors.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
-
-export const REASONS = [...new Set([...Object.keys(ERRORS), ...Object.keys(HTTP_ERRORS)])];
 
 /** Returns the schema of a field. @param canBeNull whether the place where the field is can hold null */
 export function describeField(rule: Rule<unknown>, description: string, { canBeNull = true } = {}): JsonSchema {
@@ -63,11 +58,4 @@ export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) 
     summary: summary.replace(/\.$/, ''),
     description,
   };
-}
-
-/** Returns the errors that the comments of the method and of its service name. */
-export function errorsOf(method: DescMethodUnary, commentOf: ReadComment): DocumentedError[] {
-  return readErrors(`${commentOf(method.parent.typeName)}
-
-${commentOf(`${method.parent.typeName}.${method.name}`)}`);
 }

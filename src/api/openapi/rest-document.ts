@@ -1,20 +1,14 @@
 /** The REST API as an OpenAPI document, from the routes, the schema and the rules of requests. */
+import { ERRORS } from '../../domain/errors.ts';
+import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';
 import { STATUSES } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
+import { readErrors } from './documented-errors.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import {
-  commentOfField,
-  describeField,
-  describeFields,
-  describeMethod,
-  errorsOf,
-  fail,
-  REASONS,
-  toContent,
-} from './operations.ts';
+import { commentOfField, describeField, describeFields, describeMethod, fail, toContent } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -22,7 +16,11 @@ const FAILURE: JsonSchema = {
   properties: {
     status: { const: false },
     message: { type: 'string', description: 'For people. It may become clearer.' },
-    reason: { type: 'string', enum: REASONS, description: 'For programs. It never changes.' },
+    reason: {
+      type: 'string',
+      enum: [...new Set([...Object.keys(ERRORS), ...Object.keys(HTTP_ERRORS)])],
+      description: 'For programs. It never changes.',
+    },
     errors: {
       type: 'array',
       description: 'What is wrong, field by field. Only with `VALIDATION_FAILED`.',
@@ -98,7 +96,8 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   const content = toContent({ type: 'object', properties, required: Object.keys(properties) });
   const success = { description: message, content };
   const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
-  for (const { code, reason } of errorsOf(rpc, commentOf)) {
+  const comments = [rpc.parent.typeName, `${rpc.parent.typeName}.${rpc.name}`].map(commentOf);
+  for (const { code, reason } of comments.flatMap(readErrors)) {
     reasons.set(STATUSES[code], (reasons.get(STATUSES[code]) ?? new Set()).add(reason));
   }
   return {

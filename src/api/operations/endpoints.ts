@@ -4,9 +4,8 @@ import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
-import { createTextEndpoint, type Loaded } from './generated-text.ts';
+import { createTextEndpoint } from './generated-text.ts';
 import { sendHomePage } from './home-page.ts';
-import { pageHeaders } from './page-headers.ts';
 import type { Readiness } from './readiness.ts';
 
 const REST_DOCUMENT = new URL('../../../gen/openapi/rest.json', import.meta.url);
@@ -26,7 +25,8 @@ export function createOperationsEndpoints(
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
-    '/docs': createTextEndpoint(loadReference),
+    // Loaded at the first request: most processes are never asked for it.
+    '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference()),
     '/openapi.json': createTextEndpoint(async () => ({
       text: await readFile(REST_DOCUMENT, 'utf8'),
       headers: { 'content-type': 'application/json' },
@@ -42,11 +42,4 @@ export function createOperationsEndpoints(
     else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
     return true;
   };
-}
-
-/** Loaded at the first request: most processes are never asked for it. */
-async function loadReference(): Promise<Loaded> {
-  const { renderReference } = await import('../docs/page.ts');
-  const { page, style } = renderReference();
-  return { text: page, headers: pageHeaders(style) };
 }

@@ -5,13 +5,6 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 
-interface Encoded {
-  readonly etag: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** By content coding. */
-  readonly bodies: Readonly<Record<'br' | 'gzip' | 'identity', Uint8Array>>;
-}
-
 /** What `load` of a text returns. */
 export interface Loaded {
   readonly text: string;
@@ -20,7 +13,7 @@ export interface Loaded {
 
 /** Returns a function that sends the text, or 304 to a client that has it. `load` is called until it succeeds. */
 export function createTextEndpoint(load: () => Promise<Loaded>): (context: HttpContext) => Promise<void> {
-  let encoded: Promise<Encoded> | undefined;
+  let encoded: ReturnType<typeof encode> | undefined;
   return async (context) => {
     encoded ??= encode(load).catch((error) => {
       encoded = undefined;
@@ -35,7 +28,7 @@ export function createTextEndpoint(load: () => Promise<Loaded>): (context: HttpC
   };
 }
 
-async function encode(load: () => Promise<Loaded>): Promise<Encoded> {
+async function encode(load: () => Promise<Loaded>) {
   const { text, headers } = await load();
   const identity = Buffer.from(text);
   const [br, zipped] = await Promise.all([

@@ -1,5 +1,5 @@
 /** The gRPC health checking protocol, for the whole server ("") and each of its services. */
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { HandlerContext } from '@connectrpc/connect';
 import {
   type Health,
   type HealthCheckRequest,
@@ -10,45 +10,39 @@ import { SERVED_SERVICES } from '../catalogue.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import type { Readiness } from './readiness.ts';
 
-export class HealthMonitor {
-  readonly #known: ReadonlySet<string> = new Set(['', ...SERVED_SERVICES.map(({ typeName }) => typeName)]);
-  readonly #readiness: Readiness;
-  readonly #closing: AbortSignal;
+export type HealthMonitor = ReturnType<typeof createHealthMonitor>;
 
-  /** All services share the readiness. Watches end with `closing`. */
-  constructor(readiness: Readiness, closing: AbortSignal) {
-    this.#readiness = readiness;
-    this.#closing = closing;
-    closing.addEventListener('abort', () => readiness.wakeAll());
-  }
+/** Creates the handlers. All services share the readiness. Watches end with `closing`. */
+export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) {
+  const known = new Set(['', ...SERVED_SERVICES.map(({ typeName }) => typeName)]);
+  closing.addEventListener('abort', () => readiness.wakeAll());
 
-  readonly handlers: Pick<OpenHandlers<typeof Health>, 'check' | 'list'> = {
-    check: async ({ service }) => {
-      if (!this.#known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
-      return { status: toStatus(await this.#readiness.read()) };
+  const handlers: Pick<OpenHandlers<typeof Health>, 'check' | 'list'> = {
+    async check({ service }) {
+      if (!known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
+      return { status: toStatus(await readiness.read()) };
     },
 
-    list: async () => {
-      const status = toStatus(await this.#readiness.read());
-      return { statuses: Object.fromEntries([...this.#known].map((service) => [service, { status }])) };
+    async list() {
+      const status = toStatus(await readiness.read());
+      return { statuses: Object.fromEntries([...known].map((service) => [service, { status }])) };
     },
   };
 
   /** Yields the status of the service whenever it changes. */
-  readonly watch: ServiceImpl<typeof Health>['watch'] = (request, context) => this.#watch(request, context);
-
-  async *#watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
-    const isKnown = this.#known.has(service);
+  async function* watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
     for (let last: Status | undefined; !signal.aborted; ) {
-      const isReady = await this.#readiness.read();
-      const status = isKnown ? toStatus(isReady) : Status.SERVICE_UNKNOWN;
+      const isReady = await readiness.read();
+      const status = known.has(service) ? toStatus(isReady) : Status.SERVICE_UNKNOWN;
       if (status !== last) yield { status };
       last = status;
-      if (!isReady && this.#closing.aborted) return;
-      await this.#readiness.waitForChange(isReady, signal);
+      if (!isReady && closing.aborted) return;
+      await readiness.waitForChange(isReady, signal);
     }
     signal.throwIfAborted();
   }
+
+  return { handlers, watch };
 }
 
 function toStatus(isReady: boolean): Status {

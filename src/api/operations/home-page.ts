@@ -1,27 +1,18 @@
 /** The page at `/`: says what this is and which endpoints it has. */
-import { readFileSync } from 'node:fs';
 import { VERSION } from '../../config/version.ts';
+import { html } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
-import { type Operation, SERVICES } from '../catalogue.ts';
+import { SERVICES } from '../catalogue.ts';
 import { anchorOf } from '../docs/anchor.ts';
-import { pageHeaders } from './page-headers.ts';
+import { renderPage } from './render-page.ts';
 
-const style = read('../base.css') + read('home-page.css');
-const headers = pageHeaders(style);
-
-/** Nothing in it comes from outside, so nothing needs escaping. Links are relative to the path of `PUBLIC_URL`. */
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Usher ${VERSION}</title>
-<link rel="icon" href="data:,">
-<style>${style}</style>
-</head>
-<body>
-<main class="card">
+/** Links are relative to the path of `PUBLIC_URL`. */
+const { text, headers } = renderPage({
+  title: `Usher ${VERSION}`,
+  description: 'Signs users in to applications.',
+  style: new URL('home-page.css', import.meta.url),
+  body: html`<main class="card">
 <h1>Usher <small>${VERSION}</small></h1>
 <p>Signs users in to applications, over REST, Connect, gRPC and gRPC-Web on this port.</p>
 <h2>Open to everyone</h2>
@@ -33,26 +24,19 @@ const page = `<!doctype html>
 <li><a href=".well-known/jwks.json">/.well-known/jwks.json</a> public keys that verify auth tokens</li>
 </ul>
 ${SERVICES.map(
-  ({ service, header, operations }) => `<h2>${service.typeName} <small>${header}</small></h2>
+  ({ service, header, operations }) => html`<h2>${service.typeName} <small>${header}</small></h2>
 <table>
-${operations.map(renderRow).join('\n')}
-</table>`,
-).join('\n')}
-</main>
-</body>
-</html>
-`;
+${operations.map(
+  ({ method, route }) =>
+    html`<tr><th scope="row"><a href="docs#${anchorOf(method)}">${method.name}</a></th><td>${
+      route && html`<b>${route.method}</b> ${route.path}`
+    }</td></tr>\n`,
+)}</table>
+`,
+)}</main>`,
+});
 
 /** Sends the page. */
 export function sendHomePage(context: HttpContext): void {
-  send(context, 200, page, headers);
-}
-
-function renderRow({ method, route }: Operation): string {
-  const rest = route ? `<b>${route.method}</b> ${route.path}` : '';
-  return `<tr><th scope="row"><a href="docs#${anchorOf(method)}">${method.name}</a></th><td>${rest}</td></tr>`;
-}
-
-function read(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8');
+  send(context, 200, text, headers);
 }

@@ -1,6 +1,6 @@
 /** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
-import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
+import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 
 /** Interface, "User": a URL or null. Other optional fields that are absent are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
@@ -20,11 +20,11 @@ function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   if (type === undefined || value === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
   // The value is of the field's type.
-  if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
+  if (type.typeName === TimestampSchema.typeName) return presentTime(value as MessageInitShape<typeof TimestampSchema>);
   return presentMessage(type, value as MessageInitShape<DescMessage>);
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */
-function presentTime(time: MessageInitShape<typeof TimestampSchema> | undefined): string | undefined {
-  return time && new Date(timestampMs(create(TimestampSchema, time))).toISOString();
+function presentTime(time: MessageInitShape<typeof TimestampSchema>): string {
+  return new Date(timestampMs(create(TimestampSchema, time))).toISOString();
 }

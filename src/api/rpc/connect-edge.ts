@@ -2,7 +2,7 @@
  * The edge of everything that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and
  * requests that are malformed in some way. Connect reads and writes; the pipeline decides.
  */
-import { type ConnectRouter, createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
+import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
 import {
   createAsyncIterable,
   type UniversalHandler,
@@ -15,22 +15,22 @@ import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
 import type { Outcome, Protocol } from '../call.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
+import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { ConnectCall } from './connect-call.ts';
 import { connectOptions } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { StreamLimits } from './stream-limits.ts';
-import { type StreamEnd, streamEndKey } from './streams.ts';
+import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
 const callKey = createContextKey<ConnectCall | undefined>(undefined);
 
-/** `registerStreams` adds the RPCs that are streams. */
 export function createConnectEdge(
   procedures: Procedures,
   pipeline: Pipeline,
-  registerStreams: (router: ConnectRouter) => void,
+  health: HealthMonitor,
   log: CallLog,
 ): PathHandler {
   const router = createConnectRouter(connectOptions);
@@ -39,7 +39,7 @@ export function createConnectEdge(
       requestGate: ({ values, signal }) => callOf(values).admit(signal),
     });
   }
-  registerStreams(router);
+  registerStreams(router, health, log.logger);
   const streamLimits = new StreamLimits();
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 

@@ -1,12 +1,5 @@
 /** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
-import {
-  create,
-  createRegistry,
-  type DescFile,
-  type DescService,
-  type MessageInitShape,
-  toBinary,
-} from '@bufbuild/protobuf';
+import { create, createRegistry, type DescFile, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
 import {
@@ -38,7 +31,10 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
     switch (request.case) {
       case 'listServices':
-        return toServiceList(SERVED_SERVICES);
+        return {
+          case: 'listServicesResponse',
+          value: { service: SERVED_SERVICES.map(({ typeName: name }) => ({ name })) },
+        };
       case 'fileByFilename':
         return toFiles(files.get(request.value));
       case 'fileContainingSymbol':
@@ -63,10 +59,6 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
       }
     },
   };
-}
-
-function toServiceList(services: readonly DescService[]): Answer {
-  return { case: 'listServicesResponse', value: { service: services.map(({ typeName }) => ({ name: typeName })) } };
 }
 
 /** Returns the file with all that it imports, since not every client asks for those. */

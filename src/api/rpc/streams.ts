@@ -15,13 +15,11 @@ export interface StreamEnd {
 
 export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
 
-export function createStreamRegistration(health: HealthMonitor, logger: Logger): (router: ConnectRouter) => void {
+export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMonitor, 'watch'>, logger: Logger): void {
   const interceptors = [createErrorInterceptor(logger)];
-  const reflection = createReflectionHandlers();
-  return (router) => {
-    router.rpc(Health.method.watch, health.watch, { interceptors });
-    router.rpc(ServerReflection.method.serverReflectionInfo, reflection.serverReflectionInfo, { interceptors });
-  };
+  const { serverReflectionInfo } = createReflectionHandlers();
+  router.rpc(Health.method.watch, watch, { interceptors });
+  router.rpc(ServerReflection.method.serverReflectionInfo, serverReflectionInfo, { interceptors });
 }
 
 /** Maps the errors of requests that cannot be decoded and of the implementation. */

@@ -12,7 +12,7 @@ import { openHttp1Client } from '../load/http1-client.ts';
 import { openHttp2Client } from '../load/http2-client.ts';
 import { readUsage, type Usage } from '../read-usage.ts';
 import { runBench } from '../run-bench.ts';
-import { startUsher } from '../start-fixture.ts';
+import { startUsher } from '../set-up.ts';
 import type { RunningServer } from '../start-server.ts';
 import { meanOf, medianOf } from '../statistics.ts';
 import { prepareMixed } from './prepare-mixed.ts';

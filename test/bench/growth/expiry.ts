@@ -9,7 +9,7 @@ import { type Measurement, measureCall } from '../measure-load.ts';
 import { rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
-import { startUsher } from '../start-fixture.ts';
+import { startUsher } from '../set-up.ts';
 import { medianOf } from '../statistics.ts';
 import { seedExpiredIntents } from './seed-bulk.ts';
 import { seedDatabases } from './seed-databases.ts';

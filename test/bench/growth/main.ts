@@ -12,7 +12,7 @@ import { measureRounds } from '../measure-rounds.ts';
 import { grpc, rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
-import { startUsher } from '../start-fixture.ts';
+import { startUsher } from '../set-up.ts';
 import type { RunningServer } from '../start-server.ts';
 import { medianOf, ratiosOf } from '../statistics.ts';
 import { seedBulk, strideOf } from './seed-bulk.ts';

@@ -1,7 +1,7 @@
 /** Millions of rows, all of one application: the worst case, in which its ID selects nothing. */
 import type postgres from 'postgres';
-import { openClient } from '../../../src/database/open-client.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { onServer } from '../../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
 const BATCH = 5_000;
@@ -36,8 +36,7 @@ export async function withTables(
   tables: readonly string[],
   fill: (sql: postgres.Sql) => Promise<void>,
 ): Promise<void> {
-  const sql = openClient(url, { max: 1, onnotice: () => {} });
-  try {
+  await onServer(url, async (sql) => {
     await sql`set maintenance_work_mem = '512MB'`;
     const constraints = await sql`
       select conname, conrelid::regclass::text as table, pg_get_constraintdef(oid) as definition, contype from pg_constraint
@@ -56,9 +55,7 @@ export async function withTables(
       await sql`alter table ${sql(table)} add constraint ${sql(conname)} ${sql.unsafe(definition)}`;
     // Plans need statistics, and an autovacuum would disturb the measurements.
     await sql`vacuum analyze`;
-  } finally {
-    await sql.end();
-  }
+  });
 }
 
 async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, rows: number): Promise<void> {

@@ -6,7 +6,7 @@ import { onServer, withDatabase } from '../../support/on-server.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
-import { makeDirectory } from '../start-fixture.ts';
+import { makeDirectory } from '../set-up.ts';
 import { FRESH_ROWS } from './seed-bulk.ts';
 
 /**

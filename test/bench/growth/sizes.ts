@@ -21,7 +21,7 @@ import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNED_IN_USERS, 
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
-import { makeDirectory } from '../start-fixture.ts';
+import { makeDirectory } from '../set-up.ts';
 
 const LOGINS = 4_000;
 const CONCURRENCY = 16;

@@ -23,17 +23,26 @@ export async function reportFigures(
   const { rounds } = options;
   const machine = `${cpus()[0]?.model ?? 'unknown CPU'} x ${cpus().length}, ${type()} ${release()}, Node ${process.version}`;
 
+  const tabulate = (columns: readonly string[], describe: (row: Row) => readonly string[]) =>
+    layOutTable(
+      ['', ...columns],
+      rows.map((row) => [`${row.server.title}, ${row.protocol.name}`, ...describe(row)]),
+    );
+  const describeCells = (row: Row, describe: (figure: Figure) => string) =>
+    calls.map((call) => {
+      const figure = findFigure(figures, row.server.name, row.protocol.name, call);
+      if (figure) return describe(figure);
+      return cells.some((cell) => cell.row === row && cell.call.name === call) ? 'failed' : '-';
+    });
   const sections = [
     `CPU per request of the server process in microseconds: median of ${rounds} rounds, largest deviation of a round,`,
     'ratio to node:http by hand',
     machine,
     '',
-    tabulate(rows, calls, cells, (row, call) => describeCost(figures, row, call)),
+    tabulate(calls, (row) => describeCells(row, describeCost)),
     'Requests per second, p50 and p99 in ms; resident memory of the server process in MB',
     '',
-    tabulate(rows, ['MB', ...calls], cells, (row, column) =>
-      column === 'MB' ? describeMemory(figures, row) : describeLoad(figures, row, column),
-    ),
+    tabulate(['MB', ...calls], (row) => [describeMemory(figures, row), ...describeCells(row, describeLoad)]),
     layOutTable(['Goal', 'measured', 'limit', ''], goals.map(describeGoal)),
   ];
   process.stdout.write(sections.join('\n'));
@@ -48,38 +57,19 @@ export async function reportFigures(
   return failures.length === 0;
 }
 
-function tabulate(
-  rows: readonly Row[],
-  columns: readonly string[],
-  cells: readonly Cell[],
-  describe: (row: Row, column: string) => string | undefined,
-): string {
-  const hasFailed = (row: Row, call: string) => cells.some((cell) => cell.row === row && cell.call.name === call);
-  const lines = rows.map((row) => [
-    `${row.server.title}, ${row.protocol.name}`,
-    ...columns.map((column) => describe(row, column) ?? (hasFailed(row, column) ? 'failed' : '-')),
-  ]);
-  return layOutTable(['', ...columns], lines);
+function describeCost({ cpuMicros, spread, ratio }: Figure): string {
+  const deviation = `±${(100 * spread).toFixed(0)} %`.padStart(6);
+  const relative = ratio === undefined ? '' : `${ratio.toFixed(2)}x`;
+  return `${cpuMicros.toFixed(0)} ${deviation} ${relative.padStart(6)}`.trimEnd();
 }
 
-function describeCost(figures: readonly Figure[], { server, protocol }: Row, call: string): string | undefined {
-  const figure = findFigure(figures, server.name, protocol.name, call);
-  if (!figure) return undefined;
-  const spread = `±${(100 * figure.spread).toFixed(0)} %`.padStart(6);
-  const ratio = figure.ratio === undefined ? '' : `${figure.ratio.toFixed(2)}x`;
-  return `${figure.cpuMicros.toFixed(0)} ${spread} ${ratio.padStart(6)}`.trimEnd();
-}
-
-function describeLoad(figures: readonly Figure[], { server, protocol }: Row, call: string): string | undefined {
-  const figure = findFigure(figures, server.name, protocol.name, call);
-  if (!figure) return undefined;
-  const { requestsPerSecond, p50Ms, p99Ms } = figure;
+function describeLoad({ requestsPerSecond, p50Ms, p99Ms }: Figure): string {
   return [requestsPerSecond.toFixed(0), p50Ms.toFixed(1).padStart(5), p99Ms.toFixed(1).padStart(5)].join(' ');
 }
 
-function describeMemory(figures: readonly Figure[], { server, protocol }: Row): string | undefined {
+function describeMemory(figures: readonly Figure[], { server, protocol }: Row): string {
   const own = figures.filter((figure) => figure.server === server.name && figure.protocol === protocol.name);
-  return own.length === 0 ? undefined : (Math.max(...own.map(({ residentBytes }) => residentBytes)) / 1e6).toFixed(0);
+  return own.length === 0 ? '-' : (Math.max(...own.map(({ residentBytes }) => residentBytes)) / 1e6).toFixed(0);
 }
 
 function describeGoal({ goal, measured, limit }: GoalResult): string[] {

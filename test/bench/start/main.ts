@@ -8,7 +8,7 @@ import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { USHER } from '../servers.ts';
-import { makeDirectory } from '../start-fixture.ts';
+import { makeDirectory } from '../set-up.ts';
 import { startServer } from '../start-server.ts';
 import { medianOf } from '../statistics.ts';
 

@@ -28,23 +28,14 @@ export async function insertEndpoints(
     applicationId: randomUUID(),
     webhookId: `wh_${randomBytes(16).toString('hex')}`,
   }));
-  const applications = endpoints.map(({ applicationId }) => ({
-    id: applicationId,
-    name: 'Endpoint',
-    client_id: `client_${applicationId.replaceAll('-', '')}`,
-    redirect_uris: ['https://app.example/callback'],
-    created_at: now,
+  const applications = endpoints.map(({ applicationId: id }) => ({
+    ...{ id, name: 'Endpoint', clientId: `client_${id.replaceAll('-', '')}`, createdAt: now },
+    redirectUris: ['https://app.example/callback'],
   }));
   const webhooks = endpoints.map(({ applicationId, webhookId, url }) => ({
-    application_id: applicationId,
-    id: webhookId,
-    url,
-    signing_key: cipher.encrypt(`whsec_${randomBytes(32).toString('base64')}`, { applicationId, webhookId }),
-    is_active: true,
-    event_types: ['*'],
-    owner_id: userAt(0).id,
-    created_at: now,
-    updated_at: now,
+    ...{ applicationId, id: webhookId, url, isActive: true, eventTypes: ['*'], ownerId: userAt(0).id },
+    ...{ createdAt: now, updatedAt: now },
+    signingKey: cipher.encrypt(`whsec_${randomBytes(32).toString('base64')}`, { applicationId, webhookId }),
   }));
   await sql`insert into applications ${sql(applications)}`;
   await sql`insert into webhooks ${sql(webhooks)}`;

@@ -11,7 +11,7 @@ import { grpc } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import type { Progress } from '../run-bench.ts';
 import { USHER } from '../servers.ts';
-import { prepareDatabase } from '../start-fixture.ts';
+import { prepareDatabase } from '../set-up.ts';
 import { startServer } from '../start-server.ts';
 import { medianOf, ratiosOf } from '../statistics.ts';
 

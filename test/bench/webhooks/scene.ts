@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type postgres from 'postgres';
+import postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
 import { endProcess } from '../../support/end-process.ts';
 import type { Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
-import { prepareDatabase } from '../start-fixture.ts';
+import { prepareDatabase } from '../set-up.ts';
 
 /** What throughput and latency are measured with. */
 export interface Scene {
@@ -34,7 +34,7 @@ const TIMEOUT_MS = 120_000;
 export async function openScene(stack: AsyncDisposableStack, progress: Progress): Promise<Scene> {
   const { fixtures, environment, directory } = await prepareDatabase(stack, 1, progress);
   const { DATABASE_URL: databaseUrl = '' } = environment;
-  const sql = openClient(databaseUrl, { max: 1, onnotice: () => {} });
+  const sql = openClient(databaseUrl, { max: 1, onnotice: () => {}, transform: postgres.camel });
   stack.defer(() => sql.end());
   return {
     ...{ progress, fixtures, databaseUrl, directory, sql },

@@ -1,4 +1,4 @@
-/** Sets up what is measured: a database with rows in it, and each server in a process of its own. */
+/** Sets up what is measured: a database with rows in it, and Usher. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,34 +6,10 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } from './fixtures.ts';
-import { WARM_UP_TOTAL } from './measure.ts';
-import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
 import { seedDatabase } from './seed-database.ts';
-import { type Row, type ServerName, USHER } from './servers.ts';
+import { USHER } from './servers.ts';
 import { type RunningServer, type StartOptions, startServer } from './start-server.ts';
-
-export interface Fixture {
-  readonly fixtures: Fixtures;
-  readonly servers: ReadonlyMap<ServerName, RunningServer>;
-}
-
-/** Starts everything, and puts it on the stack at once, so that it stops whatever happens later. */
-export async function startFixture(
-  stack: AsyncDisposableStack,
-  rows: readonly Row[],
-  { rounds, requests, isProfiling }: Options,
-  progress: Progress,
-): Promise<Fixture> {
-  const fresh = rows.length * (WARM_UP_TOTAL + rounds * requests);
-  const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
-  const servers = new Map<ServerName, RunningServer>();
-  for (const spec of new Set(rows.map(({ server }) => server))) {
-    progress(spec.title);
-    servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
-  }
-  return { fixtures, servers };
-}
 
 /** Creates a database with `fresh` rows of each kind that a call uses up, and returns the settings of its servers. */
 export async function prepareDatabase(
