@@ -1,4 +1,4 @@
-/** The package that applications install. */
+/** The package that applications install. An application that does: test/robustness/client-package.test.ts. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
@@ -7,8 +7,7 @@ import { toTypeScript } from '../../src/api/docs/example-commands.ts';
 import { CLIENT_SETUP, LIST_EXAMPLE } from '../../src/api/docs/guides.ts';
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
 import { ClientProject } from '../support/client-project.ts';
-import { expectLogin } from '../support/example-application.ts';
-import { REPOSITORY, runShell } from '../support/process.ts';
+import { runShell } from '../support/process.ts';
 import { variablesOf } from '../support/reference-examples.ts';
 import { ADMIN_KEY, createTenant, startTestService } from '../support/service.ts';
 
@@ -49,8 +48,4 @@ test('makes every call of the API reference in TypeScript', async () => {
   const script = await project.compileText(app);
   const env = { USHER_URL: service.url, API_KEY: fixture.tenant.apiKey, ADMIN_KEY };
   expect(await runShell(`node ${script}`, env)).toMatchObject({ exitCode: 0, stderr: '' });
-});
-
-test('signs users of an Express application in and out', async () => {
-  await expectLogin(await project.compile(join(REPOSITORY, 'test/examples/express/app.ts')));
 });

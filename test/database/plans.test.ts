@@ -128,17 +128,6 @@ test.each(UNPORTABLE)('no statement has $pattern', ({ pattern }) => {
   expect(found.map(({ name }) => name)).toEqual([]);
 });
 
-test.each([
-  'update "events" set "deleted_at" = $1 where "id" = $2 and pg_advisory_xact_lock(1) is not null returning "id"',
-  'insert into "codes" ("id", "user_id") values ($1, (select "id" from "users")) returning "id"',
-  'insert into "limits" values ($1) on conflict ("key") do update set "instants" = array(select unnest("instants"))',
-  'delete from "sessions" where ctid = any(array(select ctid from "sessions" for update skip locked))',
-  'select pg_advisory_lock(1)',
-  "select case $1::text when 'success' then 1 end",
-])('such a statement would be found: %s', (sql) => {
-  expect(UNPORTABLE.some(({ pattern }) => pattern.test(sql))).toBe(true);
-});
-
 describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (mode) => {
   test('reads every table by an index, or at known places', () => {
     const scans = statements.flatMap(({ name, sql, plans }) =>

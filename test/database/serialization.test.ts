@@ -12,7 +12,7 @@ import {
   startTestService,
 } from '../support/service.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const CALLERS = 8;
 
 test('racing calls succeed where every transaction is serializable', async () => {

@@ -1,6 +1,6 @@
 /** What the worker does with queues: who delivers when, and what a failure leads to. Time is the test's. */
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptOutcome, AttemptRequest } from '../../src/delivery/attempt.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
@@ -179,36 +179,29 @@ describe('an endpoint that only fails', () => {
 test('a message of a webhook that is made inactive meanwhile waits until it is active again', async () => {
   const { events, webhooks, webhookId } = await subscribe();
   await events.createEvent({ eventId: 'e' });
-  let sent = 0;
-  const counting = () => {
-    sent++;
-    return answer(204);
-  };
+  const send = vi.fn(() => answer(204));
   const { stop } = startWorker(() => answer(500), { schedule: [0, 60] });
   await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(1);
   await stop();
   await webhooks.updateWebhook({ webhookId, isActive: false });
   clock.advance(2 * MINUTE);
-  startWorker(counting);
+  startWorker(send);
   const other = await subscribe();
   await other.events.createEvent({ eventId: 'e' });
-  await expect.poll(() => sent).toBe(1);
+  await expect.poll(() => send).toHaveBeenCalledTimes(1);
   await expect.poll(async () => (await readQueue(webhookId)).next_at).toBeNull();
-  expect(sent).toBe(1);
+  expect(send).toHaveBeenCalledTimes(1);
   await webhooks.updateWebhook({ webhookId, isActive: true });
-  await expect.poll(() => sent).toBe(2);
+  await expect.poll(() => send).toHaveBeenCalledTimes(2);
 });
 
 test('a process that takes over an expired lease settles, and the late one changes nothing', async () => {
   const { events, list, webhookId } = await subscribe({ ordered: true });
   await events.createEvent({ eventId: 'e' });
   const late = Promise.withResolvers<AttemptOutcome>();
-  let reached = 0;
-  const stalled = startWorker(() => {
-    reached++;
-    return late.promise;
-  });
-  await expect.poll(() => reached).toBe(1);
+  const send = vi.fn(() => late.promise);
+  const stalled = startWorker(send);
+  await expect.poll(() => send).toHaveBeenCalled();
   const { lease } = await readQueue(webhookId);
   clock.advance(10 * SECOND);
   const idle = Promise.withResolvers<AttemptOutcome>();
@@ -365,27 +358,20 @@ test('a delivery is settled once even if its attempt cannot be logged', async ()
   const { events, list } = await subscribe();
   const { database, failWhen } = openMortalDatabase();
   failWhen((parameters) => 'attempts' in parameters);
-  let sent = 0;
-  const send = () => {
-    sent++;
-    return answer(204);
-  };
+  const send = vi.fn(() => answer(204));
   startWorker(send, { database });
   await events.createEvent({ eventId: 'e' });
   await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
-  expect(sent).toBe(1);
+  expect(send).toHaveBeenCalledTimes(1);
 });
 
 test('no transaction is open while an attempt is made', async () => {
   const { tenant, events, webhookId } = await subscribe();
   const held = Promise.withResolvers<AttemptOutcome>();
-  let reached = 0;
-  startWorker(() => {
-    reached++;
-    return held.promise;
-  });
+  const send = vi.fn(() => held.promise);
+  startWorker(send);
   await events.createEvent({ eventId: 'e' });
-  await expect.poll(() => reached).toBe(1);
+  await expect.poll(() => send).toHaveBeenCalled();
   const open = () => sql`
     select from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`;
   await expect.poll(open).toHaveLength(0);

@@ -133,10 +133,3 @@ test('tells those who watch the health that it is not serving', async () => {
   await closed;
   expect(await inFlight.reply()).toMatchObject({ status: 200 });
 });
-
-test('frees the port', async () => {
-  await lock.release();
-  const { port } = fixture.service;
-  await fixture.service.close();
-  await expect(RawConnection.open(port)).rejects.toThrow('ECONNREFUSED');
-});

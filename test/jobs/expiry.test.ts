@@ -4,6 +4,7 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { waitForLockWaiters } from '../support/lock.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
@@ -114,7 +115,7 @@ describe('removeExpired', () => {
     await fixture.sql.begin(async (replica) => {
       await replica`delete from session_ids where id in (select id from session_ids order by id limit 5)`;
       removing = removeExpired(fixture.database, OPTIONS);
-      await expect.poll(() => countWaiting(fixture.sql)).toBe(1);
+      await waitForLockWaiters(testDatabase);
     });
     await removing;
     expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([0, 0]);
@@ -236,13 +237,6 @@ async function openFixture({ url, sql }: TestDatabase) {
     },
     [Symbol.asyncDispose]: () => database.close(),
   };
-}
-
-/** Counts the statements that wait for a lock. */
-async function countWaiting(sql: TestDatabase['sql']): Promise<number> {
-  const rows = await sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  return rows.length;
 }
 
 async function addUsers(sql: TestDatabase['sql'], ids: readonly string[]): Promise<void> {

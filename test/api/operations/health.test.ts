@@ -5,14 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import {
   Health,
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { OPERATIONS, SERVICES } from '../../../src/api/catalogue.ts';
+import { OPERATIONS, SERVED_SERVICES } from '../../../src/api/catalogue.ts';
 import { pathOf } from '../../../src/api/procedures.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
@@ -20,8 +19,7 @@ import { openHttp2Session, readReply } from '../../support/http2-session.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { startTestService } from '../../support/service.ts';
 
-const services = [...SERVICES.map(({ service }) => service), Health, ServerReflection];
-const NAMES = ['', ...services.map(({ typeName }) => typeName)];
+const NAMES = ['', ...SERVED_SERVICES.map(({ typeName }) => typeName)];
 
 const service = await startTestService();
 const client = new GrpcClient(service);

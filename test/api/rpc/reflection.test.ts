@@ -9,13 +9,12 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
-import { Health } from '../../../gen/health/v1/health_pb.ts';
-import { SERVICES } from '../../../src/api/catalogue.ts';
+import { SERVED_SERVICES } from '../../../src/api/catalogue.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { startTestService } from '../../support/service.ts';
 
-const NAMES = [...SERVICES.map(({ service }) => service), Health, ServerReflection].map(({ typeName }) => typeName);
+const NAMES = SERVED_SERVICES.map(({ typeName }) => typeName);
 
 type Question = ServerReflectionRequest['messageRequest'];
 
