@@ -23,12 +23,12 @@ export interface Operation {
 
 /** Each service takes one credential. */
 export const SERVICES = [
-  describeService(AuthService, 'apiKey'),
-  describeService(SessionService, 'apiKey'),
-  describeService(UserService, 'apiKey'),
-  describeService(WebhookService, 'apiKey'),
-  describeService(EventService, 'apiKey'),
-  describeService(AdminService, 'adminKey'),
+  defineService(AuthService, 'apiKey'),
+  defineService(SessionService, 'apiKey'),
+  defineService(UserService, 'apiKey'),
+  defineService(WebhookService, 'apiKey'),
+  defineService(EventService, 'apiKey'),
+  defineService(AdminService, 'adminKey'),
 ];
 
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ operations }) => operations);
@@ -40,7 +40,7 @@ export const SERVED_SERVICES: readonly DescService[] = [
   ServerReflection,
 ];
 
-function describeService(service: DescService, credential: Operation['credential']) {
+function defineService(service: DescService, credential: Operation['credential']) {
   const operations = service.methods
     .filter(isUnary)
     .map((method): Operation => ({ method, credential, route: routes.find(({ rpc }) => rpc === method) }));

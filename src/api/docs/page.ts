@@ -3,7 +3,7 @@ import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
 import { SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
-import type { Loaded } from '../operations/generated-text.ts';
+import type { StaticText } from '../operations/generated-text.ts';
 import { renderPage } from '../operations/render-page.ts';
 import { anchorOf } from './anchor.ts';
 import { GUIDES } from './guides.ts';
@@ -12,7 +12,7 @@ import { renderOperation } from './operation.ts';
 import { renderText } from './text.ts';
 
 /** Returns the page with its headers. */
-export function renderReference(): Loaded {
+export function renderReference(): StaticText {
   const openApi = new OpenApi();
   return renderPage({
     title: 'Usher API reference',

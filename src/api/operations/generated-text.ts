@@ -5,14 +5,14 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 
-/** What `load` of a text returns. */
-export interface Loaded {
+/** A text with the headers that say what it is. */
+export interface StaticText {
   readonly text: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Returns a function that sends the text, or 304 to a client that has it. `load` is called until it succeeds. */
-export function createTextEndpoint(load: () => Promise<Loaded>): (context: HttpContext) => Promise<void> {
+export function createTextEndpoint(load: () => Promise<StaticText>): (context: HttpContext) => Promise<void> {
   let encoded: ReturnType<typeof encode> | undefined;
   return async (context) => {
     encoded ??= encode(load).catch((error) => {
@@ -28,7 +28,7 @@ export function createTextEndpoint(load: () => Promise<Loaded>): (context: HttpC
   };
 }
 
-async function encode(load: () => Promise<Loaded>) {
+async function encode(load: () => Promise<StaticText>) {
   const { text, headers } = await load();
   const identity = Buffer.from(text);
   const [br, zipped] = await Promise.all([

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Html, html } from '../../http/html.ts';
-import type { Loaded } from './generated-text.ts';
+import type { StaticText } from './generated-text.ts';
 
 interface Page {
   readonly title: string;
@@ -12,7 +12,7 @@ interface Page {
 }
 
 /** Returns a page without script. Its policy allows its style and nothing else. */
-export function renderPage({ title, description, style: own, body }: Page): Loaded {
+export function renderPage({ title, description, style: own, body }: Page): StaticText {
   const style = [new URL('../base.css', import.meta.url), own].map((file) => readFileSync(file, 'utf8')).join('');
   const { text } = html`<!doctype html>
 <html lang="en">
