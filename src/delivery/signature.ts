@@ -1,15 +1,14 @@
 /** Signatures of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-export interface SignedMessage {
-  readonly id: string;
-  /** In seconds. */
-  readonly timestamp: number;
-  readonly body: string;
-}
-
-/** Returns the value of `webhook-signature`: an entry for each signing key, so that receivers may know any of them. */
-export function signMessage({ id, timestamp, body }: SignedMessage, signingKeys: readonly KeyObject[]): string {
+/**
+ * Returns the value of `webhook-signature`: an entry for each signing key, so that receivers may know any of them.
+ * The timestamp is in seconds.
+ */
+export function signMessage(
+  { id, timestamp, body }: { id: string; timestamp: number; body: string },
+  signingKeys: readonly KeyObject[],
+): string {
   const content = `${id}.${timestamp}.${body}`;
   return signingKeys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`).join(' ');
 }

@@ -1,7 +1,7 @@
 /** What happens in a service is in the next scrape. */
 import { afterAll, expect, test } from 'vitest';
 import { DURATIONS, SAMPLED } from '../../src/metrics/definitions.ts';
-import { request } from '../support/http.ts';
+import { openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { promtool, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
@@ -81,7 +81,8 @@ test('counts connections of clients, and those to Postgres that were replaced', 
   await service.database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'usher pool'`;
-  const get = () => request(service.url, { path: '/api/webhooks', headers: { 'x-api-key': tenant.apiKey } });
+  using client = openHttpClient(service.url, { httpVersion: '1.1' });
+  const get = () => client.send({ path: '/api/webhooks', headers: { 'x-api-key': tenant.apiKey } });
   await expect.poll(async () => (await get()).status).toBe(200);
   // A busy Postgres ends some of its processes only after it has answered.
   const countReconnects = async () =>

@@ -94,13 +94,16 @@ const MORE_FAULTS: Faults = {
       await sleep(durationMs);
     }),
 };
-const mix = async () => {
+const mixFaults = async () => {
   const faults = Object.values({ ...FAULTS, ...MORE_FAULTS });
   for (const endAt = performance.now() + SOAK_MS; performance.now() < endAt; await sleep(NORMAL_MS))
     await pick(faults)(500 + Math.random() * 5_500);
 };
 
-const all: Faults = { ...FAULTS, ...quickOrLong<Faults>({}, { ...MORE_FAULTS, 'any of these comes at random': mix }) };
+const all: Faults = {
+  ...FAULTS,
+  ...quickOrLong<Faults>({}, { ...MORE_FAULTS, 'any of these comes at random': mixFaults }),
+};
 const rows = Object.entries(all).map(([name, fail]) => ({ name, fail }));
 
 test.for(rows)(

@@ -39,25 +39,13 @@ describe.each(wires)('over $name', (wire) => {
   test('refuses what exceeds the capacity of Postgres before it costs a statement', async (context) => {
     using caller = await openCaller(wire, STREAMS_PER_SESSION);
     await using slow = await slowDown(database);
-    const bystander = startBystander();
-    const load = startOpenLoopLoad(caller.call, 2 * CAPACITY);
-    await sleep(quickOrLong(1_500, 40_000));
-    await expect.poll(() => caller.refusals.length).toBeGreaterThan(0);
-    const answers = await load.stop();
-
-    await expectControlled(context, { answers, bystander, caller });
+    await expectControlled(context, caller, () => startOpenLoopLoad(caller.call, 2 * CAPACITY));
     expect(await slow.statements()).toBe(caller.served());
   });
 
   test('refuses calls above the limit of calls in flight', async (context) => {
     using caller = await openCaller(wire, CALLERS);
-    const bystander = startBystander();
-    const load = startLoad({ login: caller.call }, { callers: CALLERS });
-    await sleep(quickOrLong(1_000, 30_000));
-    await expect.poll(() => caller.refusals.length).toBeGreaterThan(0);
-    const answers = await load.stop();
-
-    await expectControlled(context, { answers, bystander, caller });
+    await expectControlled(context, caller, () => startLoad({ login: caller.call }, { callers: CALLERS }));
   });
 });
 
@@ -159,14 +147,13 @@ async function slowDown({ sql }: TestDatabase): Promise<AsyncDisposable & { stat
   };
 }
 
-interface Overload {
-  readonly answers: readonly Answer[];
-  readonly bystander: Load;
-  readonly caller: Caller;
-}
-
 /** Expects every call to be served in time or refused, a quick recovery, and no effect on the operators' calls. */
-async function expectControlled(context: TestContext, { answers, bystander, caller }: Overload): Promise<void> {
+async function expectControlled(context: TestContext, caller: Caller, start: () => Pick<Load, 'stop'>): Promise<void> {
+  const bystander = startBystander();
+  const load = start();
+  await sleep(quickOrLong(1_500, 40_000));
+  await expect.poll(() => caller.refusals.length).toBeGreaterThan(0);
+  const answers = await load.stop();
   const recoveredMs = await recover(caller);
   const others = await bystander.stop();
   const served = answers.filter(({ outcome }) => outcome === 'served');

@@ -37,7 +37,7 @@ interface Expected {
   readonly status: number;
 }
 
-type Case = [title: string, body: Uint8Array, expected: Expected, headers?: Record<string, string>];
+type Case = [title: string, body: Uint8Array, expected: Expected, headers?: Record<string, string>, path?: string];
 
 const malformed: Expected = { code: 'invalid_argument', message: 'Validation failed', fields: ['body'], status: 400 };
 const noWebhookId: Expected = { ...malformed, fields: ['webhookId'] };
@@ -56,6 +56,7 @@ const unknownCompression = {
   message: expect.stringMatching(/^unknown compression/),
   status: 501,
 };
+const unknownMethod: Expected = { code: 'unimplemented', message: 'Unknown method', fields: [], status: 404 };
 const wrongCount: Expected = {
   code: 'unimplemented',
   message: expect.stringMatching(/^protocol error/),
@@ -129,29 +130,21 @@ describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
     ...compressionCases(protocol),
     ...(protocol.isFramed ? frameCases() : []),
     ['a wrong key and a malformed body', hex('ffffffffffff'), wrongKey, { 'x-api-key': 'wrong' }],
+    ['an unknown method', validBody(protocol), unknownMethod, {}, '/usher.v1.WebhookService/getWebhook'],
+    ['an unknown service', validBody(protocol), unknownMethod, {}, '/usher.v1.NothingService/GetWebhook'],
   ];
 
   // Timeouts: test/api/rpc/deadline.test.ts.
-  test.each(cases)('answers as documented to %s', async (_, body, { status, ...expected }, headers = {}) => {
-    using client = openHttpClient(service.url, protocol);
-    const reply = await client.send({ path: PROCEDURE, headers: { ...headersOf(protocol), ...headers }, body });
-
-    const { payload: __, ...outcome } = protocol.read(reply);
-    expect(outcome).toEqual(expected);
-    expect(reply.status).toBe(protocol.isFramed ? 200 : status);
-    expectRequestId(reply);
-    await expectHealthy(client, protocol);
-  });
-
-  test.each(['/usher.v1.WebhookService/getWebhook', '/usher.v1.NothingService/GetWebhook'])(
-    'answers Unimplemented at %s',
-    async (path) => {
+  test.each(cases)(
+    'answers as documented to %s',
+    async (_, body, { status, ...expected }, headers, path = PROCEDURE) => {
       using client = openHttpClient(service.url, protocol);
-      const reply = await client.send({ path, headers: headersOf(protocol), body: validBody(protocol) });
+      const reply = await client.send({ path, headers: { ...headersOf(protocol), ...headers }, body });
 
-      expect(reply.status).toBe(protocol.isFramed ? 200 : 404);
+      const { payload: __, ...outcome } = protocol.read(reply);
+      expect(outcome).toEqual(expected);
+      expect(reply.status).toBe(protocol.isFramed ? 200 : status);
       expectRequestId(reply);
-      expect(protocol.read(reply)).toMatchObject({ code: 'unimplemented', message: 'Unknown method' });
       await expectHealthy(client, protocol);
     },
   );

@@ -37,18 +37,16 @@ export async function redeemWalletSignature(
   });
   if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
-    const userId = await findSigner(call, challenge, signature);
-    if (!userId && allowSignUp && hasEmail) {
+    const { message, address } = challenge;
+    if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
+    const [owner] = await call.run(selectWalletUser, { address });
+    if (!owner && allowSignUp && hasEmail) {
       await call.run(markProved, { applicationId, loginIntentId, id: challenge.id, expiresAt });
       return undefined;
     }
-    if (!userId) throw new ServiceError('UNKNOWN_WALLET');
-    return await completeLogin(
-      call,
-      tokens,
-      { loginIntentId, userId },
-      { method: 'wallet', browserDigest: browser.digest },
-    );
+    if (!owner) throw new ServiceError('UNKNOWN_WALLET');
+    const how = { method: 'wallet', browserDigest: browser.digest } as const;
+    return await completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how);
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.
@@ -56,22 +54,9 @@ export async function redeemWalletSignature(
   }
 }
 
-/** Returns the ID of the user whose wallet made the signature, or undefined if nobody has the wallet. */
-async function findSigner(call: Call, { address, message }: Challenge, signature: string): Promise<string | undefined> {
-  if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
-  const [owner] = await call.run(selectWalletUser, { address });
-  return owner?.id;
-}
-
-interface Challenge {
-  readonly id: string;
-  readonly address: string;
-  readonly message: string;
-}
-
 const isChallenge = matches(walletChallenges, 'applicationId', 'loginIntentId', 'id');
 
-const selectLatestChallenge: Statement<Challenge[]> = (db) =>
+const selectLatestChallenge: Statement<{ id: string; address: string; message: string }[]> = (db) =>
   db
     .select({ id: walletChallenges.id, address: walletChallenges.address, message: walletChallenges.message })
     .from(walletChallenges)
