@@ -8,6 +8,8 @@ export interface Options {
   isSelectedRow(server: string, protocol: string): boolean;
   /** Whether the servers write CPU profiles, which slows them down. */
   readonly isProfiling: boolean;
+  /** A checkout whose Usher is measured too. */
+  readonly against: string | undefined;
 }
 
 /** Reads the command line, which README.md describes. */
@@ -21,6 +23,7 @@ export function readOptions(argv: readonly string[]): Options {
       server: { type: 'string', multiple: true, default: [] },
       protocol: { type: 'string', multiple: true, default: [] },
       profile: { type: 'boolean', default: false },
+      against: { type: 'string' },
     },
   });
   return {
@@ -29,6 +32,7 @@ export function readOptions(argv: readonly string[]): Options {
     isSelectedCall: (call) => isSelected(call, values.only),
     isSelectedRow: (server, protocol) => isSelected(server, values.server) && isSelected(protocol, values.protocol),
     isProfiling: values.profile,
+    against: values.against,
   };
 }
 

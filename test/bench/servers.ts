@@ -1,8 +1,10 @@
 /** Which servers are compared, and over which protocols. */
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-export type ServerName = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'usher';
+export type ServerName = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'against' | 'usher';
 
 export interface ServerSpec {
   readonly name: ServerName;
@@ -26,29 +28,40 @@ export const USHER: ServerSpec = {
   listeners: 1,
 };
 
-const SERVERS: readonly (ServerSpec & { readonly protocols: readonly Protocol[] })[] = [
+type Compared = ServerSpec & { readonly protocols: readonly Protocol[] };
+
+const USHER_PROTOCOLS = [rest, connectJson, connectBinary, grpc];
+
+const SERVERS: readonly Compared[] = [
   baseline('node-http', 'node:http by hand', [rest]),
   baseline('fastify-pg', 'Fastify, pg', [rest]),
   baseline('node-http2', 'node:http2 by hand', [grpc]),
   baseline('grpc-js', '@grpc/grpc-js', [grpc]),
   { ...baseline('connect-node', 'connect-node', [connectJson, connectBinary, grpc]), listeners: 2 },
-  { ...USHER, protocols: [rest, connectJson, connectBinary, grpc] },
+  { ...USHER, protocols: USHER_PROTOCOLS },
 ];
 
 /** Returns the rows to measure. @throws Error if the options leave none */
-export function selectRows({ isSelectedRow }: Options): Row[] {
-  const rows = SERVERS.flatMap((server) =>
+export function selectRows({ isSelectedRow, against }: Options): Row[] {
+  const servers = [...SERVERS, ...(against === undefined ? [] : [usherIn(against)])];
+  const rows = servers.flatMap((server) =>
     server.protocols
       .filter((protocol) => isSelectedRow(server.name, protocol.name))
       .map((protocol) => ({ server, protocol })),
   );
-  if (rows.length === 0) throw new Error(`No such server and protocol. Servers: ${SERVERS.map(({ name }) => name)}`);
+  if (rows.length === 0) throw new Error(`No such server and protocol. Servers: ${servers.map(({ name }) => name)}`);
   return rows;
 }
 
 /** Returns whether the server has the call: the baselines have no cache of sessions to compare. */
 export function isServed({ server }: Row, call: string): boolean {
-  return call !== 'CheckSession' || server.name === 'usher';
+  return call !== 'CheckSession' || server.name === 'usher' || server.name === 'against';
+}
+
+/** Its version must run on the tables of this one. */
+function usherIn(directory: string): Compared {
+  const file = pathToFileURL(resolve(directory, 'src/start.js'));
+  return { ...USHER, name: 'against', title: `Usher in ${directory}`, file, protocols: USHER_PROTOCOLS };
 }
 
 function baseline(name: ServerName, title: string, protocols: readonly Protocol[]) {

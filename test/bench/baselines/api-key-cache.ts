@@ -1,7 +1,6 @@
 import { digestOf, isApiKey } from '../../../src/domain/api-keys/api-key.ts';
-import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
-import { type Query, SELECT_OWNER } from './statements.ts';
+import { type Owner, type Query, SELECT_OWNER } from './statements.ts';
 
 /** As in Usher: a revoked key must stop working within five seconds. */
 const TRUST_MS = 4_000;
@@ -10,14 +9,14 @@ const REFRESH_MS = 1_500;
 /** Caches the owners of API keys and refreshes them in the background. */
 export class ApiKeyCache {
   readonly #query: Query;
-  readonly #known = new Map<string, { application: Application; readAt: number; refreshing: boolean }>();
+  readonly #known = new Map<string, { owner: Owner; readAt: number; refreshing: boolean }>();
 
   constructor(query: Query) {
     this.#query = query;
   }
 
   /** @throws ServiceError `Invalid API key` */
-  async authenticate(apiKey: string | undefined): Promise<Application> {
+  async authenticate(apiKey: string | undefined): Promise<Owner> {
     if (apiKey === undefined || !isApiKey(apiKey)) throw new ServiceError('INVALID_API_KEY');
     const digest = digestOf(apiKey);
     const entry = this.#known.get(digest);
@@ -27,14 +26,14 @@ export class ApiKeyCache {
       entry.refreshing = true;
       this.#read(digest).catch(() => this.#known.delete(digest));
     }
-    return entry.application;
+    return entry.owner;
   }
 
-  async #read(digest: string): Promise<Application> {
+  async #read(digest: string): Promise<Owner> {
     const readAt = performance.now();
-    const [application] = await this.#query<Application>(SELECT_OWNER, [Buffer.from(digest, 'hex')]);
-    if (!application) throw new ServiceError('INVALID_API_KEY');
-    this.#known.set(digest, { application, readAt, refreshing: false });
-    return application;
+    const [owner] = await this.#query<Owner>(SELECT_OWNER, [Buffer.from(digest, 'hex')]);
+    if (!owner) throw new ServiceError('INVALID_API_KEY');
+    this.#known.set(digest, { owner, readAt, refreshing: false });
+    return owner;
   }
 }

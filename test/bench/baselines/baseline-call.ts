@@ -2,14 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { Code } from '@connectrpc/connect';
 import type { Logger } from 'pino';
-import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
+import type { Owner } from './statements.ts';
 
 export class BaselineCall {
   readonly requestId: string;
   readonly protocol: string;
   readonly startedAt = performance.now();
-  application: Application | undefined;
+  application: Owner | undefined;
 
   constructor(protocol: string, requestId: string | string[] | undefined) {
     this.protocol = protocol;

@@ -1,7 +1,6 @@
 import { createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
-import type { Application } from '../../../src/domain/call.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
 import { verifyToken } from '../../../src/domain/login/verify-token.ts';
 import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
@@ -13,6 +12,7 @@ import {
   INSERT_CHECK_IN,
   INSERT_INTENT,
   MARK_DELETED,
+  type Owner,
   type Query,
   SELECT_WEBHOOK,
   type SessionRow,
@@ -30,7 +30,8 @@ const eventRules = { eventId: identifier };
 const checkInRules = { eventId: identifier, attendeeId: identifier };
 
 export interface Caller {
-  readonly application: Application;
+  readonly application: Owner;
+  readonly requestId: string;
   readonly ipAddress: string;
   readonly userAgent: string;
 }
@@ -50,7 +51,7 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
   const issuer = { issuer: publicUrl, isUsher: true, findKey: (kid: string) => tokenKeys.get(kid) };
 
   return {
-    authenticate: (apiKey: string | undefined): Promise<Application> => owners.authenticate(apiKey),
+    authenticate: (apiKey: string | undefined): Promise<Owner> => owners.authenticate(apiKey),
 
     async getWebhook({ application }: Caller, fields: { webhookId?: unknown }) {
       const { id: applicationId, name, clientId } = application;
@@ -70,13 +71,18 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
       };
     },
 
-    async exchangeToken({ application, ipAddress, userAgent }: Caller, fields: { authToken?: unknown }) {
+    async exchangeToken(caller: Caller, fields: { authToken?: unknown }) {
+      const { application, ipAddress, userAgent } = caller;
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const { userId } = await verifyToken(authToken, [issuer], { clientId: application.clientId, now });
+      const { userId, method, authenticatedAt } = await verifyToken(authToken, [issuer], {
+        clientId: application.clientId,
+        now,
+      });
       const [id, expiresAt] = [randomUUID(), new Date(now.getTime() + SESSION_LIFETIME_MS)];
-      const values = [application.id, userId, id, ipAddress, userAgent, now, expiresAt];
-      const [session] = await query<SessionRow>(FIND_OR_CREATE_SESSION, values);
+      const values = [application.id, userId, id, ipAddress, userAgent, now, expiresAt, method, authenticatedAt];
+      const audit = auditValues(caller, 'AuthService/ExchangeToken');
+      const [session] = await query<SessionRow>(FIND_OR_CREATE_SESSION, [...values, ...audit]);
       if (!session) throw new ServiceError('USER_NOT_FOUND');
       const { email, name, profileImage, walletAddress } = session;
       return {
@@ -98,19 +104,26 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
       return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
     },
 
-    async deleteEvent({ application }: Caller, fields: { eventId?: unknown }): Promise<void> {
+    async deleteEvent(caller: Caller, fields: { eventId?: unknown }): Promise<void> {
       const { eventId } = check(fields, eventRules);
-      const deleted = await query(MARK_DELETED, [application.id, eventId, new Date()]);
+      const audit = auditValues(caller, 'EventService/DeleteEvent');
+      const deleted = await query(MARK_DELETED, [caller.application.id, eventId, new Date(), ...audit]);
       if (deleted.length === 0) throw new ServiceError('EVENT_NOT_FOUND');
     },
 
-    async checkIn({ application }: Caller, fields: { eventId?: unknown; attendeeId?: unknown }) {
+    async checkIn(caller: Caller, fields: { eventId?: unknown; attendeeId?: unknown }) {
       const { eventId, attendeeId } = check(fields, checkInRules);
       const now = new Date();
-      const [row] = await query<CheckInRow>(INSERT_CHECK_IN, [application.id, eventId, attendeeId, now]);
+      const values = [caller.application.id, eventId, attendeeId, now];
+      const audit = auditValues(caller, 'EventService/CheckIn');
+      const [row] = await query<CheckInRow>(INSERT_CHECK_IN, [...values, ...audit]);
       if (!row) throw new ServiceError('EVENT_NOT_FOUND');
       const { checkedInAt, alreadyCheckedIn } = row;
       return { checkIn: { attendeeId, checkedInAt }, alreadyCheckedIn };
     },
   };
+}
+
+function auditValues({ application, ipAddress, requestId }: Caller, action: string): string[] {
+  return [randomUUID(), application.apiKeyId, action, ipAddress, requestId];
 }

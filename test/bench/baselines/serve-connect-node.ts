@@ -18,7 +18,8 @@ const authenticate: Interceptor = (next) => async (request) => {
   try {
     call.application = await operations.authenticate(request.header.get('x-api-key') ?? undefined);
     const userAgent = request.header.get('user-agent') ?? '';
-    request.contextValues.set(callerKey, { application: call.application, ipAddress: '127.0.0.1', userAgent });
+    const { application, requestId } = call;
+    request.contextValues.set(callerKey, { application, requestId, ipAddress: '127.0.0.1', userAgent });
     const response = await next(request);
     response.header.set('x-request-id', call.requestId);
     response.header.set('cache-control', 'no-store');

@@ -63,5 +63,6 @@ await app.listen({ port: config.port, host: config.host });
 
 function callerOf({ call, ip, headers }: Pick<FastifyRequest, 'call' | 'ip' | 'headers'>): Caller {
   if (!call?.application) throw new Error('The request has no application');
-  return { application: call.application, ipAddress: ip, userAgent: headers['user-agent'] ?? '' };
+  const { application, requestId } = call;
+  return { application, requestId, ipAddress: ip, userAgent: headers['user-agent'] ?? '' };
 }

@@ -54,7 +54,9 @@ function serve({ method, run }: RpcMethod): handleUnaryCall<Request, ResponseIni
     try {
       call.application = await operations.authenticate(apiKey === undefined ? undefined : String(apiKey));
       const userAgent = String(metadata.get('user-agent')[0] ?? '');
-      callback(null, await run({ application: call.application, ipAddress: grpcCall.getPeer(), userAgent }, request));
+      const { application, requestId } = call;
+      const caller = { application, requestId, ipAddress: grpcCall.getPeer(), userAgent };
+      callback(null, await run(caller, request));
     } catch (error) {
       const answer = toAnswer(error);
       code = Number(answer.code);

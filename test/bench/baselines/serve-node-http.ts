@@ -46,8 +46,9 @@ async function run(
 ): Promise<RestAnswer> {
   const apiKey = request.headers['x-api-key'];
   call.application = await operations.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
+  const { application, requestId } = call;
   const ipAddress = request.socket.remoteAddress ?? '';
-  const caller = { application: call.application, ipAddress, userAgent: request.headers['user-agent'] ?? '' };
+  const caller = { application, requestId, ipAddress, userAgent: request.headers['user-agent'] ?? '' };
   return succeed(operation.message, await operation.run(caller, await readFields(request)));
 }
 

@@ -35,8 +35,9 @@ async function serve(
   try {
     const apiKey = headers['x-api-key'];
     call.application = await operations.authenticate(typeof apiKey === 'string' ? apiKey : undefined);
+    const { application, requestId } = call;
     const ipAddress = stream.session?.socket.remoteAddress ?? '';
-    const caller = { application: call.application, ipAddress, userAgent: headers['user-agent'] ?? '' };
+    const caller = { application, requestId, ipAddress, userAgent: headers['user-agent'] ?? '' };
     message = encodeResponse(method, await run(caller, decodeRequest(method, body.subarray(PREFIX_BYTES))));
   } catch (error) {
     const answer = toAnswer(error);

@@ -1,4 +1,8 @@
-/** The statements of all baselines as SQL by hand. They do the same work as Usher's. */
+/**
+ * The statements of all baselines as SQL by hand. They do the same work as Usher's: changes are in the audit log and, if
+ * a webhook subscribes, in a message to it.
+ */
+import type { Application } from '../../../src/domain/call.ts';
 
 /** Runs a statement, which is prepared once per connection, and returns its rows. */
 export type Query = <Row extends object>(
@@ -9,6 +13,10 @@ export type Query = <Row extends object>(
 interface SqlStatement {
   readonly name: string;
   readonly text: string;
+}
+
+export interface Owner extends Application {
+  readonly apiKeyId: string;
 }
 
 export interface WebhookRow {
@@ -41,7 +49,7 @@ export interface CheckInRow {
 export const SELECT_OWNER: SqlStatement = {
   name: 'select_owner',
   text: `
-    select a.id, a.name, a.client_id as "clientId", to_json(a.redirect_uris) as "redirectUris"
+    select k.id as "apiKeyId", a.id, a.name, a.client_id as "clientId", to_json(a.redirect_uris) as "redirectUris"
     from api_keys k join applications a on a.id = k.application_id
     where k.digest = $1 and k.revoked_at is null and a.deleted_at is null`,
 };
@@ -56,34 +64,82 @@ export const SELECT_WEBHOOK: SqlStatement = {
     where w.application_id = $1 and w.id = $2`,
 };
 
+/** Inserts into the audit log for each row. The values from `first` on: its ID, API key, action, address, request ID. */
+function insertAudit(resource: string, from: string, { now, first }: { now: number; first: number }): string {
+  const [id, apiKeyId, action, ipAddress, requestId] = [0, 1, 2, 3, 4].map((index) => `$${first + index}`);
+  return `audit as (
+    insert into audit_events
+      (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+    select $1::uuid, $${now}::timestamptz, ${id}::uuid, 'api_key', ${apiKeyId}::text, ${action}::text, ${resource},
+      ${ipAddress}::text, ${requestId}::text
+    from ${from})`;
+}
+
+function hasSubscriber(type: string): string {
+  return `exists (
+    select 1 from webhooks
+    where application_id = $1 and is_active and event_types <> '{}' and event_types && array['${type}', '*'])`;
+}
+
+function insertMessage(type: string, data: string, from: string, now: number): string {
+  return `message as (
+    insert into webhook_messages (application_id, type, payload, created_at)
+    select $1::uuid, '${type}', json_build_object('type', '${type}', 'timestamp', ${isoText(`$${now}::timestamptz`)},
+      'data', json_strip_nulls(${data}))::text, $${now}::timestamptz
+    from ${from} where ${hasSubscriber(type)}
+    returning application_id)`;
+}
+
+function isoText(instant: string): string {
+  return `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+const NOTIFIED = 'array_to_json(array(select application_id from message)) as "notifiedIds"';
+
 const SESSION_COLUMNS = [
-  ...['id', 'email', 'name', 'profile_image', 'wallet_address'],
-  ...['ip_address', 'user_agent', 'created_at', 'expires_at'],
+  ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent'],
+  ...['method', 'authenticated_at', 'began_at', 'cutoff_at', 'created_at', 'expires_at'],
 ];
 
-/** Returns the live session, or creates one. Of concurrent statements the first creates it. */
+/** Returns the live session, or creates one unless a webhook subscribes: nothing does here. */
 export const FIND_OR_CREATE_SESSION: SqlStatement = {
   name: 'find_or_create_session',
   text: `
-    with live as (
+    with caller as (
+      select id, email, name, profile_image, wallet_address, greatest(
+        (select max(cutoff_at) from session_cutoffs
+          where application_id = $1 and user_id in ($2, '00000000-0000-0000-0000-000000000000')),
+        (select cutoff_at from user_cutoffs where user_id = $2)) as cutoff_at
+      from users where id = $2 and deleted_at is null and deactivated_at is null
+    ), live as (
       select s.id, s.email, s.name, s.profile_image, s.wallet_address, s.created_at
-      from sessions s join users u on u.id = s.user_id and u.deleted_at is null
-      where s.application_id = $1 and s.user_id = $2 and s.expires_at > $6
+      from sessions s join caller on caller.id = s.user_id
+      where s.application_id = $1 and s.expires_at > $6
+        and s.authenticated_at > coalesce(caller.cutoff_at, '-infinity')
+        and $9 > coalesce(caller.cutoff_at, '-infinity')
     ), created as (
-      insert into sessions as s (application_id, user_id, id, email, name, profile_image, wallet_address,
-        ip_address, user_agent, created_at, expires_at)
-      select $1, u.id, $3, u.email, u.name, u.profile_image, u.wallet_address, $4, $5, $6, $7
-      from users u
-      where u.id = $2 and u.deleted_at is null and not exists (select 1 from live)
+      insert into sessions as s (application_id, user_id, ${SESSION_COLUMNS.join(', ')})
+      select $1, id, $3::uuid, email, name, profile_image, wallet_address, $4, $5, $8, $9, $6, cutoff_at, $6, $7
+      from caller
+      where $9 > coalesce(cutoff_at, '-infinity') and not exists (select 1 from live)
+        and not ${hasSubscriber('session.created')}
       on conflict (application_id, user_id) do update set
-        ${SESSION_COLUMNS.map(
-          (column) => `${column} = case when s.expires_at <= $6 then excluded.${column} else s.${column} end`,
-        ).join(', ')}
-      returning id, email, name, profile_image, wallet_address, created_at
+        ${SESSION_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
+      where not (s.expires_at > $6 and s.authenticated_at > coalesce(excluded.cutoff_at, '-infinity'))
+      returning id, email, name, profile_image, wallet_address, created_at, user_id, expires_at
+    ), ${insertAudit('user_id::text', 'created', { now: 6, first: 10 })},
+    recorded as (
+      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
+      select $1, id, user_id, $9, created_at, expires_at from created
+    ), joined as (
+      insert into application_users (application_id, user_id, first_signed_in_at)
+      select $1, user_id, created_at from created
+      on conflict do nothing
     )
     select id, email, name, profile_image as "profileImage", wallet_address as "walletAddress",
       created_at as "createdAt"
-    from (select * from live union all select * from created) as session`,
+    from (select * from live
+      union all select id, email, name, profile_image, wallet_address, created_at from created) as session`,
 };
 
 export const INSERT_INTENT: SqlStatement = {
@@ -93,25 +149,51 @@ export const INSERT_INTENT: SqlStatement = {
     values ($1, $2, $3, $4, $5, $6)`,
 };
 
+/** The advisory lock serializes check-ins with a delete of the event. */
+const LOCK_KEY = 'hashtextextended(application_id::text || id, 0)';
+
 export const MARK_DELETED: SqlStatement = {
   name: 'mark_deleted',
   text: `
-    update events set deleted_at = $3
-    where application_id = $1 and id = $2 and deleted_at is null
-    returning id`,
+    with locked as (
+      select id from events
+      where application_id = $1 and id = $2 and deleted_at is null
+        and pg_advisory_xact_lock(${LOCK_KEY}) is not null
+      for update
+    ), deleted as (
+      update events set deleted_at = $3
+      from locked where application_id = $1 and events.id = locked.id
+      returning events.id, events.name, events.created_at, events.deleted_at
+    ), ${insertAudit('id', 'deleted', { now: 3, first: 4 })},
+    ${insertMessage(
+      'event.deleted',
+      `json_build_object('eventId', id, 'name', name,
+        'createdAt', ${isoText('created_at')}, 'deletedAt', ${isoText('deleted_at')})`,
+      'deleted',
+      3,
+    )}
+    select ${NOTIFIED} from deleted`,
 };
 
-/** The lock serializes check-ins with a delete of the event. */
 export const INSERT_CHECK_IN: SqlStatement = {
   name: 'insert_check_in',
   text: `
     with open_event as (
       select application_id, id from events
       where application_id = $1 and id = $2 and deleted_at is null
+        and pg_advisory_xact_lock_shared(${LOCK_KEY}) is not null
       for share
-    )
-    insert into check_ins as c (application_id, event_id, attendee_id, checked_in_at)
-    select application_id, id, $3, $4 from open_event
-    on conflict (application_id, event_id, attendee_id) do update set attendee_id = c.attendee_id
-    returning checked_in_at as "checkedInAt", xmax <> 0 as "alreadyCheckedIn"`,
+    ), checked_in as (
+      insert into check_ins (application_id, event_id, attendee_id, checked_in_at, is_repeated)
+      select application_id, id, $3::text, $4::timestamptz, false from open_event
+      on conflict (application_id, event_id, attendee_id) do update set is_repeated = true
+      returning checked_in_at, is_repeated
+    ), ${insertAudit(`concat_ws('/', $2::text, $3::text)`, 'checked_in where not is_repeated', { now: 4, first: 5 })},
+    ${insertMessage(
+      'check_in.created',
+      `json_build_object('eventId', $2::text, 'attendeeId', $3::text, 'checkedInAt', ${isoText('checked_in_at')})`,
+      '(select checked_in_at from checked_in where not is_repeated) as created',
+      4,
+    )}
+    select checked_in_at as "checkedInAt", is_repeated as "alreadyCheckedIn", ${NOTIFIED} from checked_in`,
 };

@@ -12,6 +12,8 @@ export interface GoalResult {
   readonly measured: number | undefined;
 }
 
+const PROTOCOLS = ['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const;
+
 interface Goal {
   readonly limit: number;
   readonly call: string;
@@ -25,9 +27,10 @@ interface Goal {
 export function checkGoals(
   figures: readonly Figure[],
   calls: readonly string[],
-  { isSelectedRow }: Pick<Options, 'isSelectedRow'>,
+  { isSelectedRow, against }: Pick<Options, 'isSelectedRow' | 'against'>,
 ): GoalResult[] {
-  return [...webhookGoals(), ...sessionGoals(), ...calls.flatMap(connectGoals), ...calls.flatMap(writeGoals)]
+  const ofCalls = [connectGoals, writeGoals, ...(against === undefined ? [] : [againstGoals])];
+  return [...webhookGoals(), ...sessionGoals(), ...ofCalls.flatMap((goalsOf) => calls.flatMap(goalsOf))]
     .filter(
       ({ call, usher, other, otherCall = call }) =>
         [call, otherCall].every((each) => calls.includes(each)) &&
@@ -55,13 +58,18 @@ function webhookGoals(): Goal[] {
 
 /** A check of a session in use costs no statement. */
 function sessionGoals(): Goal[] {
-  return (['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const).map((protocol) => ({
+  return PROTOCOLS.map((protocol) => ({
     limit: 0.7,
     call: 'CheckSession',
     usher: protocol,
     other: ['usher', protocol],
     otherCall: 'GetWebhook',
   }));
+}
+
+/** A change makes no call dearer. */
+function againstGoals(call: string): Goal[] {
+  return PROTOCOLS.map((protocol) => ({ limit: 1.05, call, usher: protocol, other: ['against', protocol] }));
 }
 
 function connectGoals(call: string): Goal[] {
