@@ -8,7 +8,7 @@ import { refusal, validationFailed } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { call, PROTOCOLS } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { adminClient, clientsOf, createTestUser, logIn, logInDeletedUser } from '../support/service.ts';
+import { adminClient, clientsOf, createTestUser, logIn } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
 const { exchangeToken } = AuthService.method;
@@ -53,7 +53,9 @@ it.each([
 });
 
 it('returns 404 User not found for a deleted user while the token is valid, and then 401', async () => {
-  const token = await logInDeletedUser(service, tenant);
+  const user = await createTestUser(service);
+  const token = await logIn(service, tenant, user);
+  await adminClient(service).deleteUser({ userId: user.id });
   await expect(exchange(token)).rejects.toMatchObject(USER_NOT_FOUND);
   clock.advance(15 * MINUTE);
   await expect(exchange(token)).rejects.toMatchObject(INVALID_TOKEN);

@@ -11,9 +11,9 @@ import {
   adminClient,
   beginLogin,
   clientsOf,
-  createDeletedUser,
   createTenant,
   createTestEvent,
+  createTestUser,
   createTestWebhook,
 } from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
@@ -28,7 +28,8 @@ const loginIntentId = await beginLogin(service, deletedTenant);
 await admin.deleteApplication({ applicationId: deletedTenant.id });
 const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id });
 await admin.revokeApiKey({ apiKeyId });
-const deletedUserId = await createDeletedUser(service);
+const { id: deletedUserId } = await createTestUser(service);
+await admin.deleteUser({ userId: deletedUserId });
 const eventId = await createTestEvent(service, tenant);
 await events.deleteEvent({ eventId });
 const { webhookId } = await createTestWebhook(service, tenant);

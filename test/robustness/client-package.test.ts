@@ -1,10 +1,9 @@
 /** The client package, installed from the npm registry with what it declares, under every Node that it supports. */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ClientProject, INSTALL_TIMEOUT_MS, installPackages } from '../support/client-project.ts';
+import { createDirectory } from '../support/directory.ts';
 import { expectLogin } from '../support/example-application.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
@@ -12,17 +11,11 @@ import { REPOSITORY, runShell } from '../support/process.ts';
 describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package', () => {
   let project: ClientProject;
   let application: string;
-  let nodes: string;
 
   beforeAll(async () => {
     project = await ClientProject.create({ usesRegistry: true });
     application = await project.compile(join(REPOSITORY, 'test/examples/express/app.ts'));
-    nodes = await mkdtemp(join(tmpdir(), 'usher-nodes-'));
   }, INSTALL_TIMEOUT_MS);
-
-  afterAll(async () => {
-    await rm(nodes, { recursive: true });
-  });
 
   test.each(['publint --strict', 'attw --profile esm-only'])('is clean by %s', async (command) => {
     const { exitCode, stdout, stderr } = await runShell(`${command} ${project.tarball}`);
@@ -33,7 +26,7 @@ describe.skipIf(!hasRegistry() && !process.env.CI)('the installed client package
     'signs users of an Express application in and out on Node %i',
     { timeout: INSTALL_TIMEOUT_MS },
     async (version) => {
-      const directory = join(nodes, String(version));
+      const directory = await createDirectory();
       await installPackages(directory, [`node@${version}`]);
       const node = join(directory, 'node_modules/node/bin/node');
       expect(execFileSync(node, ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);

@@ -1,12 +1,12 @@
 /** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtempDisposable, readdir, readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chown, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ContainerImage } from '../support/container.ts';
 import { createDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -28,8 +28,7 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
   test('creates secrets, migrates, serves, is healthy, and stops', async () => {
     await using postgres = await TcpProxy.open(inject('postgresUrl'));
     await using database = await createDatabase('');
-    await using volume = await mkdtempDisposable(join(tmpdir(), 'usher-secrets-'));
-    const secrets = volume.path;
+    const secrets = await createDirectory();
     await chown(secrets, USER, USER);
     const created = await image.run({ command: ['src/config/create-secrets.ts', '/secrets'], secrets });
     expect(created).toEqual({ exitCode: 0, output: '' });

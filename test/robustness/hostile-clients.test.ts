@@ -1,12 +1,10 @@
 /** Clients that occupy connections or reset streams: they are disconnected in time, and other clients notice nothing. */
-import { mkdtempDisposable } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, type TestContext, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { HABITS, hold, type Victim } from '../support/hostile-clients.ts';
 import { HttpPool } from '../support/http.ts';
 import { decodeFrames, encodeHeaders, encodeNumber, encodePreface, FRAME } from '../support/http2-frames.ts';
@@ -73,8 +71,8 @@ test.for(crowds)('disconnects clients that $does, and others notice nothing', LO
 });
 
 test('disconnects clients of every kind over TLS', LONG, async (context) => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
-  await using secure = await startUsher(database.url, await writeCertificate(directory.path));
+  const directory = await createDirectory();
+  await using secure = await startUsher(database.url, await writeCertificate(directory));
 
   const figures = await attack(habits, { ...victim, port: secure.port, hasTls: true }, TLS_SOCKETS);
   report(context, { tried: `clients of every kind over TLS, ${TLS_SOCKETS} of each`, figures });

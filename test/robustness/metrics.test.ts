@@ -1,11 +1,9 @@
 /** Metrics under attack, with workers that hang or crash, and as a real Prometheus sees them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempDisposable } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { createDirectory } from '../support/directory.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { readDashboard, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
@@ -136,8 +134,7 @@ test('scrapes at the same time share one', async () => {
 });
 
 test('workers are counted together, and a scrape goes on without one that hangs or crashes', async () => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-metrics-'));
-  await using main = await startWorkers(directory.path, { METRICS_PORT: '0' });
+  await using main = await startWorkers(await createDirectory(), { METRICS_PORT: '0' });
   const metrics = { url: await metricsUrlOf(main) };
   const refused = { http_route: '/api/webhooks/:webhookId', http_response_status_code: '401' };
   const countCalls = (found: Scrape) => found.sum('http_server_request_duration_seconds_count', refused);

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, mkdtempDisposable, readFile, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { createDirectory } from '../support/directory.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 import {
@@ -25,7 +25,7 @@ import { readDemo } from '../support/workers.ts';
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };
 
-const directory = await mkdtemp(join(tmpdir(), 'usher-start-faults-'));
+const directory = await createDirectory();
 /** Holds what a first start has made. */
 const dataDir = join(directory, 'data');
 
@@ -33,8 +33,6 @@ const dataDir = join(directory, 'data');
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   await main.end('SIGTERM');
 }
-
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
   const env = { PORT: '0', DATA_DIR: dataDir };
@@ -80,8 +78,7 @@ const ownUid = process.getuid?.();
 const users = ownUid === 0 ? [{ uid: 65_534 }, { uid: 0 }] : [{ uid: ownUid }];
 
 test.each(users)('user $uid can run npm start in a clone that only they may enter', async ({ uid }) => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-clone-'));
-  const clone = directory.path;
+  const clone = await createDirectory();
   await copyProject(clone);
   expect(await runShell(`chown -R ${uid} ${clone}`)).toMatchObject({ exitCode: 0 });
   const npm = spawn('npm', ['start'], {

@@ -1,11 +1,11 @@
 /** A log that nobody reads, or that cannot be written: the service goes on, keeps a bounded part, and ends in time. */
-import { mkdtempDisposable, open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { open } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { HttpPool } from '../support/http.ts';
-import { listeningPortOf, startUsher, UsherProcess } from '../support/process.ts';
+import { startUsher, UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Several times what a pipe holds; in the long form, several times what the service keeps. */
@@ -51,12 +51,12 @@ test('a log whose reader has closed the pipe affects neither calls nor the exit'
 });
 
 test('a log on a full disk affects no calls, and SIGTERM still ends the process', async () => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-log-'));
+  const directory = await createDirectory();
   await using full = await open('/dev/full', 'w');
-  await using service = await UsherProcess.spawn({ env: { PORT: '0', DATA_DIR: directory.path }, stdoutFd: full.fd });
-  await expect.poll(() => listeningPortOf(service.pid)).toBeDefined();
-
-  using pool = new HttpPool({ url: `http://127.0.0.1:${listeningPortOf(service.pid)}` }, {});
+  const port = String(await findFreePort());
+  await using service = await UsherProcess.spawn({ env: { PORT: port, DATA_DIR: directory }, stdoutFd: full.fd });
+  using pool = new HttpPool({ url: `http://127.0.0.1:${port}` }, {});
+  await expect.poll(() => pool.call('GET', '/readyz').catch(() => undefined)).toMatchObject({ status: 200 });
   // Batches of lines, none of which can be written.
   expect(await makeCalls(pool, 1_000)).toBe(0);
   // It gives up the log and ends itself.

@@ -1,13 +1,13 @@
 /** With `WORKERS=2`, two processes serve as one, whatever becomes of one of them. */
 import { once } from 'node:events';
-import { mkdtemp, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, expect, test } from 'vitest';
 import { writeCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { HttpPool, request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
@@ -23,13 +23,10 @@ import {
   workerPids,
 } from '../support/workers.ts';
 
-const directory = await mkdtemp(join(tmpdir(), 'usher-workers-'));
+const directory = await createDirectory();
 const dataDir = join(directory, 'data');
 const main = await startWorkers(dataDir, {}, `ADMIN_KEY=${ADMIN_KEY}\n`);
-afterAll(async () => {
-  await main[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => main[Symbol.asyncDispose]());
 
 test('both listen on one port, and the start is printed once', async () => {
   const listening = () =>
@@ -198,9 +195,9 @@ test.each([
 });
 
 test('all workers take a renewed certificate from its files, and keep the one before if it is broken', async () => {
-  await using directory = await mkdtempDisposable(join(tmpdir(), 'usher-tls-'));
+  const directory = await createDirectory();
   await using database = await cloneDatabase();
-  const files = await writeCertificate(directory.path);
+  const files = await writeCertificate(directory);
   await using main = await startUsher(database.url, { WORKERS: '2', ...files }, { keepsLog: true });
   const served = async () => {
     const prints = new Set<string>();
@@ -221,7 +218,7 @@ test('all workers take a renewed certificate from its files, and keep the one be
   await expect.poll(() => workersThatSay('certificate not renewed')).toBe(2);
   expect(await served()).toEqual(first);
 
-  await writeCertificate(directory.path);
+  await writeCertificate(directory);
   await expect.poll(() => workersThatSay('certificate renewed')).toBe(2);
   const second = await served();
   expect(second).toHaveLength(1);

@@ -2,9 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +10,7 @@ import { create } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { GetWebhookRequestSchema, WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { HttpPool } from '../support/http.ts';
@@ -76,7 +75,7 @@ test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
 );
 
 async function startHaproxy(instances: readonly UsherProcess[]) {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-haproxy-'));
+  const directory = await createDirectory();
   const socket = join(directory, 'haproxy.sock');
   const port = await findFreePort();
   const servers = instances.map((instance, at) => [`USHER_${at + 1}`, `127.0.0.1:${instance.port}`]);
@@ -101,7 +100,6 @@ async function startHaproxy(instances: readonly UsherProcess[]) {
     async [Symbol.asyncDispose]() {
       haproxy.kill();
       if (haproxy.exitCode === null) await once(haproxy, 'exit');
-      await rm(directory, { recursive: true });
     },
   };
 }

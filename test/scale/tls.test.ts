@@ -1,5 +1,5 @@
 /** Usher on a Postgres with TLS. Needs the Postgres of Debian, or PG_BIN. */
-import { chmod, chown, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
@@ -16,7 +16,6 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
 
   beforeAll(async () => {
     const directory = await createUnprivilegedDirectory();
-    stack.defer(() => rm(directory, { recursive: true }));
     const { cert, key } = await createCertificate('rsa');
     const files = { ssl_cert_file: join(directory, 'cert.pem'), ssl_key_file: join(directory, 'key.pem') };
     await writeFile(files.ssl_cert_file, cert);

@@ -1,7 +1,7 @@
 /** Runs Usher as a process of its own, the way a developer or an operator does, and looks at running processes. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -236,17 +236,6 @@ export async function survivorsOf(processes: ReadonlyMap<number, string>): Promi
     if (left.length === 0 || performance.now() > deadline) return left.map(({ command }) => command);
     await sleep(20);
   }
-}
-
-/** Returns the TCP port that the process listens on, or undefined while it listens on none (Linux only). */
-export function listeningPortOf(pid: number): number | undefined {
-  const descriptors = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
-  const listening = /:([0-9A-F]{4}) [0-9A-F:]+ 0A (?:\S+ +){5}(\d+)/g;
-  const [, port] =
-    [...readFileSync(`/proc/${pid}/net/tcp`, 'utf8').matchAll(listening)].find(([, , inode]) =>
-      descriptors.includes(`socket:[${inode}]`),
-    ) ?? [];
-  return port === undefined ? undefined : Number.parseInt(port, 16);
 }
 
 function isError(line: string): boolean {

@@ -134,13 +134,18 @@ export async function deleteWhileCheckingIn(callers: number): Promise<void> {
   expect(outcome).toBe('deleted');
 }
 
-/** Exchanges one token 16 times at once in each round: all get the one session. */
+/** Exchanges one token 16 times at once in each round: all get the one session, and a webhook is told of it once. */
 export async function raceExchanges(rounds: number): Promise<void> {
   await using replicas = await openReplicas();
-  const { poolOf, signIn, sql } = replicas;
-  const { authToken } = await signIn();
+  const { poolOf, services, signIn, sql, tenant } = replicas;
+  const { authToken, userId } = await signIn();
   const winners: string[] = [];
+  const subscribesAt = Math.floor(rounds / 2);
   for (let round = 0; round < rounds; round++) {
+    if (round === subscribesAt) {
+      const fields = { url: 'https://h.test', ownerId: userId, eventTypes: ['session.created'] };
+      await clientsOf(services[0], tenant).webhooks.createWebhook(fields);
+    }
     const replies = await Promise.all(
       Array.from({ length: CALLERS }, (_, caller) =>
         poolOf(caller).call<Reply>('POST', '/api/oauth/exchange', { authToken }),
@@ -159,6 +164,8 @@ export async function raceExchanges(rounds: number): Promise<void> {
     winners.push(kept[0]?.id);
   }
   expect(new Set(winners).size).toBe(rounds);
+  const [told] = await sql`select count(*)::int as count from webhook_messages`;
+  expect(told).toEqual({ count: rounds - subscribesAt });
 }
 
 /** How to end what a user has. */

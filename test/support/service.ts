@@ -142,13 +142,6 @@ export async function createTestUser(
   return { id, email, name, profileImage, walletAddress };
 }
 
-/** Returns the ID of a deleted user. */
-export async function createDeletedUser(service: { url: string }): Promise<string> {
-  const { id } = await createTestUser(service);
-  await adminClient(service).deleteUser({ userId: id });
-  return id;
-}
-
 /** Returns the event's ID. */
 export async function createTestEvent(
   service: { url: string },
@@ -185,14 +178,6 @@ export async function beginLogin(
 export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
   const loginIntentId = await beginLogin(service, tenant);
   const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
-  return authToken;
-}
-
-/** Logs in a user, deletes the user, and returns the auth token. */
-export async function logInDeletedUser(service: { url: string }, tenant: Tenant): Promise<string> {
-  const user = await createTestUser(service);
-  const authToken = await logIn(service, tenant, user);
-  await adminClient(service).deleteUser({ userId: user.id });
   return authToken;
 }
 

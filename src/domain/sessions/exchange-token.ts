@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, getTableColumns, gt, not, notExists, type SQL, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, not, notExists, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
@@ -54,18 +54,25 @@ export async function exchangeToken(
     now,
     expiresAt: new Date(endsAt),
   };
-  const tells = subscribed.has(application.id);
-  let [user] = await run(tells ? findOrBeginSessionAndTell : findOrBeginSession, parameters);
-  if (user && !user.session && !tells) [user] = await run(findOrBeginSessionAndTell, parameters);
-  if (!user) throw new ServiceError('USER_NOT_FOUND');
-  if (!user.session) throw new InvalidTokenError();
-  announce(onMessage, user);
-  if (user.notifiedIds.length > 0) subscribed.add(application.id);
-  else if (user.session.id === parameters.id) subscribed.delete(application.id);
-  return user.session;
+  for (let tells = subscribed.has(application.id); ; tells = true) {
+    const [user] = await run(tells ? findOrBeginSessionAndTell : findOrBeginSession, parameters);
+    if (!user) throw new ServiceError('USER_NOT_FOUND');
+    if (!user.isAccepted) throw new InvalidTokenError();
+    const { session, notifiedIds } = user;
+    // A webhook subscribes to it, or a concurrent exchange has begun one.
+    if (!session) continue;
+    announce(onMessage, user);
+    if (notifiedIds.length > 0) subscribed.add(application.id);
+    else if (session.id === parameters.id) subscribed.delete(application.id);
+    return session;
+  }
 }
 
-type Found = { session: BegunSession | null } & HasMessages;
+interface Found extends HasMessages {
+  /** Whether the token is from after the cut-offs of the user's sessions. */
+  readonly isAccepted: boolean;
+  readonly session: BegunSession | null;
+}
 
 /** Begins no session if a webhook subscribes to it. An insert of messages is dear even where it has no rows. */
 const findOrBeginSession: Statement<Found[]> = (db) =>
@@ -74,8 +81,8 @@ const findOrBeginSessionAndTell: Statement<Found[]> = (db) =>
   findOrBegin(db, { tells: true }).prepare('find_or_begin_session_and_tell');
 
 /**
- * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of
- * concurrent exchanges the first wins: under the row lock, the others find a session that is not over and keep it.
+ * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
+ * exchanges the first wins: the others begin none, because under the row lock they find a session that is not over.
  */
 function findOrBegin(db: Db, { tells }: { tells: boolean }) {
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
@@ -144,44 +151,40 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
             ),
           ),
       )
-      .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: unlessLive() })
+      .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: newValues, setWhere: isOver })
       .returning({ ...shown, userId, expiresAt, ipAddress, userAgent, method }),
   );
-  // The session of a concurrent exchange has its own ID, and is recorded by that exchange.
   const recorded = db.$with('recorded', {}).as(sql`
     insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
     select ${applicationId}, ${begun.id}, ${begun.userId}, ${authenticatedAt}, ${begun.createdAt}, ${begun.expiresAt}
-    from ${begun} where ${begun.id} = ${id}`);
+    from ${begun}`);
   const joined = db.$with('joined', {}).as(sql`
     insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
-    select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} where ${begun.id} = ${id}
-    on conflict do nothing`);
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun} where ${begun.id} = ${id}` });
-  const message = tells ? [insertMessages(db, sessionCreated(sql`${begun} where ${begun.id} = ${id}`))] : [];
+    select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} on conflict do nothing`);
+  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun}` });
+  const message = tells ? [insertMessages(db, sessionCreated(sql`${begun}`))] : [];
   const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
     'session',
   );
   return db
     .with(caller, live, begun, audit, recorded, joined, ...message)
-    .select({ session: pickShown(session), notifiedIds: tells ? notifiedIds : sql<readonly string[]>`'[]'::json` })
+    .select({
+      isAccepted: sql<boolean>`${isAccepted}`,
+      session: pickShown(session),
+      notifiedIds: tells ? notifiedIds : sql<readonly string[]>`'[]'::json`,
+    })
     .from(caller)
     .leftJoin(session, sql`true`);
 }
 
-/** Keeps every value while the old session lives: it has neither expired nor been ended by a cut-off. */
-function unlessLive(): Record<string, SQL> {
-  const excluded = ({ name }: PgColumn) => sql`excluded.${sql.identifier(name)}`;
-  const isOver = sql`
-    ${sessions.expiresAt} <= ${excluded(sessions.createdAt)}
-    or ${sessions.authenticatedAt} <= ${excluded(sessions.cutoffAt)}`;
-  const { applicationId: _, userId: __, ...begun } = getTableColumns(sessions);
-  return Object.fromEntries(
-    Object.entries(begun).map(([name, column]) => [
-      name,
-      sql`case when ${isOver} then ${excluded(column)} else ${column} end`,
-    ]),
-  );
-}
+const excluded = ({ name }: PgColumn) => sql`excluded.${sql.identifier(name)}`;
+
+const { applicationId: _, userId: __, ...replaced } = getTableColumns(sessions);
+const newValues = Object.fromEntries(Object.entries(replaced).map(([name, column]) => [name, excluded(column)]));
+
+/** The opposite of `live`: the session has expired or been ended by a cut-off. */
+const isOver = sql`not (${sessions.expiresAt} > ${excluded(sessions.createdAt)}
+  and ${isLater(sessions.authenticatedAt, excluded(sessions.cutoffAt))})`;
 
 function pickShown<Columns extends Record<keyof BegunSession, unknown>>(columns: Columns) {
   const { id, email, name, profileImage, walletAddress, createdAt } = columns;
