@@ -155,7 +155,7 @@ test.for(rows)(
     });
     expect(usher.isRunning, usher.errors).toBe(true);
     expect(undocumented(answers).slice(0, 10)).toEqual([]);
-    expect(calls.hasWritten).toBe(true);
+    expect(writes).toBeGreaterThan(0);
     expect(lost).toEqual([]);
     // A busy machine makes calls late without any fault, too.
     expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestOf(answersBefore));
