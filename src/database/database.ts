@@ -18,6 +18,7 @@ export {
   matches,
   type PlaceholderValues,
   placeholders,
+  type RowOf,
   type Run,
   type Statement,
 } from './statement.ts';

@@ -1,7 +1,6 @@
 /** Queues: each endpoint has one, which a single process works on at a time. */
 import { and, asc, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import { matches, type Statement } from '../database/database.ts';
+import { matches, type RowOf, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
 import {
   webhookDeliveries,
@@ -49,7 +48,7 @@ const claimColumns = {
 };
 
 /** What the claim of a queue tells its holder. */
-export type ClaimedQueue = SelectResultFields<typeof claimColumns>;
+export type ClaimedQueue = RowOf<typeof claimColumns>;
 
 /** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
 export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
@@ -83,7 +82,7 @@ const endpointColumns = {
   earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlierSigningKeys})`,
 };
 
-export type Endpoint = SelectResultFields<typeof endpointColumns>;
+export type Endpoint = RowOf<typeof endpointColumns>;
 
 /** Returns no row if the webhook has been deleted. */
 export const selectEndpoint: Statement<Endpoint[]> = (db) =>
@@ -102,7 +101,7 @@ const deliveryColumns = {
   isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
 };
 
-export type DueDelivery = SelectResultFields<typeof deliveryColumns>;
+export type DueDelivery = RowOf<typeof deliveryColumns>;
 
 const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
 

@@ -1,7 +1,6 @@
 /** Writes down what has become of a batch, and releases the queue. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import { type Db, placeholders, type Statement } from '../database/database.ts';
+import { type Db, placeholders, type RowOf, type Statement } from '../database/database.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
@@ -45,7 +44,7 @@ export const insertAttempts: Statement<unknown> = (db) => {
 /** Since when there have been nothing but failures. */
 const releasedColumns = { failingSince: sql<string | null>`failing_since`.as('failing_since') };
 
-export type Released = SelectResultFields<typeof releasedColumns>;
+export type Released = RowOf<typeof releasedColumns>;
 
 /** What the attempts of a queue have come to: `slow` if none has ended. */
 export type Outcome = 'success' | 'failure' | 'slow';

@@ -1,9 +1,9 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 import {
   DatabaseUnavailableError,
   type Deadline,
   DeadlinePassedError,
+  type RowOf,
   type Run,
   type Statement,
 } from '../../database/database.ts';
@@ -29,7 +29,7 @@ const columns = {
 };
 
 /** The application of a key, which may have been deleted. */
-export type KeyOwner = Omit<SelectResultFields<typeof columns>, 'digest'>;
+export type KeyOwner = Omit<RowOf<typeof columns>, 'digest'>;
 
 /** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
@@ -87,7 +87,7 @@ function createTimeoutError(): Error {
 }
 
 /** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
-const selectKeyOwners: Statement<SelectResultFields<typeof columns>[]> = (db) => {
+const selectKeyOwners: Statement<RowOf<typeof columns>[]> = (db) => {
   const digests = sql`array(select decode(hex, 'hex') from unnest(${sql.placeholder('digests')}::text[]) as hex)`;
   return db
     .select(columns)

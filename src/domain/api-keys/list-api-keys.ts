@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import { matches, type Statement } from '../../database/database.ts';
+import { matches, type RowOf, type Statement } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import { isExistingApplication } from '../applications/application.ts';
 import type { Call } from '../call.ts';
@@ -22,7 +21,7 @@ const columns = {
 };
 
 /** An API key without its secret. */
-type ApiKeyDetails = SelectResultFields<typeof columns>;
+type ApiKeyDetails = RowOf<typeof columns>;
 
 /** Returns a page of an application's keys, with those that have ended. @throws ServiceError `Application not found` */
 export async function listApiKeys(

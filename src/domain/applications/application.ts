@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { identifier, listOf, textThat } from '../validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
@@ -16,7 +16,7 @@ export const applicationColumns = {
 };
 
 /** An application as operators see it. */
-export type ApplicationDetails = SelectResultFields<typeof applicationColumns>;
+export type ApplicationDetails = RowOf<typeof applicationColumns>;
 
 /** Selects the application unless it is deleted. Placeholder: applicationId. */
 export const isExistingApplication = and(

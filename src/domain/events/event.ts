@@ -1,12 +1,11 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import type { Db } from '../../database/database.ts';
+import type { Db, RowOf } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
 import { jsonObject, toIsoText } from '../webhooks/insert-message.ts';
 
 export const eventColumns = { eventId: events.id, name: events.name, createdAt: events.createdAt };
 
-export type Event = SelectResultFields<typeof eventColumns>;
+export type Event = RowOf<typeof eventColumns>;
 
 /** Returns the data of a message about the event in the CTE. An event without a name has no `name`. */
 export function eventData(cte: 'created' | 'deleted', more: Readonly<Record<string, SQL>> = {}): SQL {

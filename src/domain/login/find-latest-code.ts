@@ -1,6 +1,5 @@
 import { desc } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import { matches, type Statement } from '../../database/database.ts';
+import { matches, type RowOf, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 
@@ -18,7 +17,7 @@ const columns = {
   expiresAt: loginCodes.expiresAt,
 };
 
-export type StoredLoginCode = SelectResultFields<typeof columns>;
+export type StoredLoginCode = RowOf<typeof columns>;
 
 /** Returns the latest code for this intent in this browser. */
 export async function findLatestCode(

@@ -1,6 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import type { Statement } from '../../database/database.ts';
+import type { RowOf, Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -24,7 +23,7 @@ const columns = {
   browserDigest: loginIntents.browserDigest,
 };
 
-export type LoginIntent = SelectResultFields<typeof columns>;
+export type LoginIntent = RowOf<typeof columns>;
 
 /** Returns the intent, or undefined if it or its application does not exist. */
 export async function findLoginIntent({ run }: Call, id: string): Promise<LoginIntent | undefined> {

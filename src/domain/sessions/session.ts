@@ -1,5 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import type { RowOf } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
@@ -30,7 +30,7 @@ export const sessionColumns = {
 };
 
 /** A live session, without its ID, which is a bearer secret. */
-export type Session = SelectResultFields<typeof sessionColumns>;
+export type Session = RowOf<typeof sessionColumns>;
 
 /** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
 export const isUnended = and(isActiveUser, isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));

@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
 
@@ -23,7 +23,7 @@ export const userColumns = {
 };
 
 /** A user as operators see one. */
-export type User = SelectResultFields<typeof userColumns>;
+export type User = RowOf<typeof userColumns>;
 
 /** Selects the user unless deleted. Placeholder: userId. */
 export const isExistingUser = and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt));

@@ -1,6 +1,5 @@
 import { asc, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import { matches, type Statement } from '../../database/database.ts';
+import { matches, type RowOf, type Statement } from '../../database/database.ts';
 import { webhookAttempts, webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -22,7 +21,7 @@ const attemptColumns = {
   responseBody: webhookAttempts.responseBody,
 };
 
-type Attempt = SelectResultFields<typeof attemptColumns>;
+type Attempt = RowOf<typeof attemptColumns>;
 
 /**
  * Returns a delivery with its attempts.

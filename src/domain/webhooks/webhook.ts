@@ -1,6 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
-import type { Db } from '../../database/database.ts';
+import type { Db, RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
@@ -25,7 +24,7 @@ export const summaryColumns = {
 };
 
 /** A webhook without its signing key. */
-export type WebhookSummary = SelectResultFields<typeof summaryColumns>;
+export type WebhookSummary = RowOf<typeof summaryColumns>;
 
 /** Interface, "Webhook", and what deliveries need. */
 export interface Webhook extends WebhookSummary {
