@@ -2,14 +2,17 @@
 import type { Options } from '../options.ts';
 import type { ProtocolName } from '../protocols.ts';
 import type { ServerName } from '../servers.ts';
+import { medianOf, spreadOf } from '../statistics.ts';
 import { compareCosts, type Figure, findFigure } from './figures.ts';
 
 export interface GoalResult {
   readonly goal: string;
   /** The largest ratio of Usher's CPU time to that of the other server. */
   readonly limit: number;
-  /** Undefined if a figure is missing. */
+  /** The median of the ratios in each round. Undefined, like the spread, if a figure is missing. */
   readonly measured: number | undefined;
+  /** How far the ratio of a round lies from the median at most, as a share of the median. */
+  readonly spread: number | undefined;
 }
 
 const PROTOCOLS = ['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const;
@@ -40,9 +43,14 @@ export function checkGoals(
     .map(({ limit, call, usher, other, otherCall = call }) => {
       const figure = findFigure(figures, 'usher', usher, call);
       const otherFigure = findFigure(figures, ...other, otherCall);
-      const measured = figure && otherFigure && compareCosts(figure.rounds, otherFigure.rounds);
+      const ratios = figure && otherFigure && compareCosts(figure.rounds, otherFigure.rounds);
       const reference = otherCall === call ? '' : ` ${otherCall}`;
-      return { goal: `${call}, ${usher} to ${other.join(' ')}${reference}`, limit, measured };
+      return {
+        goal: `${call}, ${usher} to ${other.join(' ')}${reference}`,
+        limit,
+        measured: ratios && medianOf(ratios),
+        spread: ratios && spreadOf(ratios),
+      };
     });
 }
 

@@ -36,7 +36,7 @@ export function toFigures(cells: readonly Cell[]): Figure[] {
       call: call.name,
       cpuMicros: median((round) => round.cpuMicros),
       spread: spreadOf(rounds.map((round) => round.cpuMicros)),
-      ratio: lowerBound && compareCosts(rounds, lowerBound),
+      ratio: lowerBound && medianOf(compareCosts(rounds, lowerBound)),
       requestsPerSecond: median((round) => round.requestsPerSecond),
       p50Ms: median((round) => round.p50Ms),
       p99Ms: median((round) => round.p99Ms),
@@ -46,10 +46,10 @@ export function toFigures(cells: readonly Cell[]): Figure[] {
   });
 }
 
-/** Returns the ratio of the CPU times: the median of the ratios in each round. */
-export function compareCosts(rounds: readonly Measurement[], others: readonly Measurement[]): number {
-  const [costs = [], otherCosts] = [rounds, others].map((each) => each.map(({ cpuMicros }) => cpuMicros));
-  return medianOf(ratiosOf(costs, otherCosts ?? []));
+/** Returns the ratio of the CPU times in each round. */
+export function compareCosts(rounds: readonly Measurement[], others: readonly Measurement[]): number[] {
+  const [costs = [], otherCosts = []] = [rounds, others].map((each) => each.map(({ cpuMicros }) => cpuMicros));
+  return ratiosOf(costs, otherCosts);
 }
 
 /** Returns undefined if the cell failed or was not measured. */

@@ -43,7 +43,7 @@ export async function reportFigures(
     'Requests per second, p50 and p99 in ms; resident memory of the server process in MB',
     '',
     tabulate(['MB', ...calls], (row) => [describeMemory(figures, row), ...describeCells(row, describeLoad)]),
-    layOutTable(['Goal', 'measured', 'limit', ''], goals.map(describeGoal)),
+    layOutTable(['Goal', 'measured', 'rounds', 'limit', ''], goals.map(describeGoal)),
   ];
   process.stdout.write(sections.join('\n'));
 
@@ -72,7 +72,12 @@ function describeMemory(figures: readonly Figure[], { server, protocol }: Row): 
   return own.length === 0 ? '-' : (Math.max(...own.map(({ residentBytes }) => residentBytes)) / 1e6).toFixed(0);
 }
 
-function describeGoal({ goal, measured, limit }: GoalResult): string[] {
-  const outcome = measured === undefined ? 'not measured' : measured <= limit ? 'met' : 'MISSED';
-  return [goal, measured === undefined ? '-' : `${measured.toFixed(2)}x`, `${limit.toFixed(2)}x`, outcome];
+function describeGoal({ goal, limit, measured, spread = 0 }: GoalResult): string[] {
+  if (measured === undefined) return [goal, '-', '', `${limit.toFixed(2)}x`, 'not measured'];
+  const outcome = measured <= limit ? 'met' : 'MISSED';
+  return [goal, `${measured.toFixed(2)}x`, describeSpread(spread), `${limit.toFixed(2)}x`, outcome];
+}
+
+function describeSpread(spread: number): string {
+  return `±${(100 * spread).toFixed(0)} %`;
 }
