@@ -60,11 +60,11 @@ export class Sender {
     const { policy, timeoutMs } = this.#options;
     // A URL that an earlier version accepted, or that other settings allowed. Sockets skip `lookup` for addresses.
     if (findUrlProblem(attempt.url, policy)) return fail(new ForbiddenAddressError());
-    let exchange = new Exchange(this.#request(attempt));
-    const timer = setTimeout(() => exchange.end(new TimeoutError()), timeoutMs);
-    const abort = () => exchange.end(new ShutdownError());
+    let exchange: Exchange | undefined;
+    const timer = setTimeout(() => exchange?.end(new TimeoutError()), timeoutMs);
+    const abort = () => exchange?.end(new ShutdownError());
     signal?.addEventListener('abort', abort, { once: true });
-    let outcome = await exchange.outcome;
+    let outcome: AttemptOutcome | undefined;
     while (!outcome) {
       exchange = new Exchange(this.#request(attempt));
       outcome = await exchange.outcome;

@@ -39,8 +39,8 @@ const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userI
 
 /**
  * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that `source`
- * has, if any. Its `authenticated_at`, which
- * may be null, is ended even if the clock that it came from is ahead. Placeholders: applicationId, now, cutoffExpiresAt.
+ * has, if any. Its `authenticated_at`, which may be null, is ended even if the clock that it came from is ahead.
+ * Placeholders: applicationId, now, cutoffExpiresAt.
  */
 export function endSessions(db: Db, source: SQL) {
   const applicationId = sql.placeholder('applicationId');
@@ -80,8 +80,7 @@ export function endApplicationSessions(db: Db, source: SQL) {
 
 /**
  * Returns the CTEs `cutoff` and `ended`, which write a cut-off in every application and delete the sessions, for the
- * user that `source` has as `id`.
- * Placeholders: now, cutoffExpiresAt.
+ * user that `source` has as `id`. Placeholders: now, cutoffExpiresAt.
  */
 export function endUserSessions(db: Db, source: SQL) {
   return [
