@@ -9,8 +9,10 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_INTERVAL_MS } from './connections.ts';
 import { createStreamContext, type Origin, type StreamHandler } from './http-context.ts';
+import { discardBody } from './read-body.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
@@ -92,12 +94,17 @@ function watchStreams(session: ServerHttp2Session, connection: Connection): void
 }
 
 /**
- * Tells a client that is still sending its request to stop, once the response is sent. The trailers end
+ * Tells a client that keeps sending its request to stop, once the response is sent. The trailers end
  * a response, so whoever sends trailers must listen to `wantTrailers` before this is called.
  */
-export function endUnreadStream(stream: ServerHttp2Stream): void {
+export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = stream): void {
   stream.once('wantTrailers', () => {
-    if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (stream.readableEnded) return;
+    // Not at once: nghttp2 ignores the end of a request while a reset waits to be sent, and counts the stream as open.
+    // The client does not, and with the next stream it would exceed the limit, which ends the connection.
+    discardBody(request, () => {
+      if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+    });
   });
 }
 

@@ -103,7 +103,7 @@ export async function openListener(options: ListenerOptions) {
     response.on('error', () => {});
     request.on('error', () => {});
     if ('stream' in request) endEmptyRequest(request);
-    if (!(response instanceof ServerResponse)) endUnreadStream(response.stream);
+    if (!(response instanceof ServerResponse)) endUnreadStream(response.stream, request);
     else if (!connections.startRequest(request.socket, response)) return undefined;
     else if (isDraining) response.shouldKeepAlive = false;
     const receivedAt = 'stream' in response ? http2.receivedAt.get(response.stream) : undefined;

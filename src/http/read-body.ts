@@ -1,5 +1,10 @@
+import type { Readable } from 'node:stream';
 import { HttpError } from './errors.ts';
 import { headerOf, type NodeRequest } from './http-context.ts';
+
+/** How long, and for how many bytes, we keep reading after a response that came before the end of its request. */
+const DISCARD_MS = 1_000;
+const DISCARD_BYTES = 1_048_576;
 
 /** @throws HttpError 413 if `Content-Length` says that the body is larger. */
 export function checkContentLength(request: NodeRequest, maxBytes: number): void {
@@ -36,4 +41,20 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     clearTimeout(timer);
     request.off('data', onData).off('end', onEnd).off('close', onClose);
   }
+}
+
+/** Reads the rest of a body that has been answered, within limits. Then calls the listener, at least once. */
+export function discardBody(request: Readable, onDone: () => void): void {
+  let length = 0;
+  const timer = setTimeout(onDone, DISCARD_MS);
+  const finish = () => {
+    clearTimeout(timer);
+    onDone();
+  };
+  request.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > DISCARD_BYTES) finish();
+  });
+  request.once('end', finish).once('error', finish).once('close', finish);
+  request.resume();
 }

@@ -1,9 +1,7 @@
 import { ServerResponse } from 'node:http';
 import type { HttpContext, NodeRequest } from './http-context.ts';
+import { discardBody } from './read-body.ts';
 
-/** How long, and for how many bytes, we keep reading after a response that came before the end of its request. */
-const LINGER_MS = 1_000;
-const LINGER_BYTES = 1_048_576;
 /** With more of an unread body to come, the connection is closed instead of kept. */
 const MAX_UNREAD_BYTES = 65_536;
 
@@ -60,15 +58,5 @@ export function mustClose({ request, response }: HttpContext): boolean {
 /** Closing while the client still sends would reset the connection, and the client might lose the response. */
 function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
-  let read = 0;
-  const end = () => void response.end();
-  const timer = setTimeout(end, LINGER_MS);
-  request.on('data', (chunk: Buffer) => {
-    read += chunk.length;
-    if (read > LINGER_BYTES) end();
-  });
-  request.once('end', end);
-  request.once('error', end);
-  response.once('close', () => clearTimeout(timer));
-  request.resume();
+  discardBody(request, () => response.end());
 }

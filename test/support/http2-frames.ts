@@ -1,7 +1,7 @@
 /** Encodes and decodes single HTTP/2 frames (RFC 9113). */
 
 export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
-export const FLAG = { endStream: 1, endHeaders: 4 } as const;
+export const FLAG = { endStream: 1, acknowledged: 1, endHeaders: 4 } as const;
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const INITIAL_WINDOW_SIZE = 4;
