@@ -9,6 +9,9 @@ export const TICK_MS = 20;
 /** How long a connection that failed rejects statements at once instead of connecting again. */
 const BACKOFF_MS = 400;
 
+/** By how much a busy Postgres may be late to end a statement that has exceeded its timeout. */
+const SILENCE_MARGIN_MS = 1_000;
+
 /** The least time between two attempts to reconnect. */
 const RECONNECT_INTERVAL_MS = 125;
 
@@ -49,8 +52,7 @@ export class PipelinedConnection {
   constructor(target: ClientTarget, options: PipelinedConnectionOptions) {
     this.#target = target;
     this.options = options;
-    // Postgres ends every statement before that.
-    this.#maxSilentTicks = (options.statementTimeoutMs + BACKOFF_MS) / TICK_MS;
+    this.#maxSilentTicks = (options.statementTimeoutMs + SILENCE_MARGIN_MS) / TICK_MS;
     this.#connection = new Connection(target, options);
   }
 

@@ -53,3 +53,11 @@ export async function countConnections({ sql }: Pick<TestDatabase, 'sql'>): Prom
 export async function withServer<Result>(run: (server: postgres.Sql) => Promise<Result>): Promise<Result> {
   return onServer(inject('postgresUrl'), run);
 }
+
+/** Returns the tables of the schemas with their columns. */
+export async function describeTables({ sql }: TestDatabase, schemas: readonly string[]) {
+  return sql`
+    select table_schema as schema, table_name as name, string_agg(column_name, ' ' order by ordinal_position) as columns
+    from information_schema.tables join information_schema.columns using (table_schema, table_name)
+    where table_type = 'BASE TABLE' and table_schema = any(${schemas as string[]}) group by 1, 2 order by 1, 2`;
+}
