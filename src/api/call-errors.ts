@@ -1,7 +1,7 @@
 /** Every error that ends a call, as one that an edge can answer. */
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, DeadlinePassedError } from '../database/database.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { invalidField, ServiceError } from '../domain/errors.ts';
 import { IssuerUnavailableError } from '../domain/login/external-issuer.ts';
 import { HttpError } from '../http/errors.ts';
 import type { Call, Outcome } from './call.ts';
@@ -39,6 +39,5 @@ export function deadlineExceeded(detail?: string): ServiceError {
 
 /** The request message cannot be decoded. */
 export function malformedMessage(): ServiceError {
-  const violation = { field: 'body', message: 'must be a well-formed message' };
-  return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
+  return invalidField('body', 'must be a well-formed message');
 }

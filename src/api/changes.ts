@@ -1,7 +1,7 @@
 /** Reads an update, which names what changes: by the fields that are there, or by a field mask. */
 import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
-import { ServiceError } from '../domain/errors.ts';
+import { invalidField } from '../domain/errors.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -39,6 +39,5 @@ function isChangeable({ fieldKind, proto }: DescField): boolean {
 function toNames({ paths }: FieldMask, names: readonly string[]): string[] {
   const changed = paths.map((path) => path.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
   if (changed.every((name) => names.includes(name))) return changed;
-  const violation = { field: 'updateMask', message: `must name fields of ${names.join(', ')}` };
-  throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
+  throw invalidField('updateMask', `must name fields of ${names.join(', ')}`);
 }

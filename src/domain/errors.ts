@@ -92,3 +92,8 @@ export class ServiceError extends Error {
     this.detail = detail;
   }
 }
+
+/** Returns the error of a request with one invalid field. */
+export function invalidField(field: string, message: string): ServiceError {
+  return new ServiceError('VALIDATION_FAILED', { violations: [{ field, message }] });
+}

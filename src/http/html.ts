@@ -7,6 +7,24 @@ export class Html {
   }
 }
 
+/** A document in English. `head` is what its head has besides the title. */
+export function htmlDocument(title: string, head: Html, body: Html): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+${head}
+</head>
+<body>
+${body}
+</body>
+</html>
+`.text;
+}
+
 type Value = string | Html | readonly Html[] | undefined | false;
 
 /** Template tag that escapes its values, except for HTML. */

@@ -1,7 +1,7 @@
 /** The login page in each of its states: one document with inline style and script. */
 import { readFileSync } from 'node:fs';
 import type { LoginMethod } from '../config/login-methods.ts';
-import { Html, html } from '../http/html.ts';
+import { Html, html, htmlDocument } from '../http/html.ts';
 
 /** A page without its frame. */
 export interface Page {
@@ -113,25 +113,14 @@ export function renderErrorPage({ title, advice }: { title: string; advice: stri
 
 /** Renders a whole document, whose style and scripts carry the nonce. */
 export function renderDocument({ title, body, script = '' }: Page, nonce: string): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<link rel="icon" href="data:,">
-<style nonce="${nonce}">${style}</style>
-</head>
-<body>
-<main class="card">
+  const head = html`<style nonce="${nonce}">${style}</style>`;
+  const content = html`<main class="card">
 ${body}
 <p class="status" role="status"></p>
 </main>
 <script type="module" nonce="${nonce}">${commonScript}</script>
-${script && html`<script type="module" nonce="${nonce}">${new Html(script)}</script>`}
-</body>
-</html>
-`.text;
+${script && html`<script type="module" nonce="${nonce}">${new Html(script)}</script>`}`;
+  return htmlDocument(title, head, content);
 }
 
 function renderAlert(text?: string): Html {

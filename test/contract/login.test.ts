@@ -9,8 +9,8 @@ import { MINUTE, TestClock } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { answerOf, REST } from '../support/protocols.ts';
 import {
-  beginLogin,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestUser,
   PUBLIC_URL,
@@ -54,7 +54,7 @@ describe('GenerateAuthUrl', () => {
     const loginIntentId = fieldOf(data, 'loginIntentId');
     expect(loginIntentId).toMatch(UUID);
     expect(fieldOf(data, 'authUrl')).toBe(`${PUBLIC_URL}/login?intent=${loginIntentId}`);
-    expect(await beginLogin(service, tenant)).not.toBe(loginIntentId);
+    expect(await createLoginIntent(service, tenant)).not.toBe(loginIntentId);
   });
 
   it.each<[string, JsonObject]>([
@@ -134,7 +134,7 @@ describe('GenerateAuthUrl', () => {
 
 describe('CompleteLogin', () => {
   it('returns a token for the user and the application, which the published keys verify', async () => {
-    const loginIntentId = await beginLogin(service, tenant);
+    const loginIntentId = await createLoginIntent(service, tenant);
     const { data } = await complete(loginIntentId);
     const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.url));
     const { protectedHeader, payload } = await jwtVerify(fieldOf(data, 'authToken'), keys, {
@@ -162,7 +162,7 @@ describe('CompleteLogin', () => {
     ['of a private scheme', 'com.example.app:/callback', '?'],
   ])('adds authToken, state and iss to a redirect URI %s', async (_, redirectUri, separator) => {
     const application = await createTenant(service, { redirectUris: [redirectUri] });
-    const { data } = await complete(await beginLogin(service, application, { redirectUri }));
+    const { data } = await complete(await createLoginIntent(service, application, { redirectUri }));
     const [authToken, redirectUrl] = [fieldOf(data, 'authToken'), fieldOf(data, 'redirectUrl')];
     expect(redirectUrl.startsWith(redirectUri + separator)).toBe(true);
     const added = redirectUrl.slice(redirectUri.length + separator.length);
@@ -174,25 +174,25 @@ describe('CompleteLogin', () => {
     ['spaces and line breaks', ' a\r\nb\tc '],
     ['500 characters beyond ASCII', `Zürich 夏 e\u0301${'\u{1F6AA}'.repeat(489)}`],
   ])('returns a state with %s exactly', async (_, state) => {
-    const { data } = await complete(await beginLogin(service, tenant, { state }));
+    const { data } = await complete(await createLoginIntent(service, tenant, { state }));
     expect(new URL(fieldOf(data, 'redirectUrl')).searchParams.getAll('state')).toEqual([state]);
   });
 
   it('returns FailedPrecondition when the intent has been completed before, for any user', async () => {
-    const loginIntentId = await beginLogin(service, tenant);
+    const loginIntentId = await createLoginIntent(service, tenant);
     await complete(loginIntentId);
     expect(await complete(loginIntentId)).toEqual(ALREADY_COMPLETED);
     expect(await complete(loginIntentId, (await createTestUser(service)).id)).toEqual(ALREADY_COMPLETED);
   });
 
   it('completes an intent once when many try at the same time', async () => {
-    const loginIntentId = await beginLogin(service, tenant);
+    const loginIntentId = await createLoginIntent(service, tenant);
     const answers = await Promise.all(Array.from({ length: 8 }, () => complete(loginIntentId)));
     expect(answers.map(({ code }) => code).toSorted()).toEqual([...Array(7).fill('failed_precondition'), 'ok']);
   });
 
   it('completes an intent until 30 minutes have passed, and then returns FailedPrecondition', async () => {
-    const [last, late] = [await beginLogin(service, tenant), await beginLogin(service, tenant)];
+    const [last, late] = [await createLoginIntent(service, tenant), await createLoginIntent(service, tenant)];
     clock.advance(30 * MINUTE - 1);
     expect(await complete(last)).toMatchObject({ code: 'ok' });
     clock.advance(1);
@@ -200,14 +200,14 @@ describe('CompleteLogin', () => {
   });
 
   it('leaves the intent open when the user does not exist', async () => {
-    const loginIntentId = await beginLogin(service, tenant);
+    const loginIntentId = await createLoginIntent(service, tenant);
     expect(await complete(loginIntentId, UNKNOWN_ID)).toEqual(refusal('not_found', 'User not found'));
     expect(await complete(loginIntentId)).toMatchObject({ code: 'ok' });
   });
 });
 
 it('GetLoginIntent returns the name of the application, the expiry, and the state as it changes', async () => {
-  const [completed, expired] = [await beginLogin(service, tenant), await beginLogin(service, tenant)];
+  const [completed, expired] = [await createLoginIntent(service, tenant), await createLoginIntent(service, tenant)];
   const expiresAt = new Date(clock.read().getTime() + 30 * MINUTE).toISOString();
   const shown = (loginIntentId: string, state: string) =>
     success({
@@ -224,7 +224,7 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
 
 describe('CancelLogin', () => {
   it('returns the redirect with access_denied, and the user may come back and sign in', async () => {
-    const loginIntentId = await beginLogin(service, tenant, { redirectUri: LOOPBACK_URI, state: 'a&b' });
+    const loginIntentId = await createLoginIntent(service, tenant, { redirectUri: LOOPBACK_URI, state: 'a&b' });
     const query = new URLSearchParams({ error: 'access_denied', state: 'a&b', iss: PUBLIC_URL });
     const redirectUrl = `${LOOPBACK_URI}&${query}`;
     for (let time = 0; time < 2; time++) {
@@ -234,7 +234,7 @@ describe('CancelLogin', () => {
   });
 
   it('returns FailedPrecondition for an intent that is completed or expired', async () => {
-    const [completed, expired] = [await beginLogin(service, tenant), await beginLogin(service, tenant)];
+    const [completed, expired] = [await createLoginIntent(service, tenant), await createLoginIntent(service, tenant)];
     await complete(completed);
     expect(await callWith(cancelLogin, { loginIntentId: completed })).toEqual(ALREADY_COMPLETED);
     clock.advance(30 * MINUTE);

@@ -9,8 +9,8 @@ import { refusal } from '../support/answers.ts';
 import { sampleFields } from '../support/samples.ts';
 import {
   adminClient,
-  beginLogin,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestEvent,
   createTestUser,
@@ -24,7 +24,7 @@ const admin = adminClient(service);
 const { events, webhooks } = clientsOf(service, tenant);
 
 const deletedTenant = await createTenant(service);
-const loginIntentId = await beginLogin(service, deletedTenant);
+const loginIntentId = await createLoginIntent(service, deletedTenant);
 await admin.deleteApplication({ applicationId: deletedTenant.id });
 const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id });
 await admin.revokeApiKey({ apiKeyId });

@@ -33,9 +33,9 @@ import { createDirectory } from '../support/directory.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
-  beginLogin,
   beginSession,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestUser,
   PUBLIC_URL,
@@ -285,12 +285,12 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
-  const byEmail = { loginIntentId: await beginLogin(service, tenant) };
+  const byEmail = { loginIntentId: await createLoginIntent(service, tenant) };
   const send = () => createLoginCode(call, codes, browser, { ...byEmail, email: user.email });
   const { code } = await send();
   await send();
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
-  const byWallet = { loginIntentId: await beginLogin(service, tenant) };
+  const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
   const signIn = { tokens, hasEmail: true };
@@ -299,7 +299,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
   for (const email of [`${randomUUID()}@example.com`, user.email]) {
     const unknown = new Wallet();
-    const intent = { loginIntentId: await beginLogin(service, tenant) };
+    const intent = { loginIntentId: await createLoginIntent(service, tenant) };
     const asked = { ...intent, address: unknown.address };
     const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });

@@ -15,7 +15,7 @@ import {
 import { formOf, LoginBrowser } from './login-browser.ts';
 import { frame, REST, supports, toRequest } from './protocols.ts';
 import { sampleFields } from './samples.ts';
-import { ADMIN_KEY, beginLogin, createTenant } from './service.ts';
+import { ADMIN_KEY, createLoginIntent, createTenant } from './service.ts';
 
 export interface HostileRequest {
   /** The part of the service that answers it. */
@@ -37,7 +37,7 @@ async function createKnown(service: { url: string }) {
     fields: await sampleFields(method, { service, tenant }),
   });
   const browser = new LoginBrowser(service);
-  const page = await browser.open(`/login?intent=${await beginLogin(service, tenant)}`);
+  const page = await browser.open(`/login?intent=${await createLoginIntent(service, tenant)}`);
   return {
     apiKey: tenant.apiKey,
     calls: await Promise.all(OPERATIONS.map(createCall)),

@@ -7,9 +7,9 @@ import { refusal } from './answers.ts';
 import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
-  beginLogin,
   beginSession,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestEvent,
   createTestUser,
@@ -63,7 +63,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   API_KEY_ID: async (_, { service }) => (await createTenant(service)).apiKeyId,
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
-  LOGIN_INTENT_ID: (_, { service, tenant }) => beginLogin(service, tenant),
+  LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
 };
 
 /** What must be so before the request, beyond that its variables name what exists. */

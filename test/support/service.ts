@@ -165,7 +165,7 @@ export async function createTestWebhook(
 }
 
 /** Returns the ID of a new login intent. */
-export async function beginLogin(
+export async function createLoginIntent(
   service: { url: string },
   { clientId, apiKey }: Pick<Tenant, 'clientId' | 'apiKey'>,
   { redirectUri = REDIRECT_URI, state = 'state' } = {},
@@ -176,7 +176,7 @@ export async function beginLogin(
 
 /** Logs the user in to the application and returns the auth token. */
 export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
-  const loginIntentId = await beginLogin(service, tenant);
+  const loginIntentId = await createLoginIntent(service, tenant);
   const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
   return authToken;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Html, html } from '../../http/html.ts';
+import { Html, html, htmlDocument } from '../../http/html.ts';
 import type { StaticText } from './generated-text.ts';
 
 interface Page {
@@ -14,23 +14,10 @@ interface Page {
 /** Returns a page without script. Its policy allows its style and nothing else. */
 export function renderPage({ title, description, style: own, body }: Page): StaticText {
   const style = [new URL('../base.css', import.meta.url), own].map((file) => readFileSync(file, 'utf8')).join('');
-  const { text } = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<meta name="description" content="${description}">
-<link rel="icon" href="data:,">
-<style>${new Html(style)}</style>
-</head>
-<body>
-${body}
-</body>
-</html>
-`;
+  const head = html`<meta name="description" content="${description}">
+<style>${new Html(style)}</style>`;
   return {
-    text,
+    text: htmlDocument(title, head, body),
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy':

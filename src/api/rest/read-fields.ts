@@ -1,6 +1,6 @@
 /** Reads the fields of an RPC from an HTTP request. Their types are unchecked: a body may hold any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { ServiceError } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
@@ -49,8 +49,7 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
     value = undefined;
   }
   if (!isObject(value)) {
-    const violation = { field: 'body', message: 'must be a JSON object in UTF-8' };
-    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
+    throw invalidField('body', 'must be a JSON object in UTF-8');
   }
   return value;
 }

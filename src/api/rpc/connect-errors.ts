@@ -2,7 +2,7 @@
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
-import { type ErrorCode, type ErrorReason, ServiceError } from '../../domain/errors.ts';
+import { type ErrorCode, type ErrorReason, invalidField, ServiceError } from '../../domain/errors.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { toErrorDetails } from './error-details.ts';
 
@@ -47,8 +47,7 @@ export function toDecodingError(error: unknown): ServiceError {
   if (fieldError) {
     const field = fieldError.field();
     const name = field.kind === 'field' ? field.jsonName : field.name;
-    const violation = { field: name, message: 'must be of the documented type' };
-    return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
+    return invalidField(name, 'must be of the documented type');
   }
   // The only header that Connect finds malformed is the timeout; every other of these errors is the message's.
   const isTimeout = error.rawMessage.includes('timeout');

@@ -1,7 +1,7 @@
 /** Page tokens: where a page of a list ended, encrypted, so that callers cannot read, alter or move them. */
 import { hkdfSync } from 'node:crypto';
 import { open, seal } from '../aes-gcm.ts';
-import { ServiceError } from '../errors.ts';
+import { invalidField } from '../errors.ts';
 
 /** What a token is valid for: the list, whose list it is, and its filters. */
 export type PageScope = readonly (string | number | boolean | null)[];
@@ -33,8 +33,7 @@ export class PageTokens {
       const position = decrypt(key, token, scope);
       if (position) return position;
     }
-    const violation = { field: 'pageToken', message: 'must be the nextPageToken of the same list' };
-    throw new ServiceError('VALIDATION_FAILED', { violations: [violation] });
+    throw invalidField('pageToken', 'must be the nextPageToken of the same list');
   }
 }
 

@@ -6,6 +6,7 @@ import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, newestFirst, type Page, pageLimit, pageRules, readPage } from '../pages/read-page.ts';
+import { instantText, oneOf } from '../text-rules.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import {
   DELIVERY_STATUSES,
@@ -15,7 +16,6 @@ import {
   isOfWebhook,
   selectMessage,
 } from './delivery.ts';
-import { instantText, oneOf } from './delivery-rules.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { numberOf, webhookId } from './ids.ts';
 

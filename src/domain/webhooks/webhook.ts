@@ -4,9 +4,9 @@ import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
+import { oneOf } from '../text-rules.ts';
 import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { oneOf } from './delivery-rules.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
 import { findUrlProblem } from './webhook-url.ts';
 

@@ -1,6 +1,6 @@
-/** Rules for the requests about deliveries. */
-import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { anyString, textThat } from '../validation.ts';
+/** Rules for text that stands for something else: an instant, or one of several values. */
+import { type Rule, rule, Unacceptable } from './rule.ts';
+import { anyString, textThat } from './validation.ts';
 
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
