@@ -99,7 +99,7 @@ function watchStreams(session: ServerHttp2Session, connection: Connection): void
  */
 export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = stream): void {
   stream.once('wantTrailers', () => {
-    if (stream.readableEnded) return;
+    if (stream.readableEnded || stream.endAfterHeaders) return;
     // Not at once: nghttp2 ignores the end of a request while a reset waits to be sent, and counts the stream as open.
     // The client does not, and with the next stream it would exceed the limit, which ends the connection.
     discardBody(request, () => {

@@ -69,7 +69,9 @@ describe.each<[string, ProxyMode]>([
       return [...new Set(replies.map(({ status }) => status))];
     };
     await expect.poll(statuses).toEqual([200]);
-    for (const protocol of PROTOCOLS) await expect.poll(() => getWebhookBy(protocol)).toMatchObject({ code: 'ok' });
+    for (const protocol of PROTOCOLS) {
+      await expect.poll(() => getWebhookBy(protocol), { message: protocol.name }).toMatchObject({ code: 'ok' });
+    }
   });
 });
 
