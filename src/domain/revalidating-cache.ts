@@ -1,10 +1,14 @@
 import { LRUCache } from 'lru-cache';
 
-/** A value as it was read at an instant or later. */
-export interface Found<Value> {
-  readonly value: Value;
+/** What was read at an instant or later. */
+interface Read {
   /** When the look-up began, in milliseconds of `performance.now()`. */
   readonly readAt: number;
+}
+
+/** A value as it was read at an instant or later. */
+export interface Found<Value> extends Read {
+  readonly value: Value;
 }
 
 /** How old a value may be, and from which age on it is read again in the background. */
@@ -13,20 +17,20 @@ export interface Ages {
   readonly refreshAgeMs: number;
 }
 
-interface LookUp<Value> {
+interface LookUp<Value> extends Read {
   readonly found: Promise<Found<Value> | undefined>;
-  readonly readAt: number;
 }
 
 /**
  * A cache of bounded staleness. A key in use costs no round trip: its value is refreshed in the background. Keys without
- * a value have a cache of their own, so that guesses cannot evict the keys in use; such a key never gets a value later.
+ * a value have a cache of their own, so that guesses cannot evict the keys in use. Their absence is as old as any value:
+ * a replica of Postgres that was behind may not have had the key yet.
  */
 export class RevalidatingCache<Value> {
   /** How many look-ups were answered at once, and how many had to wait. */
   readonly lookUps = { hits: 0, misses: 0 };
   readonly #known = new LRUCache<string, Found<Value>>({ max: 50_000 });
-  readonly #absent = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
+  readonly #absent = new LRUCache<string, Read>({ max: 10_000 });
   /** The latest of each key. */
   readonly #pending = new Map<string, LookUp<Value>>();
   readonly #load: (key: string) => Promise<Value | undefined>;
@@ -38,11 +42,12 @@ export class RevalidatingCache<Value> {
 
   /** Returns the value, or a promise when it must be read first. The promise rejects with the error of `load`. */
   get(key: string, { maxAgeMs, refreshAgeMs }: Ages): Found<Value> | undefined | Promise<Found<Value> | undefined> {
-    if (this.#absent.has(key)) {
+    const now = performance.now();
+    const absent = this.#absent.get(key);
+    if (absent && now - absent.readAt < maxAgeMs) {
       this.lookUps.hits++;
       return undefined;
     }
-    const now = performance.now();
     const known = this.#known.get(key);
     const pending = this.#pending.get(key);
     if (known && now - known.readAt < maxAgeMs) {
@@ -71,7 +76,7 @@ export class RevalidatingCache<Value> {
       keep?.();
     };
     found.then(
-      (found) => settle(() => this.#keep(key, found)),
+      (found) => settle(() => this.#keep(key, found, readAt)),
       () => settle(),
     );
     return found;
@@ -83,12 +88,13 @@ export class RevalidatingCache<Value> {
     this.#pending.clear();
   }
 
-  #keep(key: string, found: Found<Value> | undefined): void {
+  #keep(key: string, found: Found<Value> | undefined, readAt: number): void {
     if (found) {
       this.#known.set(key, found);
+      this.#absent.delete(key);
     } else {
       this.#known.delete(key);
-      this.#absent.set(key, true);
+      this.#absent.set(key, { readAt });
     }
   }
 }
