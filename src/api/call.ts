@@ -5,6 +5,8 @@ import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
 export const MAX_MESSAGE_BYTES = 65_536;
+/** The same for requests of health checks and reflection, which need no credential. */
+export const MAX_OPEN_MESSAGE_BYTES = 1_024;
 
 export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login';
 

@@ -45,6 +45,7 @@ export const ERRORS = {
   WRONG_CODE: ['unauthenticated', 'Wrong code'],
 
   HTTP2_REQUIRED: ['unimplemented', 'This method needs HTTP/2'],
+  TOO_MANY_MESSAGES: ['resource_exhausted', 'Too many messages on one stream'],
   TOO_MANY_STREAMS: ['resource_exhausted', 'Too many open streams'],
   UNKNOWN_METHOD: ['unimplemented', 'Unknown method'],
 

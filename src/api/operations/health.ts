@@ -29,11 +29,15 @@ export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) 
     },
   };
 
-  /** Yields the status of the service whenever it changes. */
-  async function* watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
+  function watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
+    return watchStatus(known.has(service), signal);
+  }
+
+  /** Yields the status of a service whenever it changes. A watch may last for days, and keeps nothing of its request. */
+  async function* watchStatus(isKnown: boolean, signal: AbortSignal) {
     for (let last: Status | undefined; !signal.aborted; ) {
       const isReady = await readiness.read();
-      const status = known.has(service) ? toStatus(isReady) : Status.SERVICE_UNKNOWN;
+      const status = isKnown ? toStatus(isReady) : Status.SERVICE_UNKNOWN;
       if (status !== last) yield { status };
       last = status;
       if (!isReady && closing.aborted) return;

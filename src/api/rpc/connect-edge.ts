@@ -18,8 +18,9 @@ import { beginCall, type CallLog } from '../call-log.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
+import { nameSupported } from './compression.ts';
 import { ConnectCall } from './connect-call.ts';
-import { connectOptions } from './connect-options.ts';
+import { openOptions, optionsOf } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
@@ -33,9 +34,10 @@ export function createConnectEdge(
   health: HealthMonitor,
   log: CallLog,
 ): PathHandler {
-  const router = createConnectRouter(connectOptions);
-  for (const { method } of procedures.values()) {
-    router.rpc(method, (message, { values }) => callOf(values).handle(message), {
+  const router = createConnectRouter();
+  for (const procedure of procedures.values()) {
+    router.rpc(procedure.method, (message, { values }) => callOf(values).handle(message), {
+      ...optionsOf(procedure),
       requestGate: ({ values, signal }) => callOf(values).admit(signal),
     });
   }
@@ -61,7 +63,7 @@ async function serveUnary(
   pipeline: Pipeline,
   log: CallLog,
 ): Promise<void> {
-  setCommonHeaders(context);
+  setHeaders(context, optionsOf(procedure));
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   const protocol = protocolOf(context);
@@ -114,7 +116,7 @@ async function serveStream(
     logOutsidePipeline(context, protocol, log, () => ({ code: 'resource_exhausted' }));
     return refuseStream(context);
   }
-  setCommonHeaders(context);
+  setHeaders(context, openOptions);
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   // A stream lasts as long as its caller lets it; Connect ends it then.
@@ -125,6 +127,13 @@ async function serveStream(
   const response = await handler(request);
   if (REFUSED_STATUSES.has(response.status)) end.outcome = { code: 'invalid_argument' };
   writeResponse(context, response);
+}
+
+/** Sets the headers of every response, and those that an unsupported encoding needs. */
+function setHeaders(context: HttpContext, { acceptCompression }: typeof openOptions): void {
+  setCommonHeaders(context);
+  for (const [name, value] of nameSupported(context.headers, acceptCompression))
+    context.response.setHeader(name, value);
 }
 
 function callOf(values: { get(key: typeof callKey): ConnectCall | undefined }): ConnectCall {

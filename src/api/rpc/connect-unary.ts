@@ -4,24 +4,24 @@
  * request to them, untouched. Messages, errors and order of checks are the same.
  */
 import { create } from '@bufbuild/protobuf';
-import { compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';
+import { type Compression, compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { ServiceError } from '../../domain/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../../http/http-context.ts';
 import { readBody } from '../../http/read-body.ts';
 import { send } from '../../http/response.ts';
-import { MAX_MESSAGE_BYTES } from '../call.ts';
 import { deadlineExceeded } from '../call-errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { messageTooLarge, toConnectError, toDecodingError, toHttpStatus } from './connect-errors.ts';
-import { connectOptions } from './connect-options.ts';
+import { connectOptions, optionsOf } from './connect-options.ts';
 import { parseConnectTimeout } from './timeout.ts';
 
 interface Endpoint {
   readonly procedure: Procedure;
   readonly serialization: ReturnType<typeof createMethodSerializationLookup>;
+  readonly options: typeof connectOptions;
 }
 
 type ContentType = 'application/json' | 'application/proto';
@@ -29,14 +29,15 @@ type ContentType = 'application/json' | 'application/proto';
 export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipeline): PathHandler {
   const endpoints = new Map<string, Endpoint>();
   for (const [path, procedure] of procedures) {
-    const { jsonOptions } = connectOptions;
-    const serialization = createMethodSerializationLookup(procedure.method, undefined, jsonOptions, connectOptions);
-    endpoints.set(path, { procedure, serialization });
+    const { binaryOptions, jsonOptions } = connectOptions;
+    const options = optionsOf(procedure);
+    const serialization = createMethodSerializationLookup(procedure.method, binaryOptions, jsonOptions, options);
+    endpoints.set(path, { procedure, serialization, options });
   }
 
   return async (context) => {
     const endpoint = endpoints.get(context.path);
-    const contentType = endpoint && contentTypeOf(context);
+    const contentType = endpoint && contentTypeOf(context, endpoint.options.readMaxBytes);
     if (!contentType) return false;
     const timeout = headerOf(context, 'connect-timeout-ms');
     const timeoutMs = timeout === undefined ? undefined : parseConnectTimeout(timeout);
@@ -47,19 +48,19 @@ export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipelin
 }
 
 /** Returns the content type of a request that this edge serves, or undefined. */
-function contentTypeOf({ request, headers }: HttpContext): ContentType | undefined {
+function contentTypeOf({ request, headers }: HttpContext, maxBytes: number): ContentType | undefined {
   const contentType = headers['content-type'];
   const isServed =
     request.method === 'POST' &&
     (headers['content-encoding'] ?? 'identity') === 'identity' &&
-    Number(headers['content-length'] ?? 0) <= MAX_MESSAGE_BYTES;
+    Number(headers['content-length'] ?? 0) <= maxBytes;
   return isServed && (contentType === 'application/json' || contentType === 'application/proto')
     ? contentType
     : undefined;
 }
 
 async function serve(
-  { procedure, serialization }: Endpoint,
+  { procedure, serialization, options }: Endpoint,
   contentType: ContentType,
   timeoutMs: number | undefined,
   context: HttpContext,
@@ -67,7 +68,7 @@ async function serve(
 ): Promise<void> {
   const isBinary = contentType === 'application/proto';
   const read = async (deadline: number) => {
-    const bytes = await readMessage(context, deadline);
+    const bytes = await readMessage(context, options.readMaxBytes, deadline);
     try {
       return serialization.getI(isBinary).parse(bytes);
     } catch (error) {
@@ -77,32 +78,35 @@ async function serve(
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'connect', timeoutMs }, read);
     const message = create(procedure.method.output, response);
-    await respond(context, 200, serialization.getO(isBinary).serialize(message), { 'content-type': contentType });
+    const body = serialization.getO(isBinary).serialize(message);
+    await respond(context, options, 200, body, { 'content-type': contentType });
   } catch (cause) {
     if (!(cause instanceof ServiceError)) throw cause;
     const error = toConnectError(cause);
     const headers = { 'content-type': 'application/json', ...Object.fromEntries(error.metadata) };
-    await respond(context, toHttpStatus(codeToHttpStatus(error.code)), errorToJsonBytes(error, undefined), headers);
+    const status = toHttpStatus(codeToHttpStatus(error.code));
+    await respond(context, options, status, errorToJsonBytes(error, undefined), headers);
   }
 }
 
 /** Fails as Connect does. */
-async function readMessage({ request }: HttpContext, deadline: number): Promise<Uint8Array> {
+async function readMessage({ request }: HttpContext, maxBytes: number, deadline: number): Promise<Uint8Array> {
   try {
-    return await readBody(request, MAX_MESSAGE_BYTES, deadline);
+    return await readBody(request, maxBytes, deadline);
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
-    throw error.status === 408 ? deadlineExceeded() : messageTooLarge(undefined, MAX_MESSAGE_BYTES);
+    throw error.status === 408 ? deadlineExceeded() : messageTooLarge(undefined, maxBytes);
   }
 }
 
 async function respond(
   context: HttpContext,
+  { acceptCompression, compressMinBytes }: Endpoint['options'],
   status: number,
   body: Uint8Array,
   headers: Record<string, string>,
 ): Promise<void> {
-  const compression = body.length < connectOptions.compressMinBytes ? undefined : acceptedCompression(context);
+  const compression = body.length < compressMinBytes ? undefined : acceptedCompression(context, acceptCompression);
   if (compression) {
     send(context, status, await compression.compress(body), { ...headers, 'content-encoding': compression.name });
   } else {
@@ -110,7 +114,7 @@ async function respond(
   }
 }
 
-function acceptedCompression(context: HttpContext) {
+function acceptedCompression(context: HttpContext, available: Compression[]) {
   const accepted = headerOf(context, 'accept-encoding') ?? null;
-  return compressionNegotiate(connectOptions.acceptCompression, null, accepted, 'accept-encoding').response;
+  return compressionNegotiate(available, null, accepted, 'accept-encoding').response;
 }

@@ -14,6 +14,7 @@ import { malformedMessage } from '../call-errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { toConnectError } from './connect-errors.ts';
+import { connectOptions, optionsOf } from './connect-options.ts';
 import { readGrpcMessage } from './read-grpc-message.ts';
 import { parseGrpcTimeout } from './timeout.ts';
 
@@ -48,7 +49,8 @@ async function serve(
   pipeline: Pipeline,
 ): Promise<void> {
   const { input, output } = procedure.method;
-  const read = async () => decode(input, await readGrpcMessage(context.stream));
+  const { readMaxBytes } = optionsOf(procedure);
+  const read = async () => decode(input, await readGrpcMessage(context.stream, readMaxBytes));
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'grpc', timeoutMs }, read);
     respond(context, toBinary(output, create(output, response)), { 'grpc-status': '0' });
@@ -62,7 +64,7 @@ async function serve(
 
 function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
   try {
-    return fromBinary(schema, bytes);
+    return fromBinary(schema, bytes, connectOptions.binaryOptions);
   } catch {
     throw malformedMessage();
   }

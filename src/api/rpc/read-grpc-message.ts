@@ -1,6 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../../domain/errors.ts';
-import { MAX_MESSAGE_BYTES } from '../call.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { messageTooLarge } from './connect-errors.ts';
 
@@ -14,7 +13,7 @@ const COMPRESSED_FLAG = 1;
  * @throws ServiceError unless there is one message that is well-formed, not compressed and not too large, or if the
  * client has reset the stream
  */
-export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
+export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -24,14 +23,14 @@ export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> 
         length += chunk.length;
       }
       // The rest cannot make it valid.
-      if (length > PREFIX_BYTES + MAX_MESSAGE_BYTES || announcesTooMuch(chunks[0])) settle();
+      if (length > PREFIX_BYTES + maxBytes || announcesMore(maxBytes, chunks[0])) settle();
     };
     const settle = () => {
       stream.off('readable', onReadable).off('end', settle).off('close', settle);
       // The caller expects no answer any more.
       if (stream.closed) return reject(new ServiceError('CANCELED'));
       try {
-        resolve(parseMessage(Buffer.concat(chunks, length)));
+        resolve(parseMessage(Buffer.concat(chunks, length), maxBytes));
       } catch (error) {
         reject(error);
       }
@@ -42,15 +41,15 @@ export function readGrpcMessage(stream: ServerHttp2Stream): Promise<Uint8Array> 
   });
 }
 
-function announcesTooMuch(first: Buffer | undefined): boolean {
-  return first !== undefined && first.length >= PREFIX_BYTES && first.readUInt32BE(1) > MAX_MESSAGE_BYTES;
+function announcesMore(maxBytes: number, first: Buffer | undefined): boolean {
+  return first !== undefined && first.length >= PREFIX_BYTES && first.readUInt32BE(1) > maxBytes;
 }
 
-function parseMessage(bytes: Buffer): Uint8Array {
+function parseMessage(bytes: Buffer, maxBytes: number): Uint8Array {
   if (bytes.length === 0) throw protocolError('missing input message for unary method');
   if (bytes.length < PREFIX_BYTES) throw malformedMessage();
   const end = PREFIX_BYTES + bytes.readUInt32BE(1);
-  if (end - PREFIX_BYTES > MAX_MESSAGE_BYTES) throw messageTooLarge(end - PREFIX_BYTES, MAX_MESSAGE_BYTES);
+  if (end - PREFIX_BYTES > maxBytes) throw messageTooLarge(end - PREFIX_BYTES, maxBytes);
   const isCompressed = ((bytes[0] ?? 0) & COMPRESSED_FLAG) !== 0;
   if (isCompressed || end > bytes.length) throw malformedMessage();
   if (end === bytes.length) return bytes.subarray(PREFIX_BYTES);

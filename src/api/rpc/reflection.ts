@@ -1,4 +1,5 @@
 /** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { create, createRegistry, type DescFile, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ServiceImpl } from '@connectrpc/connect';
@@ -8,15 +9,29 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 
 type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
 type Answer = NonNullable<Init['messageResponse']>;
 
+/** A client that wants everything asks once for each service and file. */
+const MAX_MESSAGES = 100;
+
 /** Describes all services with their files. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
   const files = withDependencies(SERVED_SERVICES.map(({ file }) => file));
   const registry = createRegistry(...files.values());
+  const answers = new Map<DescFile, Answer>();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  /** Returns the file with all that it imports, since not every client asks for those. They are encoded once. */
+  function toFiles(file: DescFile | undefined): Answer {
+    if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
+    const answer = answers.get(file) ?? encodeFiles(file);
+    answers.set(file, answer);
+    return answer;
+  }
 
   function fileOfSymbol(symbol: string): DescFile | undefined {
     const found = registry.get(symbol);
@@ -49,7 +64,12 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
 
   return {
     async *serverReflectionInfo(requests) {
+      let count = 0;
       for await (const request of requests) {
+        if (++count > MAX_MESSAGES) throw new ServiceError('TOO_MANY_MESSAGES');
+        // One message per iteration of the event loop, whoever sent it, so that calls wait for one at most.
+        turn = turn.then(() => nextIteration());
+        await turn;
         const messageResponse = answer(request);
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
@@ -61,9 +81,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   };
 }
 
-/** Returns the file with all that it imports, since not every client asks for those. */
-function toFiles(file: DescFile | undefined): Answer {
-  if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
+function encodeFiles(file: DescFile): Answer {
   const files = [...withDependencies([file]).values()];
   const fileDescriptorProto = files.map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
   return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };

@@ -6,6 +6,7 @@ import { Health } from '../../../gen/health/v1/health_pb.ts';
 import type { Outcome } from '../call.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
+import { openOptions } from './connect-options.ts';
 import { createReflectionHandlers } from './reflection.ts';
 
 /** How a stream ends, for its log line. The interceptor sets it. */
@@ -16,10 +17,10 @@ export interface StreamEnd {
 export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
 
 export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMonitor, 'watch'>, logger: Logger): void {
-  const interceptors = [createErrorInterceptor(logger)];
+  const options = { ...openOptions, interceptors: [createErrorInterceptor(logger)] };
   const { serverReflectionInfo } = createReflectionHandlers();
-  router.rpc(Health.method.watch, watch, { interceptors });
-  router.rpc(ServerReflection.method.serverReflectionInfo, serverReflectionInfo, { interceptors });
+  router.rpc(Health.method.watch, watch, options);
+  router.rpc(ServerReflection.method.serverReflectionInfo, serverReflectionInfo, options);
 }
 
 /** Maps the errors of requests that cannot be decoded and of the implementation. */

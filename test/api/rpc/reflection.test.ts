@@ -1,6 +1,9 @@
 /** Server reflection: clients such as `buf curl` need no schema. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { create, createFileRegistry, fromBinary, type Registry } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { createAsyncIterable } from '@connectrpc/connect/protocol';
+import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test } from 'vitest';
 import {
   ExtensionRequestSchema,
@@ -10,6 +13,7 @@ import {
   type ServerReflectionResponse,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { SERVED_SERVICES } from '../../../src/api/catalogue.ts';
+import { createReflectionHandlers } from '../../../src/api/rpc/reflection.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { startTestService } from '../../support/service.ts';
@@ -123,4 +127,37 @@ test('describes no file under the name of a foreign package, where it would be a
   expect(names).toContain('usher/v1/webhook.proto');
   const isOwn = (name: string) => /^(usher\/v1|google\/protobuf|health\/v1|grpc\/reflection\/v1)\//.test(name);
   expect(names.filter((name) => !isOwn(name))).toEqual([]);
+});
+
+test('answers a hundred messages of a stream, and refuses the next', async () => {
+  const question: Question = { case: 'fileByFilename', value: 'usher/v1/auth.proto' };
+  const questions = Array.from({ length: 100 }, () => question);
+  expect(await ask(...questions)).toHaveLength(100);
+  await expect(ask(...questions, question)).rejects.toMatchObject({
+    code: status.RESOURCE_EXHAUSTED,
+    details: 'Too many messages on one stream',
+  });
+});
+
+test('refuses a message of more than 1 KiB', async () => {
+  await expect(ask({ case: 'fileByFilename', value: 'a'.repeat(1_025) })).rejects.toMatchObject({
+    code: status.RESOURCE_EXHAUSTED,
+  });
+});
+
+test('answers one message at a time, so that other calls wait for one at most', async () => {
+  const handlers = createReflectionHandlers();
+  let answered = 0;
+  const asking = Array.from({ length: 50 }, async () => {
+    const question = create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } });
+    const requests = createAsyncIterable([question]);
+    for await (const _ of handlers.serverReflectionInfo(requests, undefined as never)) answered++;
+  });
+  const perIteration: number[] = [];
+  for (let before = 0; answered < asking.length; before = answered) {
+    await nextIteration();
+    perIteration.push(answered - before);
+  }
+  await Promise.all(asking);
+  expect(Math.max(...perIteration)).toBeLessThanOrEqual(1);
 });
