@@ -53,6 +53,9 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
+  if (others.adminKeys.some(({ key }) => key === adminKey)) {
+    problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
+  }
   if (!env.DATABASE_URL && others.workers * others.databaseConnections > MAX_EMBEDDED_CONNECTIONS) {
     const limit = `at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`;
     problems.push(`WORKERS times DATABASE_CONNECTIONS must be ${limit}`);

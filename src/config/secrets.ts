@@ -53,6 +53,10 @@ export function parseAdminKeys(text: string): readonly { readonly name: string; 
   if (names.size < named.length || names.has('admin')) {
     throw new Error('must hold names that are all different, and none that is admin');
   }
+  // The audit log could not tell them apart.
+  if (new Set(named.map(({ key }) => key)).size < named.length) {
+    throw new Error('must hold keys that are all different');
+  }
   return named;
 }
 

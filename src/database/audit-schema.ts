@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './schema.ts';
 
@@ -21,5 +22,7 @@ export const auditEvents = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
     index('audit_events_list_idx').on(table.occurredAt, table.id),
+    // An erasure removes the addresses from which a user came.
+    index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
   ],
 );

@@ -35,6 +35,7 @@ export const loginCodes = pgTable(
     primaryKey({ columns: [table.applicationId, table.loginIntentId, table.id] }),
     index('login_codes_expires_at_idx').on(table.expiresAt),
     index('login_codes_email_idx').on(sql`lower(${table.email})`),
+    index('login_codes_user_id_idx').on(table.userId).where(sql`${table.userId} is not null`),
   ],
 );
 
@@ -65,7 +66,7 @@ export const walletChallenges = pgTable(
 export const rateLimits = pgTable(
   'rate_limits',
   {
-    /** SHA-256 of the limited subject, such as an e-mail address. */
+    /** A hash of the limited subject: an HMAC-SHA-256 where that is an e-mail address. */
     key: bytes('key').primaryKey(),
     /** When the bucket is empty, in milliseconds since 1970. Integers keep the arithmetic immutable, as Citus demands. */
     emptyMs: bigint('empty_ms', { mode: 'number' }).notNull().default(0),

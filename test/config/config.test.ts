@@ -19,6 +19,7 @@ const files: Record<string, string> = {
   'key.pem': certificate.key,
   'other-key.pem': (await createCertificate()).key,
   'empty.pem': '',
+  'admin-keys': `deploy:${ADMIN_KEY}`,
 };
 
 const production = {
@@ -216,6 +217,7 @@ describe('refuses', () => {
       { PUBLIC_URL: 'https://a.test', AUTH_ISSUER: 'https://a.test', AUTH_JWKS_URL: 'https://a.test/jwks' },
       'AUTH_ISSUER must not be PUBLIC_URL',
     ],
+    [{ ADMIN_KEY, ADMIN_KEYS_FILE: 'admin-keys' }, 'ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY'],
     [{ DATABASE_LANES: '4' }, 'DATABASE_LANES is now DATABASE_CONNECTIONS'],
     ...['ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE'].map((name): [Environment, string] => [
       { ...production, [name]: undefined },

@@ -99,6 +99,7 @@ describe('named admin keys', () => {
     ['a short key with white space', `ada:${key.slice(1)} `, NO_LINE],
     ['a name given twice', `ada:${key}\nada:${another}`, NO_NAME],
     ['the name of ADMIN_KEY', `admin:${key}`, NO_NAME],
+    ['a key given twice', `ada:${key}\ngrace:${key} `, 'must hold keys that are all different'],
   ])('are refused from %s', (_, text, problem) => {
     expect(() => parseAdminKeys(text)).toThrow(new Error(problem));
   });

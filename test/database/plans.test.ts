@@ -195,7 +195,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into audit_events
       (application_id, id, occurred_at, actor_type, actor, action, resource, ip_address, request_id)
       select tenants.id, gen_random_uuid(), now() - interval '400 days' + people.n * interval '1 second',
-        'admin_key', 'admin', 'EventService/CreateEvent', 'event', '::1', 'request'
+        'admin_key', 'admin', 'EventService/CreateEvent', 'event-' || people.n, '::1', 'request'
       from people join tenants on tenants.n = people.n % 50;
     insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
         authenticated_at, began_at, created_at, expires_at)

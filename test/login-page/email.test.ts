@@ -153,7 +153,7 @@ const attempts: [name: string, attempt: () => Attempt, alert: string][] = [
       await adminClient(service).deleteUser({ userId: asked.user.id });
       return enter(asked);
     },
-    'That did not work. Please try again.',
+    NO_LONGER_VALID,
   ],
   spelled('in full-width digits', (code) =>
     code.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
@@ -172,6 +172,15 @@ function spelled(name: string, spell: (code: string) => string, alert = WRONG): 
 }
 
 describe('nobody signs in with', () => {
+  it('a code that was sent to an address which is not the user’s any more', async () => {
+    const asked = await fixture.askForCode();
+    await adminClient(service).updateUser({ userId: asked.user.id, email: `new.${asked.user.email}` });
+    await fixture.expectRefused(asked, await asked.enter(asked.code), NO_LONGER_VALID);
+    // Nor as somebody else, who has got the address since.
+    await createTestUser(service, { email: asked.user.email });
+    await fixture.expectRefused(asked, await asked.enter(asked.code), NO_LONGER_VALID);
+  });
+
   it.each(attempts)('%s', async (_name, attempt, alert) => {
     const { reply, login } = await attempt();
     await fixture.expectRefused({ login }, reply, alert);

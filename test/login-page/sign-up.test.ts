@@ -184,6 +184,15 @@ describe('a wallet that nobody has', () => {
     expect(await usersWith(email)).toMatchObject([{ wallet_address: '' }]);
   });
 
+  it('is not linked to a user who has another e-mail address by then', async () => {
+    const [wallet, user] = [new Wallet(), await createTestUser(fixture.service)];
+    const asked = await ask(user.email, await proveWallet(wallet));
+    const email = newEmail();
+    await admin.updateUser({ userId: user.id, email });
+    expect(await asked.enter()).toMatchObject({ alert: expect.stringMatching(/^This code is not valid any more/) });
+    expect(await usersWith(email)).toMatchObject([{ wallet_address: user.walletAddress }]);
+  });
+
   it('is refused if somebody else has got it in the meantime', async () => {
     for (const email of [newEmail(), (await createTestUser(fixture.service)).email]) {
       const wallet = new Wallet();

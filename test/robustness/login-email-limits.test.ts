@@ -37,6 +37,24 @@ describe('strangers get', () => {
     expect((await ask('eleven@example.com')).alert).toBe('');
   });
 
+  it.each([
+    ['a soft hyphen in the domain', 'one@exam\u00adple.com'],
+    ['a joiner in the domain', 'one@exam\u2060ple.com'],
+    ['a filler in the domain', 'one@exam\u3164ple.com'],
+    ['a soft hyphen', 'on\u00ade@example.com'],
+    ['wide letters', 'one@\uff45xample.com'],
+    ['another full stop', 'one@example\u3002com'],
+    ['a full stop at the end', 'one@example.com.'],
+    ['Punycode', 'one@xn--exmple-cua.com', 'one@ex\u00e4mple.com'],
+    ['an accent that is a letter of its own', 'one@exa\u0308mple.com', 'one@ex\u00e4mple.com'],
+  ])('no code for another spelling of the address: %s', async (name, spelling, email = 'one@example.com') => {
+    const mark = name.replaceAll(' ', '-');
+    const spell = (address: string) => address.replace('@', `@${mark}.`);
+    expect(await countCodes(ADDRESS_PERMITS, () => spell(email))).toBe(ADDRESS_PERMITS);
+    expect(await countCodes(2, () => spell(spelling))).toBe(0);
+    expect((await ask(`two@${mark}.example.com`)).alert).toBe('');
+  });
+
   it('one more every 20 minutes, for an address without a user too', async () => {
     const email = () => 'nobody.here@example.com';
     expect(await countCodes(11, email)).toBe(ADDRESS_PERMITS);

@@ -31,9 +31,11 @@ export async function completeEmailLogin(
   name?: string,
 ): Promise<Completion | undefined> {
   const how = { method: 'email', browserDigest: browser.digest } as const;
-  const completeAs = async (id: string) => {
-    if (walletAddress) await linkWallet(call, id, walletAddress);
-    return completeLogin(call, tokens, { loginIntentId: intent.id, userId: id }, how);
+  // Rows of an earlier version have no address, and so nobody's.
+  const proved = { email: email ?? '' };
+  const completeAs = async (userId: string) => {
+    if (walletAddress) await linkWallet(call, { userId, walletAddress, ...proved });
+    return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, proved);
   };
   // Somebody may have become a user since the code was sent.
   let userId = knownId ?? (email ? (await findUserByEmail(call, email))?.id : undefined);

@@ -1,4 +1,5 @@
 import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
@@ -23,23 +24,33 @@ export interface Completion {
 
 /**
  * Completes a login intent, once, and returns the auth token and where to send the browser. The login page
- * passes the digest of the browser, which may then ask for the same answer again.
+ * passes the digest of the browser, which may then ask for the same answer again, and the address that was proved.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`,
- * `User not found`
+ * `User not found`, also if the wallet is not the user's any more; `Code no longer valid` in place of it for an e-mail
+ * address
  */
 export async function completeLogin(
   call: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
   { method, browserDigest }: HowSignedIn = PAGE,
+  { email = null, walletAddress = null }: Proved = {},
 ): Promise<Completion> {
   const { loginIntentId, userId } = check(request, rules);
   const { run, now } = call;
-  const [intent] = await run(completeIntent, { loginIntentId, userId, method, browserDigest, now });
+  const [intent] = await run(completeIntent, {
+    loginIntentId,
+    userId,
+    method,
+    browserDigest,
+    now,
+    email,
+    walletAddress,
+  });
   if (!intent) {
     await requireOpenIntent(call, loginIntentId);
-    throw new ServiceError('USER_NOT_FOUND');
+    throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method, completedAt: now });
 }
@@ -59,6 +70,12 @@ export interface HowSignedIn {
   readonly browserDigest: Buffer | null;
 }
 
+/** The address that the user has proved to have. It must still be that of the user. */
+export interface Proved {
+  readonly email?: string | null;
+  readonly walletAddress?: string | null;
+}
+
 /** What the answer to a login needs of its intent. */
 export interface CompletedIntent {
   readonly clientId: string;
@@ -74,10 +91,13 @@ interface CompletedLogin extends CompletedIntent {
 }
 
 const completeIntent: Statement<CompletedIntent[]> = (db) => {
+  const hasStill = (column: PgColumn, name: keyof Proved) =>
+    sql`(${sql.placeholder(name)}::text is null or lower(${column}) = lower(${sql.placeholder(name)}))`;
+  const isOwner = and(hasStill(users.email, 'email'), hasStill(users.walletAddress, 'walletAddress'));
   const user = db
     .select({ id: users.id })
     .from(users)
-    .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser));
+    .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser, isOwner));
   const completed = db.$with('completed').as(updateIntent(db, exists(user)));
   return db.with(completed, auditCompletion(db)).select().from(completed).prepare('complete_login_intent');
 };

@@ -6,6 +6,7 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
@@ -50,6 +51,8 @@ export async function createLoginCode(
   const code =
     (await repeatLiveCode(call, settings, login)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, browser, email)));
+  // Also without a user, so that it takes as long.
+  await removeIfErased(call, user?.id ?? randomUUID());
   return { email: user?.email ?? email, isDecoy: !user && !allowSignUp, code, applicationName };
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
@@ -35,7 +35,8 @@ export async function createWalletChallenge(
   const { loginIntentId, ...checked } = check(request, rules);
   const address = checked.address.toLowerCase();
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
-  if (!(await takePermit(call, `messages to sign for ${loginIntentId}`, CHALLENGES_PER_INTENT))) {
+  const bucket = hash('sha256', `messages to sign for ${loginIntentId}`, 'buffer');
+  if (!(await takePermit(call, bucket, CHALLENGES_PER_INTENT))) {
     throw new ServiceError('TOO_MANY_CHALLENGES');
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);

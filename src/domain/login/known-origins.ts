@@ -1,9 +1,11 @@
 /** Remembers in which browsers and networks someone has signed in with an e-mail address. */
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { and, eq, gt, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { knownOrigins } from '../../database/login-schema.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import type { Browser } from './browser.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 import { networkOf } from './network.ts';
@@ -32,13 +34,15 @@ export async function findFamiliarity(
 
 /** Remembers the browser and its network for 180 days. */
 export async function rememberOrigin(
-  { run, now }: Call,
+  call: Call,
   [key]: LoginCodeKeys,
   browser: Browser,
   user: { readonly userId: string; readonly email: string },
 ): Promise<void> {
-  const expiresAt = new Date(now.getTime() + LIFETIME_MS);
-  await run(upsertOrigins, { ...digestOrigins(key, browser, user.email), userId: user.userId, expiresAt });
+  const { userId, email } = user;
+  const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
+  await call.run(upsertOrigins, { ...digestOrigins(key, browser, email), userId, expiresAt });
+  await removeIfErased(call, userId);
 }
 
 function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, email: string) {
@@ -46,9 +50,18 @@ function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, em
   return { browser: digestOf(digest.toString('hex')), network: digestOf(networkOf(address)) };
 }
 
-/** Folds every spelling that any collation of Postgres may take for one address, and some more. */
+/**
+ * Returns the same text for all spellings of an address. It errs on the side of treating different addresses as one:
+ * mail servers differ in what they ignore.
+ */
 export function foldEmail(email: string): string {
-  return email.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').toUpperCase();
+  // Soft hyphens, joiners and fillers.
+  const visible = email.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '');
+  const [local = '', domain = ''] = visible.split('@');
+  // As mail servers and DNS see it; not every domain that has a mail server is one for URLs.
+  const known = domainToUnicode(domainToASCII(domain)) || domain;
+  const folded = `${local}@${known.replace(/\.+$/, '')}`.normalize('NFKD').toLowerCase();
+  return folded.replace(/\p{M}/gu, '').toUpperCase();
 }
 
 const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {

@@ -6,7 +6,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from './browser.ts';
 import { type Familiarity, findFamiliarity, foldEmail } from './known-origins.ts';
-import type { CodeLength, LoginCodeSettings } from './login-code.ts';
+import { type CodeLength, hmac, type LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
 
@@ -43,7 +43,7 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
 };
 
 /** Everywhere. It locks nobody out: codes beyond it are longer. */
-const SHORT_CODES = { subject: 'short login codes', burst: 100, intervalMs: 36 * SECOND_MS };
+const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
 /**
  * Admits a new code and returns its length.
@@ -63,14 +63,16 @@ export async function admitLoginCode(
     network: networkOf(browser.address),
     site: siteOf(browser.address),
   };
+  // So that nobody without the key can find out who has asked for codes.
+  const keyOf = (subject: string) => hmac(keys[0], `login codes: ${subject}`);
   for (const { subjectOf, burst, intervalMs } of LIMITS[familiarity]) {
-    const isFree = await takePermit(call, `login codes: ${subjectOf(origin)}`, { burst: burst * factor, intervalMs });
+    const isFree = await takePermit(call, keyOf(subjectOf(origin)), { burst: burst * factor, intervalMs });
     if (!isFree) throw new ServiceError('TOO_MANY_CODES');
   }
   if (familiarity === 'browser') return 6;
   const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * factor };
-  const { subject } = SHORT_CODES;
+  const key = keyOf(SHORT_CODES.subject);
   // Asked first, because under an attack all would wait for the lock of this one row.
-  const isShort = !(await isExhausted(call, subject, shortCodes)) && (await takePermit(call, subject, shortCodes));
+  const isShort = !(await isExhausted(call, key, shortCodes)) && (await takePermit(call, key, shortCodes));
   return isShort ? 6 : 8;
 }

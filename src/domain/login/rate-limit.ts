@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { eq, gt, sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../../database/database.ts';
 import { rateLimits } from '../../database/login-schema.ts';
@@ -11,13 +10,13 @@ export interface RateLimit {
 }
 
 /**
- * Takes one permit of `what`. Returns false when there is none. The row lock keeps the count exact under
- * concurrency.
+ * Takes one permit of the bucket with the key. Returns false when there is none. The row lock keeps the count exact
+ * under concurrency.
  */
-export async function takePermit({ run, now }: Call, what: string, limit: RateLimit): Promise<boolean> {
+export async function takePermit({ run, now }: Call, key: Buffer, limit: RateLimit): Promise<boolean> {
   const { intervalMs } = limit;
   const [taken] = await run(fillBucket, {
-    key: keyOf(what),
+    key,
     now: now.getTime(),
     intervalMs,
     emptyMs: now.getTime() + intervalMs,
@@ -27,14 +26,10 @@ export async function takePermit({ run, now }: Call, what: string, limit: RateLi
   return taken !== undefined;
 }
 
-/** Returns whether there is no permit of `what`. Unlike a refused permit it locks nothing. */
-export async function isExhausted({ run, now }: Call, what: string, limit: RateLimit): Promise<boolean> {
+/** Returns whether the bucket has no permit. Unlike a refused permit it locks nothing. */
+export async function isExhausted({ run, now }: Call, key: Buffer, limit: RateLimit): Promise<boolean> {
   const latestEmptyMs = now.getTime() + (limit.burst - 1) * limit.intervalMs;
-  return (await run(selectFullBucket, { key: keyOf(what), latestEmptyMs })).length > 0;
-}
-
-function keyOf(what: string): Buffer {
-  return hash('sha256', what, 'buffer');
+  return (await run(selectFullBucket, { key, latestEmptyMs })).length > 0;
 }
 
 const fillBucket: Statement<{ key: Buffer }[]> = (db) => {

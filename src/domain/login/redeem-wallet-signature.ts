@@ -46,7 +46,7 @@ export async function redeemWalletSignature(
     }
     if (!owner) throw new ServiceError('UNKNOWN_WALLET');
     const how = { method: 'wallet', browserDigest: browser.digest } as const;
-    return await completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how);
+    return await completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how, { walletAddress: address });
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.

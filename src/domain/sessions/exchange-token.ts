@@ -9,6 +9,7 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
 import { InvalidTokenError } from '../login/verify-token.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { isActiveUser, type Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
 import { announce, type HasMessages, hasSubscriber, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
@@ -37,11 +38,12 @@ export interface BegunSession extends Profile {
  * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off; `User not found`
  */
 export async function exchangeToken(
-  { application, run, now, onMessage }: ApplicationCall,
+  call: ApplicationCall,
   { tokens, sessionMaxAgeSeconds, subscribed = new Set() }: ExchangeParts,
   peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
+  const { application, run, now, onMessage } = call;
   const { authToken } = check(request, rules);
   const login = await tokens.verify(authToken, application.clientId, now);
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
@@ -61,6 +63,9 @@ export async function exchangeToken(
     const { session, notifiedIds } = user;
     // A webhook subscribes to it, or a concurrent exchange has begun one.
     if (!session) continue;
+    if (session.id === parameters.id && (await removeIfErased(call, login.userId))) {
+      throw new ServiceError('USER_NOT_FOUND');
+    }
     announce(onMessage, user);
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);

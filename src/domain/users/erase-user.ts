@@ -1,9 +1,7 @@
-import { eq, type SQL, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { knownOrigins, loginCodes, sharedWalletAddresses, walletChallenges } from '../../database/login-schema.ts';
+import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
-import { webhookMessages } from '../../database/webhook-schema.ts';
 import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -11,6 +9,7 @@ import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
+import { removeIfErased } from './personal-data.ts';
 
 const rules = { userId: uuid };
 
@@ -24,17 +23,11 @@ export async function eraseUser(call: Call, request: Unchecked<keyof typeof rule
   const { userId } = check(request, rules);
   const [erased] = await call.run(eraseProfile, { userId, ...cutoffAt(call.now) });
   if (!erased) throw new ServiceError('USER_NOT_FOUND');
-  // Changes of the user that the erasure waited for have left messages that it could not see.
-  await call.run(deleteMessages, { userId });
+  // Not in one statement with the rest, which cannot see what statements before it, for which it waits, have stored.
+  await removeIfErased(call, userId);
   announce(call.onMessage, erased);
   return userId;
 }
-
-const deleteMessages: Statement<unknown> = (db) =>
-  db
-    .delete(webhookMessages)
-    .where(eq(webhookMessages.userId, sql.placeholder('userId')))
-    .prepare('delete_messages_of_user');
 
 const eraseProfile: Statement<HasMessages[]> = (db) => {
   const known = db.$with('known').as(
@@ -47,26 +40,17 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
     update ${users} set email = '', name = null, profile_image = null, wallet_address = '',
       deleted_at = coalesce(${users.deletedAt}, ${instantPlaceholder('now')})
     from ${known} where ${users.id} = ${known.id}`);
-  const parts = {
-    codes: sql`delete from ${loginCodes} using ${known} where lower(${loginCodes.email}) = lower(${known.email})`,
-    challenges: sql`
-      delete from ${walletChallenges} using ${known}
-      where ${walletChallenges.address} = lower(${known.walletAddress})`,
-    origins: sql`delete from ${knownOrigins} using ${known} where ${knownOrigins.userId} = ${known.id}`,
-    shared: sql`delete from ${sharedWalletAddresses} using ${known} where ${sharedWalletAddresses.userId} = ${known.id}`,
-  };
-  const last = {
-    left_applications: sql`delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}`,
-    messages: sql`delete from ${webhookMessages} using ${known} where ${webhookMessages.userId} = ${known.id}`,
-  };
-  const withAll = (statements: Record<string, SQL>) =>
-    Object.entries(statements).map(([name, statement]) => db.$with(name, {}).as(statement));
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`known`, applicationId: noApplication });
+  // Those that somebody else has asked for with the addresses of the user.
+  const codes = db.$with('codes', {}).as(sql`
+    delete from ${loginCodes} using ${known} where lower(${loginCodes.email}) = lower(${known.email})`);
+  const challenges = db.$with('challenges', {}).as(sql`
+    delete from ${walletChallenges} using ${known} where ${walletChallenges.address} = lower(${known.walletAddress})`);
+  const changed = sql`known where deleted_at is null or email <> '' or wallet_address <> ''`;
+  const audit = insertAuditEvent(db, { resource: sql`id`, from: changed, applicationId: noApplication });
   const deleted = sql`(select * from ${known} where deleted_at is null)`;
   const message = insertMessages(db, sessionsRevoked, userDeleted(deleted));
-  // The message goes to the applications that are left. On Citus a part sees what those before it have done.
   return db
-    .with(known, audit, erased, ...endUserSessions(db, sql`${known}`), ...withAll(parts), message, ...withAll(last))
+    .with(known, audit, erased, ...endUserSessions(db, sql`${known}`), codes, challenges, message)
     .select({ notifiedIds })
     .from(known)
     .prepare('erase_user');

@@ -8,10 +8,17 @@ import { announce } from '../webhooks/insert-message.ts';
 import { type ChangedUser, changeUser } from './change-user.ts';
 import { isExistingUser } from './user.ts';
 
-/** Gives the user the wallet, in place of any other. @throws ServiceError `Wallet already linked` if another has it */
-export async function linkWallet(call: Call, userId: string, walletAddress: string): Promise<void> {
+/**
+ * Gives the user the wallet, in place of any other, if the user still has the e-mail address.
+ *
+ * @throws ServiceError `Wallet already linked` if another has it
+ */
+export async function linkWallet(
+  call: Call,
+  link: { readonly userId: string; readonly email: string; readonly walletAddress: string },
+): Promise<void> {
   try {
-    const [linked] = await call.run(setWallet, { userId, walletAddress, now: call.now });
+    const [linked] = await call.run(setWallet, { ...link, now: call.now });
     if (linked) announce(call.onMessage, linked);
   } catch (error) {
     throw isUniqueViolation(error) ? new ServiceError('WALLET_ALREADY_LINKED') : error;
@@ -20,5 +27,7 @@ export async function linkWallet(call: Call, userId: string, walletAddress: stri
 
 const setWallet: Statement<ChangedUser[]> = (db) => {
   const walletAddress = sql`${sql.placeholder('walletAddress')}`;
-  return changeUser(db, { walletAddress }, and(isExistingUser, isNull(users.deactivatedAt))).prepare('link_wallet');
+  const hasEmail = sql`lower(${users.email}) = lower(${sql.placeholder('email')})`;
+  const condition = and(isExistingUser, isNull(users.deactivatedAt), hasEmail);
+  return changeUser(db, { walletAddress }, condition).prepare('link_wallet');
 };

@@ -1,0 +1,170 @@
+/** An erasure that races with everything that the user, or an application for the user, can do. */
+import { hash, randomBytes } from 'node:crypto';
+import { afterAll, expect, test } from 'vitest';
+import { Database } from '../../src/database/database.ts';
+import { foldEmail } from '../../src/domain/login/known-origins.ts';
+import { removeExpired } from '../../src/jobs/expiry.ts';
+import { HOUR } from '../support/clock.ts';
+import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
+import { request } from '../support/http.ts';
+import { LoginBrowser, newAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, createTestWebhook, logIn } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
+import { Wallet } from '../support/wallet.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const ROUNDS = quickOrLong(12, 200);
+
+/** Tables that may keep the ID of an erased user. */
+const MAY_KEEP_THE_ID = [
+  'audit_events',
+  'login_intents',
+  'pg_statistic',
+  'pg_stats',
+  'session_cutoffs',
+  'session_ids',
+  'user_cutoffs',
+  'users',
+  'webhook_attempts',
+  'webhook_messages',
+  'webhooks',
+];
+
+/** What anybody may type at the login page, at any time, and what expires within the half hour of a login. */
+const OF_OPEN_LOGINS = ['login_codes', 'wallet_challenges'];
+
+const receiver = await WebhookReceiver.open();
+const fixture = await LoginFixture.open({
+  config: { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'], databaseConnections: 8 },
+});
+const { service, tenant } = fixture;
+const admin = adminClient(service);
+const { sql } = service.database;
+const signUpTenant = await createTenant(service);
+await admin.updateApplication({ applicationId: signUpTenant.id, allowSignUp: true });
+const newTenant = await createTenant(service);
+for (const each of [tenant, newTenant]) {
+  const { webhookId } = await createTestWebhook(service, each, { url: receiver.url });
+  await clientsOf(service, each).webhooks.updateWebhook({ webhookId, eventTypes: ['*'] });
+}
+// So that erasures come while other statements are half-way.
+await sql.unsafe(`
+  create function pause() returns trigger language plpgsql as $$
+    begin perform pg_sleep(random() * 0.02); return new; end $$;
+  create trigger pause before insert or update on sessions for each row execute function pause();
+  create trigger pause before insert or update on known_origins for each row execute function pause();
+  create trigger pause before insert on login_codes for each row execute function pause();
+  create trigger pause before update on users for each row execute function pause()`);
+
+afterAll(async () => {
+  await fixture.close();
+  await receiver[Symbol.asyncDispose]();
+});
+
+const left: string[] = [];
+const ids: string[] = [];
+
+test('leaves nothing of the person in any table', { timeout: quickOrLong(240_000, 1_800_000) }, async () => {
+  for (let round = 0; round < ROUNDS; round++) {
+    const person = await createPerson();
+    const acts = await prepareActs(person);
+    if (round === ROUNDS - 1) await sql`analyze`;
+    const erasure = (async () => {
+      for (let waited = 0; waited < (round % 6) * 3; waited++) await new Promise(setImmediate);
+      await admin.eraseUser({ userId: person.id });
+    })();
+    await Promise.all([erasure, ...acts.map((act) => act())]);
+    await eraseSuccessors(person.email);
+    left.push(...person.traces);
+    ids.push(person.id);
+    const found = tablesWith(await dumpDatabase(service.database), person.traces);
+    expect(
+      found.filter((table) => !OF_OPEN_LOGINS.includes(table)),
+      `round ${round}`,
+    ).toEqual([]);
+  }
+
+  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+  await removeExpired(database, { now: new Date(fixture.clock.read().getTime() + HOUR), webhookLogDays: 3 });
+  await database.close();
+  const dump = await dumpDatabase(service.database);
+  expect(tablesWith(dump, left)).toEqual([]);
+  for (const table of tablesWith(dump, ids)) expect(MAY_KEEP_THE_ID).toContain(table);
+});
+
+/** Returns a user who has signed in, and all texts by which the person may be found. */
+async function createPerson() {
+  const mark = randomBytes(8).toString('hex');
+  const [address, userAgent, wallet] = [newAddress(), `agent-${mark}`, new Wallet()];
+  const email = `${mark}@example.com`;
+  const profile = {
+    email,
+    name: `Ada ${mark}`,
+    profileImage: `https://img.test/${mark}`,
+    walletAddress: wallet.address,
+  };
+  const user = { ...(await createTestUser(service, profile)), email };
+  const subjects = [email, foldEmail(email), address, mark, wallet.address];
+  const hashes = ['', 'login codes: '].flatMap((prefix) =>
+    subjects.map((subject) => hash('sha256', `${prefix}${subject}`, 'hex')),
+  );
+  return { ...user, email, address, userAgent, wallet, traces: [mark, address, wallet.address, ...hashes] };
+}
+
+type Person = Awaited<ReturnType<typeof createPerson>>;
+
+/** Returns calls, each up to its last step, after some that have been made. */
+async function prepareActs(person: Person): Promise<(() => Promise<unknown>)[]> {
+  const { id: userId, email, address, userAgent, wallet } = person;
+  const user = { ...person, walletAddress: wallet.address, name: person.name, profileImage: person.profileImage };
+  const browser = () => new LoginBrowser(service, { address });
+  const exchange = (authToken: string, { apiKey } = tenant) =>
+    request(service.url, {
+      method: 'POST',
+      path: '/api/oauth/exchange',
+      headers: { 'x-api-key': apiKey, 'x-forwarded-for': address, 'user-agent': userAgent },
+      body: JSON.stringify({ authToken }),
+    });
+  const before = await fixture.askForCode({ browser: browser(), user });
+  await before.enter(before.code);
+  const { data } = JSON.parse((await exchange(await logIn(service, tenant, person))).body);
+  const sessionId: string = data.session.id;
+
+  const byCode = await fixture.askForCode({ browser: browser(), user });
+  const byWallet = await fixture.askForMessage(wallet.address, { browser: browser() });
+  const signingUp = await fixture.askForCode({ of: signUpTenant, browser: browser(), user });
+  const asking = await fixture.arrive({ browser: browser() });
+  const tokens = [
+    { of: tenant, token: await logIn(service, tenant, person) },
+    { of: newTenant, token: await logIn(service, newTenant, person) },
+    { of: signUpTenant, token: await logIn(service, signUpTenant, person) },
+  ];
+  const { sessions, users } = clientsOf(service, tenant);
+  await sql`
+    update sessions set created_at = created_at - interval '10 minutes', expires_at = expires_at - interval '10 minutes'
+    where id = ${sessionId}`;
+  const acts = [
+    ...tokens.map(
+      ({ of, token }) =>
+        () =>
+          exchange(token, of),
+    ),
+    () => byCode.enter(byCode.code),
+    () => byWallet.send(wallet.sign(byWallet.message)),
+    () => signingUp.enter(signingUp.code),
+    () => asking.browser.submit(asking.page, '/login/email', { email }),
+    () => admin.updateUser({ userId, name: `Countess ${email}` }),
+    () => sessions.renewSession({ sessionId }),
+    () => sessions.revokeUserSessions({ userId }),
+    () => sessions.checkSession({ sessionId, maxStalenessMs: 0 }),
+    () => users.getUser({ userId }),
+  ];
+  // What an erasure has come before is refused.
+  return acts.map((act) => () => Promise.resolve(act()).catch(() => undefined));
+}
+
+/** Erases whoever has signed up with the address since. */
+async function eraseSuccessors(email: string): Promise<void> {
+  for (const { id } of (await admin.listUsers({ email })).users) await admin.eraseUser({ userId: id });
+}
