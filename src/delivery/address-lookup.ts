@@ -16,6 +16,8 @@ export class ForbiddenAddressError extends Error {
 
 const RESOLVE_TIMEOUT_MS = 3_000;
 const RESOLVE_TRIES = 2;
+/** A refusal takes a multiple of this. Its own duration would tell which names an internal name server or file has. */
+const REFUSAL_STEP_MS = 500;
 
 /**
  * Creates a function that reads the hosts file and asks the name servers of the machine. It is not `dns.lookup`, which
@@ -50,16 +52,18 @@ export function createLookup(
   { isPlain }: { isPlain: boolean },
 ): LookupFunction {
   return (host, { all }, callback) => {
-    resolve(host).then(
-      (addresses) => {
-        const isAllowed = (address: string) => (isPlain ? policy.isException(address) : policy.allows(address));
-        const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-        const [first] = found;
-        if (!first || !addresses.every(isAllowed)) callback(new ForbiddenAddressError(), []);
-        else if (all) callback(null, found);
-        else callback(null, first.address, first.family);
-      },
-      () => callback(new ForbiddenAddressError(), []),
-    );
+    const startedAt = performance.now();
+    const refuse = () => {
+      const waitMs = REFUSAL_STEP_MS - ((performance.now() - startedAt) % REFUSAL_STEP_MS);
+      setTimeout(() => callback(new ForbiddenAddressError(), []), waitMs).unref();
+    };
+    resolve(host).then((addresses) => {
+      const isAllowed = (address: string) => (isPlain ? policy.isException(address) : policy.allows(address));
+      const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      const [first] = found;
+      if (!first || !addresses.every(isAllowed)) refuse();
+      else if (all) callback(null, found);
+      else callback(null, first.address, first.family);
+    }, refuse);
   };
 }

@@ -1,5 +1,5 @@
 /** What follows from an attempt: the new state of its delivery, and its line in the log of attempts. */
-import type { AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './exchange.ts';
 import type { DueDelivery } from './queue.ts';
 import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
 import type { LoggedAttempt, Result } from './settle.ts';

@@ -4,8 +4,9 @@ import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentele
 import type { Logger } from 'pino';
 import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { AttemptOutcome, AttemptRequest, Sender } from './attempt.ts';
+import type { AttemptRequest, Sender } from './attempt.ts';
 import { type Attempted, EXPIRED } from './attempt-result.ts';
+import type { AttemptOutcome } from './exchange.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
 import { readSigningKey, signMessage } from './signature.ts';
 

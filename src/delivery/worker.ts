@@ -46,13 +46,18 @@ export class DeliveryWorker {
 
   /** Delivers until the signal is aborted; then waits for attempts in flight, up to `shutdownTimeoutMs`. */
   async run(signal: AbortSignal, shutdownTimeoutMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const startTimer = () => {
+      timer = setTimeout(() => this.#abort.abort(), shutdownTimeoutMs);
+    };
+    // Not after the loop: its statements may take long.
+    signal.addEventListener('abort', startTimer, { once: true });
     while (!signal.aborted) {
       await this.#attempt(() => this.#poll());
       // Jitter, so that replicas started together do not look at the same instant.
       await pause(POLL_MS * (0.75 + Math.random() / 2), signal);
     }
     await Promise.all([this.#fanOuts.stop(), this.#starts.stop()]);
-    const timer = setTimeout(() => this.#abort.abort(), shutdownTimeoutMs);
     await Promise.all(this.#batches);
     clearTimeout(timer);
   }

@@ -1,8 +1,10 @@
 /** What the worker does with queues: who delivers when, and what a failure leads to. Time is the test's. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
-import type { AttemptOutcome, AttemptRequest } from '../../src/delivery/attempt.ts';
+import type { AttemptRequest } from '../../src/delivery/attempt.ts';
+import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../src/log.ts';
@@ -17,7 +19,7 @@ const { encryptionKeys = [] } = service.config.secrets;
 const owner = await createTestUser(service);
 afterAll(() => service.close());
 
-type Send = (request: AttemptRequest) => Promise<AttemptOutcome> | AttemptOutcome;
+type Send = (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptOutcome> | AttemptOutcome;
 
 const answer = (statusCode: number): AttemptOutcome => ({
   statusCode,
@@ -30,6 +32,7 @@ interface WorkerOptions {
   readonly schedule?: readonly number[];
   readonly attemptTimeoutMs?: number;
   readonly database?: Database;
+  readonly shutdownTimeoutMs?: number;
 }
 
 /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
@@ -38,11 +41,11 @@ function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, 
     options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
   const worker = new DeliveryWorker({
     ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
-    ...{ sender: { send: async (request: AttemptRequest) => send(request) }, schedule, attemptTimeoutMs },
+    ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule, attemptTimeoutMs },
     ...{ userAgent: 'test', concurrency: 8 },
   });
   const signal = new AbortController();
-  const ended = worker.run(signal.signal, 20_000);
+  const ended = worker.run(signal.signal, options.shutdownTimeoutMs ?? 20_000);
   const stop = async () => {
     signal.abort();
     await ended;
@@ -63,17 +66,31 @@ async function subscribe({ ordered = false } = {}) {
   return { tenant, webhooks, events, webhookId, list, getWebhook };
 }
 
-/** Opens a database whose statements can be made to fail. */
+/** Opens a database whose statements can be made to fail or to wait. */
 function openMortalDatabase() {
   const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
   let fails = (_: PlaceholderValues) => false;
+  let hold = async (_: PlaceholderValues): Promise<void> => {};
   const run = database.run.bind(database);
-  database.run = (statement, parameters, deadline) =>
-    fails(parameters) ? Promise.reject(new Error('The statement fails')) : run(statement, parameters, deadline);
+  database.run = async (statement, parameters, deadline) => {
+    await hold(parameters);
+    if (fails(parameters)) throw new Error('The statement fails');
+    return run(statement, parameters, deadline);
+  };
   const failWhen = (condition: typeof fails) => {
     fails = condition;
   };
-  return { database, failWhen, die: () => failWhen(() => true) };
+  /** Holds statements back until `end`. Resolves when there is one. */
+  const holdBack = (condition: typeof fails, end: Promise<unknown>) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hold = async (parameters) => {
+      if (!condition(parameters)) return;
+      resolve();
+      await end;
+    };
+    return promise;
+  };
+  return { database, failWhen, holdBack, die: () => failWhen(() => true) };
 }
 
 const readQueue = async (webhookId: string) =>
@@ -363,6 +380,28 @@ test('a delivery is settled once even if its attempt cannot be logged', async ()
   await events.createEvent({ eventId: 'e' });
   await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
   expect(send).toHaveBeenCalledTimes(1);
+});
+
+test('a shutdown ends attempts in time, also while a statement hangs', async () => {
+  const { events, list } = await subscribe();
+  const { database, holdBack } = openMortalDatabase();
+  const ended = Promise.withResolvers<void>();
+  const send = vi.fn((_: AttemptRequest, signal?: AbortSignal) => {
+    const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
+    signal?.addEventListener('abort', () => {
+      resolve({ ...answer(500), statusCode: null });
+      ended.resolve();
+    });
+    return promise;
+  });
+  const { stop } = startWorker(send, { database, shutdownTimeoutMs: 100 });
+  await events.createEvent({ eventId: 'e' });
+  await expect.poll(() => send).toHaveBeenCalled();
+  const first = Promise.race([ended.promise.then(() => 'the attempt'), sleep(5_000, 'the statement')]);
+  await holdBack((parameters) => 'after' in parameters, first);
+  await stop();
+  expect(await first).toBe('the attempt');
+  expect(await list()).toMatchObject([{ status: 'pending', attemptCount: 0 }]);
 });
 
 test('no transaction is open while an attempt is made', async () => {
