@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import type postgres from 'postgres';
+import postgres from 'postgres';
+import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
-import { type ClientTarget, openClientOf, socketOf, verifyHost } from './open-client.ts';
+import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
 import { Session, type Timeouts } from './session.ts';
 import type { PlaceholderValues, Statement, StatementCall } from './statement.ts';
@@ -22,8 +22,6 @@ interface Sent {
   isAbandoned: boolean;
 }
 
-/** How long a host may take to accept a connection. */
-const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_SECONDS = 1;
 
 /**
@@ -47,7 +45,6 @@ export class Connection {
       max: 1,
       fetch_types: false,
       onnotice: () => {},
-      max_lifetime: null,
       // Not in the types of postgres.js.
       socket: () => this.#openSocket(primary),
       connection: { application_name: name },
@@ -88,7 +85,7 @@ export class Connection {
         },
         (error) => {
           this.#settle(sent);
-          reject(error instanceof DrizzleQueryError ? error.cause : error);
+          reject(toCause(error));
         },
       );
     });
@@ -153,18 +150,19 @@ export class Connection {
     const server = await primary.find();
     if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
     verifyHost(this.#client, server);
-    const path = socketOf(server);
-    const socket = path ? connect(path) : connect(server);
-    this.#socket = socket;
-    // postgres.js looks here for the name of the TLS server.
-    Object.assign(socket, server);
-    try {
-      await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
-      return socket;
-    } catch (error) {
-      socket.destroy();
-      const isLate = error instanceof Error && error.name === 'AbortError';
-      throw isLate ? new ConnectionFailedError('No connection in time') : error;
-    }
+    this.#socket = startSocket(server);
+    return awaitConnected(this.#socket);
   }
+}
+
+/**
+ * A statement that postgres.js itself refuses, such as one with an undefined parameter, stays among those that it has
+ * sent: answers would go to the wrong statements from then on. So the connection counts as failed. Its statements are
+ * rejected before anything more is read from it.
+ */
+function toCause(error: unknown): unknown {
+  if (!(error instanceof DrizzleQueryError)) return error;
+  const { cause } = error;
+  if (cause instanceof postgres.PostgresError || isConnectionFault(cause)) return cause;
+  return new ConnectionFailedError('The driver refused a statement', { cause });
 }

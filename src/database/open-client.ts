@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import postgres from 'postgres';
 import { type DatabaseServer, DEFAULT_SCHEMA, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
+import { mendResults } from './mend-results.ts';
 
 export type { DatabaseServer };
 
@@ -34,7 +35,8 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
   const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
   // An object for each client, because of `verifyHost`.
   const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
-  const client = postgres({ ...target.options, ...own, ...address, ...options });
+  const client = postgres({ max_lifetime: null, ...target.options, ...own, ...address, ...options });
+  mendResults(client);
   verifyHost(client, server);
   return client;
 }

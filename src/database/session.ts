@@ -69,8 +69,8 @@ export class Session {
 
   #applySettings(): void {
     if (this.#isPooled) return;
-    // When this fails, so does the connection, and with it the statements that follow.
-    this.#client.unsafe(this.#settings('set')).catch(() => {});
+    // Without them the statements that follow must fail: they would use other tables, or never end.
+    this.#client.unsafe(this.#settings('set')).catch(() => this.#client.end({ timeout: 0 }));
   }
 
   #settings(set: 'set' | 'set local'): string {
