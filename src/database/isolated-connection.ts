@@ -6,8 +6,9 @@ import type { StatementCall } from './statement.ts';
 export class IsolatedConnection extends PipelinedConnection {
   override async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     const { deadline } = call;
-    const timeoutMs = Math.min(Math.ceil(deadline - performance.now()), this.options.statementTimeoutMs);
-    this.setStatementTimeout(timeoutMs);
+    const remainingMs = Math.ceil(deadline - performance.now());
+    // 0 would be no limit, and Postgres refuses a negative one.
+    this.setStatementTimeout(Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs)));
     try {
       return await super.run(call);
     } catch (error) {

@@ -1,0 +1,44 @@
+import { sql } from 'drizzle-orm';
+import { expect, test } from 'vitest';
+import { IsolatedConnection } from '../../src/database/isolated-connection.ts';
+import { readTarget } from '../../src/database/open-client.ts';
+import { ReconnectLimiter } from '../../src/database/pipelined-connection.ts';
+import { PrimaryFinder } from '../../src/database/primary-finder.ts';
+import type { Statement } from '../../src/database/statement.ts';
+import { cloneDatabase } from '../support/database.ts';
+
+test.each([0, -0.5, -1, -60_000])(
+  'a statement that starts %d ms before its deadline has a limit, and its tables',
+  async (remainingMs) => {
+    await using database = await cloneDatabase();
+    const target = readTarget(database.url);
+    const connection = new IsolatedConnection(target, {
+      name: 'usher lock isolation',
+      primary: new PrimaryFinder(target),
+      reconnects: new ReconnectLimiter(),
+      areCommitsWaiting: () => false,
+      statementTimeoutMs: 10_000,
+      lockTimeoutMs: 0,
+    });
+    const run = (deadlineIn: number) =>
+      connection.run({ statement: selectSettings, parameters: {}, deadline: performance.now() + deadlineIn });
+    try {
+      await run(10_000);
+      // It may exceed its limit, even so.
+      const late = await run(remainingMs).catch((error: Error) => error);
+      if (Array.isArray(late)) expect(late).toEqual([{ timeout: '1ms', path: 'usher' }]);
+      expect(await run(10_000)).toEqual([{ timeout: '10s', path: 'usher' }]);
+    } finally {
+      await connection.close();
+    }
+  },
+);
+
+const selectSettings: Statement<{ timeout: string; path: string }[]> = (db) =>
+  db
+    .select({
+      timeout: sql<string>`current_setting('statement_timeout')`,
+      path: sql<string>`current_setting('search_path')`,
+    })
+    .from(sql`(select) as nothing`)
+    .prepare('select_settings');
