@@ -1,6 +1,7 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
 import type postgres from 'postgres';
-import { openClientOf, readTarget } from './open-client.ts';
+import { readTarget } from './open-client.ts';
+import { openSingleConnection } from './open-single-connection.ts';
 import { JOURNAL } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
@@ -46,12 +47,12 @@ export interface Distribution {
  */
 export async function distributeTables(url: string, schema?: string): Promise<readonly Distribution[]> {
   const target = readTarget(url, schema);
-  const options = { max: 1, prepare: false, fetch_types: false, onnotice: () => {} };
+  const options = { prepare: false, fetch_types: false, onnotice: () => {} };
   try {
     const primary = await new PrimaryFinder(target).search();
     const connection = { application_name: 'usher distribute' };
     await using stack = new AsyncDisposableStack();
-    const client = openClientOf(target, { ...options, connection }, primary);
+    const client = openSingleConnection(target, { ...options, connection }, primary);
     stack.defer(() => client.end({ timeout: 5 }));
     return await distribute(client, target.schema);
   } catch (error) {

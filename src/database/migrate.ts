@@ -4,7 +4,8 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
 import { StandbyError } from './errors.ts';
-import { type ClientTarget, type DatabaseServer, describeServer, openClientOf, readTarget } from './open-client.ts';
+import { type ClientTarget, type DatabaseServer, describeServer, readTarget } from './open-client.ts';
+import { openSingleConnection } from './open-single-connection.ts';
 import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
@@ -51,14 +52,14 @@ export async function migrateDatabase(
 ): Promise<void> {
   const target = readTarget(url, schema);
   const connection = { application_name: 'usher migration' };
-  const options = { max: 1, prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
+  const options = { prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
   try {
     const primary = await waitForPrimary(target, { timeoutMs, onWait });
     await using stack = new AsyncDisposableStack();
-    const client = openClientOf(target, options, primary);
+    const client = openSingleConnection(target, options, primary);
     stack.defer(() => client.end({ timeout: 5 }));
     await requireUsable(client);
-    await requirePreparedStatements(() => openClientOf(target, { ...options, prepare: true }, primary));
+    await requirePreparedStatements(() => openSingleConnection(target, { ...options, prepare: true }, primary));
     const migrations = readMigrationFiles({ migrationsFolder: folder });
     const migration = { client, schema: target.schema, migrations };
     if (applies) await migrate(migration, { timeoutMs, onWait });

@@ -23,6 +23,8 @@ export function describeFailure(error: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof StandbyError)
     return `${cause.message}. Name the primary in DATABASE_URL, or wait for a failover`;
+  // postgres.js names the address here, which the caller has named already.
+  if ('code' in cause && cause.code === 'CONNECTION_CLOSED') return 'the connection was lost';
   const advice = cause instanceof postgres.PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];
   const reason = cause.message.replace(/\s+/g, ' ').replace(/\.?$/, '');
   return advice ? `${reason}. ${advice}` : reason;

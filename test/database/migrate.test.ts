@@ -4,7 +4,7 @@ import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
 import { holdLock } from '../support/lock.ts';
-import { migrationsBefore } from '../support/migrations.ts';
+import { migrateWith, migrationsBefore } from '../support/migrations.ts';
 
 /** The key of the advisory lock of every version of Usher. */
 const KEY = 7_580_447;
@@ -47,6 +47,32 @@ test('a migration that has to wait says for whom, and gives up at its deadline',
   await expect.poll(() => reasons).toHaveLength(2);
   await held.release();
   await migrated;
+});
+
+/** Takes long enough for its connection to be lost meanwhile. */
+const SLOW = 'create table later (id int);--> statement-breakpoint\nselect pg_sleep(2)';
+
+test('a migration that is slower than the lifetime of connections is applied and recorded, or neither', async () => {
+  await using database = await cloneDatabase();
+  // The default of postgres.js, which is half an hour at least.
+  process.env.PGMAX_LIFETIME = '1';
+  try {
+    await migrateWith(database.url, { later: [SLOW] });
+  } finally {
+    delete process.env.PGMAX_LIFETIME;
+  }
+  await database.sql`insert into later values (1)`;
+});
+
+test('a migration whose connection is lost fails with one line, and leaves nothing', async () => {
+  await using database = await cloneDatabase();
+  const migrated = migrateWith(database.url, { later: [SLOW] }).catch((error: Error) => error.message);
+  const kill = () => database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'usher migration' and query like '%pg_sleep%'`;
+  await expect.poll(async () => (await kill()).length).toBe(1);
+  expect(await migrated).toMatch(/^The database at [^\n]* cannot be reached: the connection was lost$/);
+  await migrateWith(database.url, { later: ['create table later (id int)'] });
 });
 
 test('takes a wallet address from all live users who share it, in any case, and lists them', async () => {
