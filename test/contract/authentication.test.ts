@@ -17,7 +17,7 @@ import {
   send,
   supports,
 } from '../support/protocols.ts';
-import { answerToOthers, credentialFor, sampleFields } from '../support/samples.ts';
+import { sampleFields } from '../support/samples.ts';
 import { ADMIN_KEY, adminClient, createTenant, type Tenant } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -25,7 +25,7 @@ const INVALID_API_KEY = refusal('unauthenticated', 'Invalid API key');
 const INVALID_ADMIN_KEY = refusal('unauthenticated', 'Invalid admin key');
 
 const fixture = await openContractFixture();
-const { service, tenant, other } = fixture;
+const { service, tenant } = fixture;
 const admin = adminClient(service);
 const deletedTenant = await createTenant(service, { name: 'Deleted' });
 const revokedKey = await createRevokedKey(tenant);
@@ -68,18 +68,6 @@ describe('An operation of applications', () => {
       const message = method === EventService.method.deleteEvent ? 'Application not found' : 'Invalid API key';
       const answer = await call(mainProtocolOf(method), service.url, method, fields, headers);
       expect(answer).toEqual(refusal('unauthenticated', message));
-    },
-  );
-
-  it.each(operations.filter(({ method }) => answerToOthers(method)))(
-    'does not reach what belongs to another application: $name',
-    async (operation) => {
-      const { method } = operation;
-      const fields = await sampleFields(method, { service, tenant: other });
-      const callAs = (caller: Tenant) =>
-        call(mainProtocolOf(method), service.url, method, fields, credentialFor(operation, caller));
-      expect(await callAs(tenant)).toEqual(answerToOthers(method));
-      expect(await callAs(other)).toMatchObject({ code: 'ok' });
     },
   );
 });

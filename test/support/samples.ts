@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Operation } from '../../src/api/catalogue.ts';
 import { exampleOf, type Variable } from '../../src/api/docs/examples.ts';
-import { refusal } from './answers.ts';
+import { refusal, success } from './answers.ts';
 import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
@@ -25,6 +25,10 @@ export interface SampleFixture {
   readonly tenant: Tenant;
   /** Whether IDs are plain, for a request that a person writes. Otherwise most encodings escape them. */
   readonly isPlain?: boolean;
+  /** Makes the IDs that callers choose the same for every request with this text. */
+  readonly idSuffix?: string;
+  /** The user that the request is about, or whose session it is about. Otherwise a new one. */
+  readonly user?: { readonly id: string };
 }
 
 /** Makes the values of an example's variables, which are new for each request. */
@@ -47,9 +51,10 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   CLIENT_ID: (_, { tenant }) => tenant.clientId,
   REDIRECT_URI: () => REDIRECT_URI,
   STATE: (_, fixture) => newId('state', fixture),
-  AUTH_TOKEN: async (_, { service, tenant }) => logIn(service, tenant, await createTestUser(service)),
-  SESSION_ID: async (_, { service, tenant }) => beginSession(service, tenant, await createTestUser(service)),
-  USER_ID: async (_, { service }) => (await createTestUser(service)).id,
+  AUTH_TOKEN: async (_, { service, tenant, user }) => logIn(service, tenant, user ?? (await createTestUser(service))),
+  SESSION_ID: async (_, { service, tenant, user }) =>
+    beginSession(service, tenant, user ?? (await createTestUser(service))),
+  USER_ID: async (_, { service, user }) => (user ?? (await createTestUser(service))).id,
   WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
   MESSAGE_ID: async (values, { service, tenant }) => {
     const webhookId = await values.get('WEBHOOK_ID');
@@ -70,10 +75,14 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
 const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFixture) => Promise<unknown>>> = {
   'UserService/GetUser': signIn,
   'SessionService/RevokeUserSessions': signIn,
+  'SessionService/ListSessions': signIn,
+  'UserService/ListUsers': signIn,
   'WebhookService/ListWebhooks': (_, { service, tenant }) => twice(() => createTestWebhook(service, tenant)),
   'WebhookService/ListDeliveries': (values) => values.get('MESSAGE_ID'),
   'EventService/ListEvents': (_, { service, tenant }) => twice(() => createTestEvent(service, tenant)),
-  'EventService/ListCheckIns': (values) => twice(() => checkIn(values, randomUUID())),
+  'EventService/ListCheckIns': async (values) => {
+    for (const name of ['first', 'second']) await checkIn(values, newId(name, values.fixture));
+  },
   'EventService/UndoCheckIn': async (values) => checkIn(values, await values.get('ATTENDEE_ID')),
   'AdminService/ListApplications': (_, { service }) => createTenant(service),
   'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
@@ -83,7 +92,10 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
 const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'AuthService/GenerateAuthUrl': refusal('invalid_argument', 'Client ID mismatch'),
   'AuthService/ExchangeToken': refusal('unauthenticated', 'Invalid or expired token'),
+  'SessionService/CheckSession': success({ active: false }, 'Session checked successfully'),
   'SessionService/RenewSession': refusal('unauthenticated', 'Session expired'),
+  // It succeeds as for one that has ended.
+  'SessionService/RevokeSession': success(undefined, 'Session revoked successfully'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
 };
 
@@ -128,9 +140,9 @@ function nameOf(method: DescMethodUnary): string {
   return `${method.parent.name}/${method.name}`;
 }
 
-/** Returns an ID that is like no other. */
-function newId(name: string, { isPlain = false }: SampleFixture): string {
-  return isPlain ? `${name}-${randomBytes(6).toString('hex')}` : `${name}+${randomUUID()}/ü?&="`;
+/** Returns an ID that is like no other, unless the fixture says otherwise. */
+function newId(name: string, { isPlain = false, idSuffix = randomUUID() }: SampleFixture): string {
+  return isPlain ? `${name}-${randomBytes(6).toString('hex')}` : `${name}+${idSuffix}/ü?&="`;
 }
 
 async function signIn(values: SampleValues, { service, tenant }: SampleFixture): Promise<void> {

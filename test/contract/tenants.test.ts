@@ -1,0 +1,74 @@
+/** What an application does to others: nothing. Protocols, statements and timing: test/robustness/tenant-isolation.test.ts. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, expect, it } from 'vitest';
+import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import { dumpTables } from '../support/dump.ts';
+import { type Answer, call, mainProtocolOf } from '../support/protocols.ts';
+import { answerToOthers, credentialFor, sampleFields } from '../support/samples.ts';
+import { beginSession, createTenant, createTestUser, startTestService, type Tenant } from '../support/service.ts';
+
+/** A fixed time, so that timestamps in answers are the same. */
+const NOW = new Date();
+const service = await startTestService({ clock: () => NOW });
+afterAll(service.close);
+
+const operations = OPERATIONS.filter(({ credential }) => credential === 'apiKey').map((operation) => ({
+  ...operation,
+  name: operation.method.name,
+}));
+
+const callAs = (caller: Tenant, operation: Operation, fields: Awaited<ReturnType<typeof sampleFields>>) =>
+  call(mainProtocolOf(operation.method), service.url, operation.method, fields, credentialFor(operation, caller));
+
+it.each(operations.filter(({ method }) => answerToOthers(method)))(
+  '$name of what belongs to another application changes nothing, whoever is its user',
+  async (operation) => {
+    const { method, name } = operation;
+    const [stranger, owner, user] = [
+      await createTenant(service),
+      await createTenant(service),
+      await createTestUser(service),
+    ];
+    const fields = await sampleFields(method, { service, tenant: owner, user });
+    // The user is one of the stranger as well, unless that is the question.
+    if (name !== 'GetUser') await beginSession(service, stranger, user);
+    const before = await dumpTables(service.database);
+    expect(await callAs(stranger, operation, fields)).toEqual(answerToOthers(method));
+    expect(await dumpTables(service.database)).toEqual(before);
+    expect(await callAs(owner, operation, fields)).toMatchObject({ code: 'ok' });
+  },
+);
+
+it.each(operations)(
+  '$name answers as ever where another application has the same IDs, of which it changes nothing',
+  async (operation) => {
+    const answerWith = async ({ hasTwin }: { hasTwin: boolean }) => {
+      const [tenant, owner] = [await createTenant(service), await createTenant(service)];
+      const names = { idSuffix: randomUUID(), user: await createTestUser(service) };
+      const prepare = (of: Tenant) => sampleFields(operation.method, { service, tenant: of, ...names });
+      if (hasTwin) {
+        const fields = await prepare(owner);
+        if (operation.name === 'CreateEvent') await callAs(owner, operation, fields);
+      }
+      const fields = await prepare(tenant);
+      const before = await dumpTables(service.database, owner.id);
+      const answer = await callAs(tenant, operation, 'pageSize' in fields ? { ...fields, pageSize: 100 } : fields);
+      expect(await dumpTables(service.database, owner.id)).toEqual(before);
+      return withoutIds(answer);
+    };
+    const answer = await answerWith({ hasTwin: true });
+    expect(answer).toMatchObject({ code: 'ok' });
+    expect(answer).toEqual(await answerWith({ hasTwin: false }));
+  },
+);
+
+/** Returns the answer without what is new in each. */
+function withoutIds(answer: Answer): Answer {
+  const text = JSON.stringify(answer, (name, value) => (name === 'nextPageToken' ? value !== '' : value));
+  return JSON.parse(
+    text
+      .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{12,}/g, 'ID')
+      .replaceAll(/msg_\d+/g, 'MESSAGE')
+      .replaceAll(/whsec_[\w+/=]+/g, 'KEY'),
+  );
+}
