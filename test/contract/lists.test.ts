@@ -2,13 +2,14 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { exampleOf } from '../../src/api/docs/examples.ts';
 import { validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
 import { LIST_OPERATIONS, listOf } from '../support/lists.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor } from '../support/samples.ts';
 import { createTenant, type Tenant } from '../support/service.ts';
-import { openContractFixture } from './contract-fixture.ts';
+import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
 
 interface ListPage {
   readonly keys: readonly string[];
@@ -112,4 +113,48 @@ describe.each(lists)('$name', (operation) => {
     const answer = await call(mainProtocolOf(another.method), service.url, another.method, request, headers);
     expect(answer, another.name).toEqual(validationFailed('pageToken'));
   });
+
+  const { required = {} } = exampleOf(method);
+  const filters = method.input.fields
+    .map(({ localName }) => localName)
+    .filter((name) => name in FILTERS && !(name in required));
+
+  if (filters.length > 0) {
+    it('returns Validation failed for a page token of the list with another filter', async () => {
+      const { addMany, readPage, read } = await open();
+      await addMany(3);
+      const { nextPageToken: pageToken } = await readPage({ pageSize: 1 });
+      for (const name of filters) {
+        const [filter, another] = (FILTERS[name] ?? []).map((value) => ({ [name]: value }));
+        expect(await read({ ...filter, pageToken }), name).toEqual(validationFailed('pageToken'));
+        const { nextPageToken: ofFiltered } = await readPage({ ...filter, pageSize: 1 });
+        if (!ofFiltered) continue;
+        expect(await read({ pageToken: ofFiltered }), name).toEqual(validationFailed('pageToken'));
+        expect(await read({ ...another, pageToken: ofFiltered }), name).toEqual(validationFailed('pageToken'));
+        expect(await read({ ...filter, pageToken: ofFiltered }), name).toMatchObject({ code: 'ok' });
+      }
+    });
+  }
+
+  if (Object.keys(required).length > 0) {
+    it('returns Validation failed for a page token of another event, webhook or application of its owner', async () => {
+      const { owner, addMany, readPage, read } = await open();
+      const another = await open(owner);
+      await addMany(2);
+      const { nextPageToken: pageToken } = await readPage({ pageSize: 1 });
+      expect(await another.read({})).toMatchObject({ code: 'ok' });
+      expect(await another.read({ pageToken })).toEqual(validationFailed('pageToken'));
+      expect(await read({ pageToken })).toMatchObject({ code: 'ok' });
+    });
+  }
 });
+
+/** Two values of every filter. The list has items with the first, where it can. */
+const FILTERS: Readonly<Record<string, readonly [string, string]>> = {
+  applicationId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
+  email: ['ada@example.com', 'bob@example.com'],
+  since: ['2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'],
+  status: ['pending', 'failed'],
+  userId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
+  walletAddress: ['0x0', '0x1'],
+};

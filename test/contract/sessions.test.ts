@@ -5,7 +5,15 @@ import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { refusal, success } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { CONNECT, call, REST } from '../support/protocols.ts';
-import { adminClient, beginSession, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  logIn,
+  startTestService,
+} from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
 
 const { checkSession, listSessions, revokeSession, revokeUserSessions } = SessionService.method;
@@ -139,6 +147,22 @@ it.each([
   expect(await callWith(revokeSession, { sessionId })).toEqual(success(undefined, 'Session revoked successfully'));
   const { active } = await clientsOf(service, other).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
   expect(active).toBe(sessionId !== UNKNOWN_ID && sessionId !== 'no-session');
+});
+
+it('another replica sees a revocation at once where the caller accepts no staleness', async () => {
+  await using replica = await startTestService({
+    database: service.database,
+    like: service.config,
+    clock: clock.read,
+  });
+  const check = (fields: { sessionId: string; maxStalenessMs?: number }) =>
+    clientsOf(replica, tenant).sessions.checkSession(fields);
+  const revoked = await beginSession(service, tenant, await createTestUser(service));
+  const live = await beginSession(service, tenant, await createTestUser(service));
+  for (const sessionId of [revoked, live]) expect((await check({ sessionId })).active).toBe(true);
+  await sessions.revokeSession({ sessionId: revoked });
+  expect((await check({ sessionId: revoked, maxStalenessMs: 0 })).active).toBe(false);
+  expect((await check({ sessionId: live, maxStalenessMs: 0 })).active).toBe(true);
 });
 
 it('revoking the sessions of a user who does not exist succeeds and stores nothing', async () => {

@@ -7,7 +7,15 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
-import { adminClient, beginSession, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  createTestWebhook,
+  logIn,
+} from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
 
 const { getUser, listUsers } = UserService.method;
@@ -22,7 +30,20 @@ const NOW = '2026-03-01T12:00:00.000Z';
 const clock = new TestClock(new Date(NOW));
 const { service, tenant, other, callWith } = await openContractFixture({ clock: clock.read });
 const admin = adminClient(service);
-const { sessions } = clientsOf(service, tenant);
+const { sessions, webhooks } = clientsOf(service, tenant);
+
+/** Where the ID of an erased user may stand: in rows that end sessions, expire by themselves, or say what was done. */
+const MAY_KEEP_USER_ID = [
+  'audit_events',
+  'login_intents',
+  'session_cutoffs',
+  'session_ids',
+  'user_cutoffs',
+  'users',
+  // It tells applications of the deletion.
+  'webhook_messages',
+  'webhooks',
+];
 
 const newUser = () => ({ email: `${randomUUID()}@example.com`, walletAddress: `0x${randomUUID()}` });
 
@@ -202,6 +223,34 @@ describe('an operator', () => {
     expect(await callWith(admins.getUser, { userId: user.id })).toEqual(NOT_FOUND);
     expect(await callWith(getUser, { userId: user.id })).toEqual(NOT_FOUND);
     await createTestUser(service, profile);
+  });
+
+  it('erases a user whose ID is left in few tables, and in none that lists the users of an application', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const { id: userId, email } = user;
+    const { sql } = service.database;
+    for (const application of [tenant, other]) await beginSession(service, application, user);
+    const { webhookId } = await createTestWebhook(service, tenant, { ownerId: userId });
+    await webhooks.updateWebhook({ webhookId, eventTypes: ['*'] });
+    await admin.updateUser({ userId, name: 'Grace' });
+    const [cutoffAt, expiresAt] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
+    await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
+    await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;
+    await sql`insert into shared_wallet_addresses values (${userId}, '0x0')`;
+    await sql`insert into known_origins (key, user_id, expires_at) values (${Buffer.from(userId)}, ${userId}, ${expiresAt})`;
+    const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;
+    await sql`
+      insert into login_codes (application_id, login_intent_id, id, user_id, browser_digest, code_digest, email, created_at, expires_at)
+      select application_id, id, id, ${userId}, '', '', ${email}, now(), now() from (${intent}) as intent`;
+    // A new table of users needs a row here.
+    const tables = await sql`
+      select distinct table_name from information_schema.columns
+      where table_schema = 'usher' and column_name ~ '(user|owner)_id$' order by table_name`;
+    const mentioning = await tablesWith(userId);
+    expect(mentioning).toEqual(expect.arrayContaining(tables.map(({ table_name }) => table_name)));
+
+    await admin.eraseUser({ userId });
+    expect(MAY_KEEP_USER_ID).toEqual(expect.arrayContaining(await tablesWith(userId)));
   });
 
   it('erases a user who was deleted before', async () => {

@@ -133,6 +133,17 @@ const attempts: [name: string, attempt: () => Attempt, alert: string][] = [
     NO_LONGER_VALID,
   ],
   [
+    'the right code after five wrong ones, though it has been sent again before the last',
+    async () => {
+      const asked = await fixture.askForCode();
+      for (let miss = 1; miss <= 4; miss++) expect((await asked.enter(wrongCode(asked.code, miss))).alert).toBe(WRONG);
+      await asked.browser.submit(asked.codePage, '/login/email/again');
+      expect((await asked.enter(wrongCode(asked.code, 5))).alert).toBe(NO_LONGER_VALID);
+      return enter(asked);
+    },
+    NO_LONGER_VALID,
+  ],
+  [
     'the code that was generated for an address without a user',
     async () => {
       const { browser, login, page } = await fixture.arrive();

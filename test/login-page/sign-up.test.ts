@@ -193,6 +193,24 @@ describe('a wallet that nobody has', () => {
     expect(await usersWith(email)).toMatchObject([{ wallet_address: user.walletAddress }]);
   });
 
+  it.each<[string, (wallet: Wallet, message: string) => string | undefined]>([
+    ['nothing', () => undefined],
+    ['another text', (wallet) => wallet.sign('another text')],
+    ['the message with another wallet', (_, message) => new Wallet().sign(message)],
+  ])('is not linked to a user, or a new one, if it has signed %s', async (_what, sign) => {
+    for (const email of [newEmail(), (await createTestUser(fixture.service)).email]) {
+      const [wallet, before] = [new Wallet(), await usersWith(email)];
+      const { browser, login, message, send } = await fixture.askForMessage(wallet.address, { of: open });
+      const signature = sign(wallet, message);
+      if (signature) await send(signature);
+      const page = await browser.open(`/login/link?${new URLSearchParams({ intent: login.loginIntentId })}`);
+      const asked = await ask(email, { browser, login, page });
+      expect((await asked.enter()).status).toBe(303);
+      const [user] = await usersWith(email);
+      expect(user?.wallet_address).toBe(before[0]?.wallet_address ?? '');
+    }
+  });
+
   it('is refused if somebody else has got it in the meantime', async () => {
     for (const email of [newEmail(), (await createTestUser(fixture.service)).email]) {
       const wallet = new Wallet();

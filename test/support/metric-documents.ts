@@ -57,7 +57,8 @@ export function seriesOf({ name, type }: { readonly name: string; readonly type:
 /** Runs promtool. Rejects with its output if it finds fault. */
 export async function promtool(args: readonly string[], input = ''): Promise<string> {
   const running = promisify(execFile)('promtool', args);
-  running.child.stdin?.end(input);
+  // It may have ended, or need no input. Then the write fails, and its output and exit code say what matters.
+  running.child.stdin?.on('error', () => {}).end(input);
   const { stdout, stderr } = await running;
   return stdout + stderr;
 }

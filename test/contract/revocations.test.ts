@@ -1,0 +1,85 @@
+/** The process that revokes something refuses it from then on, whatever it has read before. Other replicas: sessions.test.ts. */
+import { describe, expect, it } from 'vitest';
+import { OPERATIONS } from '../../src/api/catalogue.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  REDIRECT_URI,
+  type Tenant,
+  type TestUser,
+} from '../support/service.ts';
+import { openContractFixture } from './contract-fixture.ts';
+
+const { service } = await openContractFixture();
+const admin = adminClient(service);
+
+interface SignedIn {
+  readonly tenant: Tenant;
+  readonly user: TestUser;
+  readonly sessionId: string;
+}
+
+/** What ends a session. */
+const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> = {
+  RevokeSession: ({ tenant, sessionId }) => clientsOf(service, tenant).sessions.revokeSession({ sessionId }),
+  RevokeUserSessions: ({ tenant, user }) => clientsOf(service, tenant).sessions.revokeUserSessions({ userId: user.id }),
+  DeactivateUser: ({ user }) => admin.deactivateUser({ userId: user.id }),
+  DeleteUser: ({ user }) => admin.deleteUser({ userId: user.id }),
+  EraseUser: ({ user }) => admin.eraseUser({ userId: user.id }),
+};
+
+/** What ends an API key. */
+const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = {
+  RevokeApiKey: ({ apiKeyId }) => admin.revokeApiKey({ apiKeyId }),
+  RotateApiKey: ({ apiKeyId }) => admin.rotateApiKey({ apiKeyId, overlapSeconds: 0 }),
+  DeleteApplication: ({ id }) => admin.deleteApplication({ applicationId: id }),
+};
+
+/** What changes something else that a process remembers. */
+const OF_APPLICATIONS = ['UpdateApplication'];
+/** What no process remembers. */
+const UNREMEMBERED =
+  /^(Create|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey)$|^(Update|Reactivate)User$/;
+
+it('every operation that ends something is tested here', () => {
+  const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));
+  const tested = [...Object.keys(OF_SESSIONS), ...Object.keys(OF_KEYS), ...OF_APPLICATIONS];
+  expect(others.toSorted()).toEqual(tested.toSorted());
+});
+
+describe.each(Object.entries(OF_SESSIONS))('After %s', (_, revoke) => {
+  it('a session is not active any more, whatever staleness the caller accepts', async () => {
+    const [tenant, user] = [await createTenant(service), await createTestUser(service)];
+    const sessionId = await beginSession(service, tenant, user);
+    const { sessions } = clientsOf(service, tenant);
+    const isActive = async () => (await sessions.checkSession({ sessionId, maxStalenessMs: 5_000 })).active;
+    for (let call = 0; call < 3; call++) expect(await isActive()).toBe(true);
+    await revoke({ tenant, user, sessionId });
+    for (let call = 0; call < 3; call++) expect(await isActive()).toBe(false);
+  });
+});
+
+describe.each(Object.entries(OF_KEYS))('After %s', (_, revoke) => {
+  it('the API key is refused', async () => {
+    const [tenant, kept] = [await createTenant(service), await createTenant(service)];
+    const use = ({ apiKey }: Tenant) => clientsOf(service, { apiKey }).events.listEvents({});
+    for (const each of [tenant, kept, tenant]) await use(each);
+    await revoke(tenant);
+    for (let call = 0; call < 3; call++) await expect(use(tenant)).rejects.toThrow('Invalid API key');
+    await use(kept);
+  });
+});
+
+it('After UpdateApplication a redirect URI that was removed is refused, and a new one accepted', async () => {
+  const tenant = await createTenant(service);
+  const { auth } = clientsOf(service, tenant);
+  const [clientId, added] = [tenant.clientId, 'https://app.test/added'];
+  await auth.generateAuthUrl({ clientId, redirectUri: REDIRECT_URI, state: 'state' });
+  await admin.updateApplication({ applicationId: tenant.id, redirectUris: [added] });
+  await auth.generateAuthUrl({ clientId, redirectUri: added, state: 'state' });
+  const refused = auth.generateAuthUrl({ clientId, redirectUri: REDIRECT_URI, state: 'state' });
+  await expect(refused).rejects.toThrow('Invalid redirect URI');
+});
