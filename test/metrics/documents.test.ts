@@ -54,6 +54,10 @@ describe.skipIf(SKIPS_PROMETHEUS)('promtool', () => {
     expect(alerts.filter((name) => !tested.includes(`alertname="${name}"`))).toEqual([]);
   });
 
+  test('may end before it has read its input', async () => {
+    expect(await promtool(['--version'], ' '.repeat(2 ** 22))).toContain('promtool');
+  });
+
   test('finds the queries of the dashboard well-formed', async () => {
     const rules = readDashboard().map(({ expr }, index) => ({ record: `query:${index}`, expr }));
     const path = join(await createDirectory(), 'dashboard.json');
