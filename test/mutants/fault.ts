@@ -1,0 +1,18 @@
+/** A fault of the kind that a bad merge makes, and the test that must notice it. */
+export interface Fault {
+  readonly what: string;
+  /** The file with the fault. */
+  readonly file: string;
+  /** A text that the file has exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  /** The test file that runs. */
+  readonly test: string;
+  /** The full title of a test that must fail, without its numbers, matches this. */
+  readonly title: RegExp;
+}
+
+/** Returns the faults of an area, all of them in one folder. */
+export function inFolder(folder: string, faults: readonly Fault[]): readonly Fault[] {
+  return faults.map((fault) => ({ ...fault, file: `${folder}/${fault.file}` }));
+}

@@ -1,0 +1,58 @@
+import { type Fault, inFolder } from '../fault.ts';
+
+const email = 'test/login-page/email.test.ts';
+const signUp = 'test/login-page/sign-up.test.ts';
+
+/** The login page: codes, wallets, forms and cookies. */
+export const LOGIN_FAULTS: readonly Fault[] = [
+  ...inFolder('src/domain/login', [
+    {
+      what: 'A challenge that nobody signed links the wallet',
+      file: 'create-login-code.ts',
+      find: 'walletChallenges.isProved,',
+      replace: '',
+      test: signUp,
+      title: /is not linked to a user, or a new one, if it has signed nothing/,
+    },
+    {
+      what: 'A wallet is linked in another browser',
+      file: 'create-login-code.ts',
+      find: "matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest')",
+      replace: "matches(walletChallenges, 'applicationId', 'loginIntentId')",
+      test: signUp,
+      title: /is not linked to a user in another browser/,
+    },
+    {
+      what: 'Attempts at a code are not counted',
+      file: 'redeem-login-code.ts',
+      find: '${loginCodes.attempts} + 1',
+      replace: '${loginCodes.attempts} + 0',
+      test: email,
+      title: /the right code after five wrong ones/,
+    },
+    {
+      what: 'A code is tried a sixth time',
+      file: 'redeem-login-code.ts',
+      find: 'or(lt(loginCodes.attempts, ATTEMPTS)',
+      replace: 'or(lt(loginCodes.attempts, 100)',
+      test: email,
+      title: /the right code after five wrong ones/,
+    },
+    {
+      what: 'A code is valid after 10 minutes',
+      file: 'redeem-login-code.ts',
+      find: "gt(loginCodes.expiresAt, instantPlaceholder('now')),",
+      replace: '',
+      test: email,
+      title: /a code that is 10 minutes old/,
+    },
+    {
+      what: 'A code is valid in every browser',
+      file: 'find-latest-code.ts',
+      find: "matches(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest')",
+      replace: "matches(loginCodes, 'applicationId', 'loginIntentId')",
+      test: email,
+      title: /the code of another browser at the same login/,
+    },
+  ]),
+];

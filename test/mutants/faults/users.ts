@@ -1,0 +1,63 @@
+import { type Fault, inFolder } from '../fault.ts';
+
+const revocations = 'test/contract/revocations.test.ts';
+const users = 'test/contract/users.test.ts';
+
+/** Users, sessions and what ends them. */
+export const USER_FAULTS: readonly Fault[] = [
+  ...inFolder('src/domain', [
+    {
+      what: 'EraseUser leaves the user in the lists of applications',
+      file: 'users/erase-user.ts',
+      find: 'delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}',
+      replace: 'select 1 from ${applicationUsers} where false',
+      test: users,
+      title: /whose ID is left in few tables/,
+    },
+    {
+      what: 'EraseUser leaves the origins that the user signed in from',
+      file: 'users/erase-user.ts',
+      find: '${knownOrigins.userId} = ${known.id}',
+      replace: 'false',
+      test: users,
+      title: /whose ID is left in few tables/,
+    },
+    {
+      what: 'EraseUser leaves codes that were sent to the address',
+      file: 'users/erase-user.ts',
+      find: 'lower(${loginCodes.email}) = lower(${known.email})',
+      replace: 'false',
+      test: users,
+      title: /erases a user from every table/,
+    },
+    {
+      what: 'CheckSession takes 0 for no bound of staleness',
+      file: 'sessions/check-session.ts',
+      find: 'maxStalenessMs ?? MAX_STALENESS_MS',
+      replace: 'maxStalenessMs || MAX_STALENESS_MS',
+      test: 'test/contract/sessions.test.ts',
+      title: /another replica sees a revocation at once/,
+    },
+  ]),
+  ...['deactivateUser', 'deleteUser', 'eraseUser'].map((name) => ({
+    what: `${name} is not seen at once by the process that has run it`,
+    file: 'src/api/handlers/admin-handlers.ts',
+    find:
+      {
+        deactivateUser: 'await liveSessions.forgetUser(user.id);',
+        deleteUser: 'await liveSessions.forgetUser(await deleteUser(call, fields));',
+        eraseUser: 'await liveSessions.forgetUser(await eraseUser(call, fields));',
+      }[name] ?? '',
+    replace: name === 'deactivateUser' ? '' : `await ${name}(call, fields);`,
+    test: revocations,
+    title: new RegExp(`After ${name} a session`, 'i'),
+  })),
+  {
+    what: 'RevokeUserSessions is not seen at once by the process that has run it',
+    file: 'src/api/handlers/session-handlers.ts',
+    find: 'await liveSessions.forgetUser(await revokeUserSessions(call, fields));',
+    replace: 'await revokeUserSessions(call, fields);',
+    test: revocations,
+    title: /After RevokeUserSessions a session/,
+  },
+];
