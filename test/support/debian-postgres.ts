@@ -1,7 +1,7 @@
 /** Servers of the Postgres that Debian installs, with standbys, for tests of failovers and poolers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, chown, rm } from 'node:fs/promises';
+import { appendFile, chmod, chown, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
@@ -9,6 +9,7 @@ import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
 import { onServer } from './on-server.ts';
+import { descendantsOf } from './process.ts';
 
 /** The directory of the programs. */
 export const POSTGRES_BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
@@ -73,6 +74,12 @@ export class DebianPostgres implements AsyncDisposable {
   /** `immediate` is what kill -9 does. */
   async down(mode: 'fast' | 'immediate'): Promise<void> {
     await this.#control('stop', '-w', '-m', mode);
+  }
+
+  /** Sends a signal to the server and all its backends, as where the whole machine stands still. */
+  async signal(signal: NodeJS.Signals): Promise<void> {
+    const [pid] = (await readFile(join(this.#data, 'postmaster.pid'), 'utf8')).split('\n');
+    for (const each of [Number(pid), ...(await descendantsOf(Number(pid))).keys()]) process.kill(each, signal);
   }
 
   async promote(): Promise<void> {

@@ -1,0 +1,71 @@
+/** The audit log row by row: each acknowledged change has its audit event, and each audit event its change. */
+import { answerOf, describeOperation, isRead, type Operation, type Violation } from '../operation.ts';
+
+export interface AuditEvent {
+  readonly action: string;
+  readonly resource: string;
+  readonly requestId: string;
+}
+
+/** Whose success is always a change. The others may find nothing to do. */
+const ALWAYS_CHANGES =
+  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|UpdateWebhook|DeleteWebhook|CreateApiKey|CompleteLogin)$/;
+
+export function findAuditViolations(operations: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
+  const byRequest = Map.groupBy(log, ({ requestId }) => requestId);
+  const byId = new Map(operations.map((operation) => [operation.id, operation]));
+  const ofOperations = operations.flatMap((operation) => judgeOperation(operation, byRequest.get(operation.id) ?? []));
+  const strange = log.filter(({ requestId, action }) => byId.get(requestId)?.rpc !== action);
+  return [
+    ...ofOperations,
+    ...strange.map((event) => ({ rule: 'an audit event has no call', details: JSON.stringify(event) })),
+    ...findSecondBeginnings(operations, byRequest),
+  ];
+}
+
+function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Violation[] {
+  const details = describeOperation(operation);
+  if (events.length > 1) return [{ rule: 'a call has two audit events', details }];
+  const [event] = events;
+  const answer = answerOf(operation);
+  if (event && isRead(operation)) return [{ rule: 'a read has an audit event', details }];
+  if (event && !answer && operation.outcome !== 'unknown' && !mayChangeAndFail(operation)) {
+    return [{ rule: 'a refused call has an audit event', details }];
+  }
+  const isRepeatedCheckIn = answer?.alreadyCheckedIn === true;
+  if (event && isRepeatedCheckIn) return [{ rule: 'a call that changes nothing has an audit event', details }];
+  const changes =
+    ALWAYS_CHANGES.test(operation.rpc) || (operation.rpc === 'EventService/CheckIn' && !isRepeatedCheckIn);
+  if (!event && answer && changes) return [{ rule: 'an acknowledged change has no audit event', details }];
+  return [];
+}
+
+/** UpdateWebhook reads in another statement what it answers, and may then find that the webhook is gone. */
+function mayChangeAndFail({ rpc }: Operation): boolean {
+  return rpc === 'WebhookService/UpdateWebhook';
+}
+
+/** A session begins once, by one call. */
+function findSecondBeginnings(
+  operations: readonly Operation[],
+  log: ReadonlyMap<string, readonly AuditEvent[]>,
+): Violation[] {
+  const begun = operations.filter((operation) => answerOf(operation)?.session?.id && log.has(operation.id));
+  const groups = Map.groupBy(begun, (operation) => answerOf(operation)?.session?.id);
+  return [...groups.values()]
+    .filter((group) => group.length > 1)
+    .map((group) => ({ rule: 'a session has begun twice', details: group.map(describeOperation).join('\n') }));
+}
+
+/** What the log tells of calls without an answer: they took effect, before the end of the history, or did not. */
+export function resolveUnknown(
+  operations: readonly Operation[],
+  log: readonly AuditEvent[],
+  endsAt: number,
+): Operation[] {
+  const committed = new Set(log.map(({ requestId }) => requestId));
+  return operations.flatMap((operation) => {
+    if (operation.outcome !== 'unknown' || operation.rpc.startsWith('SQL/')) return [operation];
+    return committed.has(operation.id) ? [{ ...operation, returnedAt: endsAt }] : [];
+  });
+}

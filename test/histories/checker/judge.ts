@@ -1,0 +1,54 @@
+/** Everything that the checker knows to be wrong with a history. */
+import { eventModel } from './event-model.ts';
+import { type AuditEvent, findAuditViolations, resolveUnknown } from './invariants/audit-log.ts';
+import { findBoundedCheckViolations } from './invariants/bounded-checks.ts';
+import { findDeliveryViolations, type Message } from './invariants/deliveries.ts';
+import { findKeyViolations } from './invariants/keys.ts';
+import { findListViolations } from './invariants/lists.ts';
+import { findViolation, type Model } from './linearize.ts';
+import { groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
+import { splitUpdates, userModel, webhookModel } from './profile-models.ts';
+import { sessionModel } from './session-model.ts';
+
+export interface History {
+  readonly operations: readonly Operation[];
+  /** The audit events of these operations. */
+  readonly log: readonly AuditEvent[];
+  /** What an endpoint that subscribes to everything has received. */
+  readonly messages: readonly Message[];
+  /** When nothing that has begun could still take effect. */
+  readonly endsAt: number;
+}
+
+/** Returns all violations. Without any, the history is one that a single correct Usher could have had. */
+export function judge({ operations, log, messages, endsAt }: History): Violation[] {
+  return [
+    ...findRowViolations(operations, log, endsAt),
+    ...findKeyViolations(operations),
+    ...findListViolations(operations),
+    ...findBoundedCheckViolations(operations),
+    ...findAuditViolations(operations.filter(isCall), log),
+    ...findDeliveryViolations(log, messages),
+  ];
+}
+
+function findRowViolations(operations: readonly Operation[], log: readonly AuditEvent[], endsAt: number): Violation[] {
+  // A refused key says nothing of the row: `findKeyViolations`.
+  const admitted = operations.filter((operation) => !/^Invalid (API|admin) key$/.test(refusalOf(operation) ?? ''));
+  const resolved = resolveUnknown(admitted, log, endsAt);
+  const sessions = resolved.filter(({ rpc, input }) => !/\/CheckSession$/.test(rpc) || input.maxStalenessMs === 0);
+  return [
+    ...searchAll(eventModel, groupBySubject(resolved, 'event')),
+    ...searchAll(userModel, groupBySubject(resolved, 'user')),
+    ...searchAll(webhookModel, groupBySubject(splitUpdates(resolved), 'webhook')),
+    ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
+  ];
+}
+
+function searchAll<State>(model: Model<State>, rows: ReadonlyMap<string, readonly Operation[]>): Violation[] {
+  return [...rows.values()].flatMap((row) => findViolation(model, row) ?? []);
+}
+
+function isCall({ rpc }: Operation): boolean {
+  return !rpc.startsWith('SQL/');
+}

@@ -1,0 +1,85 @@
+/** The row of a user, and that of a webhook. */
+import type { Model } from './linearize.ts';
+import { answerOf, type Operation, refusalOf } from './operation.ts';
+
+interface UserState {
+  readonly name?: string | undefined;
+  /** Undefined while the user can sign in; `?` if the call that deactivated got no answer. */
+  readonly deactivatedAt?: string | undefined;
+}
+
+/** A user who is created before the history begins, and stays. */
+export const userModel: Model<UserState> = {
+  initial: {},
+  apply(state, operation) {
+    const { rpc, input } = operation;
+    if (refusalOf(operation) !== undefined) return undefined;
+    const answer = answerOf(operation);
+    if (answer && !answer.user) return undefined;
+    const told = answer?.user;
+    const next = changeUser(state, rpc, input.name, told?.deactivatedAt ?? '?');
+    if (!told) return next;
+    const { deactivatedAt } = next;
+    if (told.name !== next.name || (told.deactivatedAt === undefined) !== (deactivatedAt === undefined)) return undefined;
+    if (deactivatedAt !== '?' && told.deactivatedAt !== deactivatedAt) return undefined;
+    return { name: next.name, deactivatedAt: told.deactivatedAt };
+  },
+};
+
+function changeUser(state: UserState, rpc: string, name: string | undefined, deactivatedAt: string): UserState {
+  switch (rpc) {
+    case 'AdminService/CreateUser':
+    case 'AdminService/UpdateUser':
+      return { ...state, name };
+    case 'AdminService/DeactivateUser':
+      return { ...state, deactivatedAt: state.deactivatedAt ?? deactivatedAt };
+    case 'AdminService/ReactivateUser':
+      return { ...state, deactivatedAt: undefined };
+    default:
+      return state;
+  }
+}
+
+interface WebhookState {
+  readonly isThere: boolean;
+  readonly description?: string | undefined;
+  readonly isActive?: boolean | undefined;
+}
+
+/** A webhook. Its updates are in two: see `splitUpdates`. */
+export const webhookModel: Model<WebhookState> = {
+  initial: { isThere: false },
+  apply(state, operation) {
+    const { rpc, input } = operation;
+    const answer = answerOf(operation);
+    if (refusalOf(operation) !== undefined) {
+      return refusalOf(operation) === 'Webhook not found' && !state.isThere ? state : undefined;
+    }
+    switch (rpc) {
+      case 'WebhookService/CreateWebhook':
+        return { isThere: true, description: input.description, isActive: true };
+      case 'WebhookService/UpdateWebhook':
+        if (!state.isThere) return answer ? undefined : state;
+        return { ...state, ...input };
+      case 'WebhookService/DeleteWebhook':
+        if (!state.isThere && answer) return undefined;
+        return { isThere: false };
+      default: {
+        const { description, isActive = false } = answer?.webhook ?? {};
+        return state.isThere && description === state.description && isActive === state.isActive ? state : undefined;
+      }
+    }
+  },
+};
+
+/** UpdateWebhook changes the row, and then reads it in another statement. What it does not find may have been changed. */
+export function splitUpdates(operations: readonly Operation[]): Operation[] {
+  return operations.flatMap((operation): Operation[] => {
+    if (operation.rpc !== 'WebhookService/UpdateWebhook' || operation.outcome === 'unknown') return [operation];
+    const write: Operation =
+      refusalOf(operation) === undefined
+        ? operation
+        : { ...operation, outcome: 'unknown', returnedAt: Number.POSITIVE_INFINITY };
+    return [write, { ...operation, rpc: 'WebhookService/GetWebhook', input: {} }];
+  });
+}

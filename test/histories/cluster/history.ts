@@ -1,0 +1,150 @@
+/** Runs the workload at replicas while something goes wrong, and judges what has been recorded. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { expect, type TestContext } from 'vitest';
+import { clientsOf, createTenant, createTestUser, logIn } from '../../support/service.ts';
+import { report } from '../../support/soak.ts';
+import { WebhookReceiver } from '../../support/webhook-receiver.ts';
+import type { AuditEvent } from '../checker/invariants/audit-log.ts';
+import type { Message } from '../checker/invariants/deliveries.ts';
+import { type History, judge } from '../checker/judge.ts';
+import { type Operation, answerOf, isRead, type Violation } from '../checker/operation.ts';
+import { Client } from '../workload/client.ts';
+import { Recorder, REQUEST_ID_PREFIX } from '../workload/recorder.ts';
+import { startWorkload } from '../workload/workload.ts';
+import type { Replicas } from './replicas.ts';
+
+/** How long each fault lasts. */
+const SECONDS = Number(process.env.HISTORIES_SECONDS ?? 60);
+/** A process that was killed holds its queue for as long as an attempt may take and twenty seconds. */
+const DELIVERY_TIMEOUT_MS = 90_000;
+/** Before and after the faults. */
+const CALM_MS = Math.min(5_000, SECONDS * 100);
+/** How many violations a failure shows. */
+const SHOWN = 5;
+
+/** Runs statements on the primary of the moment. */
+type OnPrimary = <Result>(use: (sql: postgres.Sql) => Promise<Result>) => Promise<Result>;
+
+interface Ground {
+  readonly replicas: Replicas;
+  readonly onPrimary: OnPrimary;
+}
+
+/** Makes something go wrong, once. It is done again until the time is over. */
+export type Disturb = (round: number) => Promise<void>;
+
+/** Records a history with the fault, reports its row of the table, and expects no violation. */
+export async function expectCorrectHistory(
+  context: TestContext,
+  fault: string,
+  ground: Ground,
+  disturb: Disturb,
+): Promise<void> {
+  const { history, unexpected } = await record(ground, disturb);
+  const violations = [...unexpected.map(describeUnexpected), ...judge(history)];
+  const { operations } = history;
+  const unknown = operations.filter(({ outcome }) => outcome === 'unknown').length;
+  const gap = longestGapOf(operations);
+  report(context, {
+    tried: `${fault}: ${operations.length} calls`,
+    lost: `${violations.length} violations${summarize(violations)}`,
+    figures: `${unknown} indeterminate, gap ${(gap / 1_000).toFixed(1)} s`,
+  });
+  if (process.env.HISTORIES_DIRECTORY) {
+    const file = join(process.env.HISTORIES_DIRECTORY, `${fault.replaceAll(/\W+/g, '-')}.json`);
+    await writeFile(file, JSON.stringify({ ...history, violations, errors: ground.replicas.errors }, undefined, 1));
+  }
+  expect(violations.slice(0, SHOWN).map(({ rule, details }) => `${rule}\n${details}`)).toEqual([]);
+  // Otherwise nothing was tried.
+  expect(operations.length).toBeGreaterThan(SECONDS);
+}
+
+async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
+  const tenant = await createTenant(replicas);
+  const { id: ownerId } = await createTestUser(replicas);
+  const clients = clientsOf(replicas, tenant);
+  // The owner of a webhook is a user of the application.
+  await clients.auth.exchangeToken({ authToken: await logIn(replicas, tenant, { id: ownerId }) });
+  await using receiver = await WebhookReceiver.open();
+  await clients.webhooks.createWebhook({ url: `${receiver.url}/all`, ownerId, eventTypes: ['*'] });
+  using client = new Client(replicas.ports);
+  client.apiKey = tenant.apiKey;
+  const recorder = new Recorder(client);
+  const stop = startWorkload({
+    recorder,
+    replicas: client.replicas,
+    applicationId: tenant.id,
+    clientId: tenant.clientId,
+    ownerId,
+    endpoint: `${receiver.url}/none`,
+    makeDue: (userId) => onPrimary((sql) => makeDue(sql, userId)),
+  });
+  const endsAt = performance.now() + SECONDS * 1_000;
+  try {
+    await sleep(CALM_MS);
+    for (let round = 0; performance.now() < endsAt - CALM_MS; round++) await disturb(round);
+    await sleep(Math.max(CALM_MS, endsAt - performance.now()));
+  } finally {
+    await stop();
+  }
+  const settled = await onPrimary((sql) => waitForDeliveries(sql));
+  const log = await onPrimary((sql) => readAuditLog(sql));
+  const history: History = {
+    operations: recorder.operations,
+    log,
+    messages: receiver.at('/all').map(({ id, json }): Message => ({ id, type: json.type, data: json.data })),
+    endsAt: performance.now(),
+  };
+  return { history, unexpected: [...recorder.unexpected, ...settled] };
+}
+
+/** Ten minutes older: a session with less than half of its life left is due. */
+async function makeDue(sql: postgres.Sql, userId: string): Promise<void> {
+  await sql`
+    with older as (
+      update sessions set created_at = created_at - interval '10 min', expires_at = expires_at - interval '10 min'
+      where user_id = ${userId} and expires_at > now() + interval '11 min'
+      returning application_id, id, created_at, expires_at)
+    update session_ids set created_at = older.created_at, expires_at = older.expires_at
+    from older where session_ids.application_id = older.application_id and session_ids.id = older.id`;
+}
+
+/** Returns what is wrong when messages stay undelivered. */
+async function waitForDeliveries(sql: postgres.Sql): Promise<string[]> {
+  const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
+  for (;;) {
+    const [row] = await sql`select
+      (select count(*) from webhook_messages where fanned_out_to is not null)::int
+      + (select count(*) from webhook_deliveries where due_at is not null)::int as count`;
+    if (row?.count === 0) return [];
+    if (performance.now() > deadline) return [`${row?.count} deliveries are still pending`];
+    await sleep(250);
+  }
+}
+
+async function readAuditLog(sql: postgres.Sql): Promise<AuditEvent[]> {
+  return sql<AuditEvent[]>`
+    select action, resource, request_id as "requestId" from audit_events
+    where request_id like ${`${REQUEST_ID_PREFIX}%`}`;
+}
+
+/** Returns the longest time without an acknowledged write, in milliseconds. */
+function longestGapOf(operations: readonly Operation[]): number {
+  const returns = operations
+    .filter((operation) => !isRead(operation) && answerOf(operation))
+    .map(({ returnedAt }) => returnedAt)
+    .sort((a, b) => a - b);
+  return returns.reduce((longest, at, index) => Math.max(longest, at - (returns[index - 1] ?? at)), 0);
+}
+
+function describeUnexpected(details: string): Violation {
+  return { rule: 'an unexpected answer', details };
+}
+
+function summarize(violations: readonly Violation[]): string {
+  const counts = [...Map.groupBy(violations, ({ rule }) => rule)].map(([rule, { length }]) => `${length} ${rule}`);
+  return counts.length > 0 ? ` (${counts.join('; ')})` : '';
+}

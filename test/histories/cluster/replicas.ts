@@ -1,0 +1,74 @@
+/** Processes of Usher on ports of their own, which tests end and start again. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort } from '../../support/free-port.ts';
+import { startUsher, type UsherProcess } from '../../support/process.ts';
+
+export const REPLICAS = 3;
+
+const ENV = {
+  REQUEST_TIMEOUT_MS: '2000',
+  WEBHOOK_TIMEOUT_MS: '2000',
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  SHUTDOWN_DELAY_MS: '0',
+  SHUTDOWN_TIMEOUT_MS: '5000',
+};
+
+/** How a replica differs from the others. */
+export interface ReplicaOptions {
+  readonly databaseUrl: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class Replicas implements AsyncDisposable {
+  readonly ports: readonly number[];
+  readonly #options: readonly ReplicaOptions[];
+  readonly #processes: UsherProcess[] = [];
+
+  private constructor(ports: readonly number[], options: readonly ReplicaOptions[]) {
+    this.ports = ports;
+    this.#options = options;
+  }
+
+  static async start(options: readonly ReplicaOptions[]): Promise<Replicas> {
+    const ports = await Promise.all(options.map(findFreePort));
+    const replicas = new Replicas(ports, options);
+    await Promise.all(ports.map((_, at) => replicas.start(at)));
+    return replicas;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.ports[0]}`;
+  }
+
+  /** Starts a replica that has ended. */
+  async start(at: number): Promise<void> {
+    const { databaseUrl, env } = this.#options[at] ?? { databaseUrl: '' };
+    this.#processes[at] = await startUsher(databaseUrl, { ...ENV, PORT: String(this.ports[at]), ...env });
+  }
+
+  /** Sends the signal and resolves to the exit code when the replica has ended. */
+  async end(at: number, signal: NodeJS.Signals): Promise<number | null> {
+    return (await this.#processes[at]?.end(signal)) ?? null;
+  }
+
+  /** Stops a replica in whatever it does, and lets it go on after so many milliseconds. */
+  async pause(at: number, milliseconds: number): Promise<void> {
+    this.#processes[at]?.kill('SIGSTOP');
+    await sleep(milliseconds);
+    this.#processes[at]?.kill('SIGCONT');
+  }
+
+  /** The errors that the replicas have logged. */
+  get errors(): string {
+    return this.#processes.map(({ errors }) => errors).join('\n');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#processes.map((usher) => usher[Symbol.asyncDispose]()));
+  }
+}
+
+/** Returns the options of replicas that are all alike. */
+export function alike(databaseUrl: string): ReplicaOptions[] {
+  return Array.from({ length: REPLICAS }, () => ({ databaseUrl }));
+}

@@ -1,0 +1,67 @@
+/** Calls RPCs of replicas over Connect with JSON, on connections that are kept. */
+import { Agent, request as httpRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { ADMIN_KEY } from '../../support/service.ts';
+import type { Answer } from '../checker/operation.ts';
+
+/** Unsent: nobody listened. Lost: the connection ended, or the caller gave up. */
+export type Reply = { readonly answer: Answer } | { readonly code: string; readonly message: string } | 'unsent' | 'lost';
+
+/** Longer than `REQUEST_TIMEOUT_MS`, so that only what has stopped is given up. */
+const PATIENCE_MS = 4_000;
+
+export class Client implements Disposable {
+  apiKey = '';
+  readonly #ports: readonly number[];
+  readonly #agent = new Agent({ keepAlive: true });
+
+  constructor(ports: readonly number[]) {
+    this.#ports = ports;
+  }
+
+  get replicas(): number {
+    return this.#ports.length;
+  }
+
+  call(
+    replica: number,
+    rpc: string,
+    body: object,
+    { requestId, apiKey = this.apiKey }: { requestId: string; apiKey?: string | undefined },
+  ): Promise<Reply> {
+    const key = rpc.startsWith('AdminService/') ? { 'x-admin-key': ADMIN_KEY } : { 'x-api-key': apiKey };
+    const sent = httpRequest({
+      agent: this.#agent,
+      host: '127.0.0.1',
+      port: this.#ports[replica],
+      method: 'POST',
+      path: `/usher.v1.${rpc}`,
+      headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...key },
+      timeout: PATIENCE_MS,
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    return new Promise((resolve) => {
+      sent.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED' ? 'unsent' : 'lost'));
+      sent.on('response', (response) => {
+        text(response).then(
+          (json) => resolve(readReply(response.statusCode === 200, json)),
+          () => resolve('lost'),
+        );
+      });
+      sent.end(JSON.stringify(body));
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+}
+
+function readReply(isSuccess: boolean, json: string): Reply {
+  try {
+    const body = JSON.parse(json);
+    return isSuccess ? { answer: body } : { code: body.code ?? '', message: body.message ?? json };
+  } catch {
+    return { code: 'unreadable', message: json };
+  }
+}

@@ -1,0 +1,40 @@
+/** What the parts of the workload share. */
+import type { Answer } from '../checker/operation.ts';
+import { pick } from './random.ts';
+import type { RecordedCall, Recorder } from './recorder.ts';
+
+export interface Scene {
+  readonly recorder: Recorder;
+  readonly replicas: number;
+  readonly applicationId: string;
+  readonly clientId: string;
+  /** A user who has signed in, and stays. */
+  readonly ownerId: string;
+  /** An endpoint that nothing is sent to. */
+  readonly endpoint: string;
+  /** Makes the live session of a user due for renewal, by SQL. */
+  readonly makeDue: (userId: string) => Promise<void>;
+}
+
+/** Makes a call at any replica. */
+export function callAny({ recorder, replicas }: Scene, call: RecordedCall): Promise<Answer | undefined> {
+  return recorder.call(pick([...Array(replicas).keys()]), call);
+}
+
+/** Part of the workload: makes a call, of its choice, about one of a few objects that it has at a time. */
+export interface Actor {
+  step(): Promise<unknown>;
+}
+
+/** Logs a user in and returns the auth token, or undefined where a call has not succeeded. */
+export async function logIn(scene: Scene, subject: string, userId: string): Promise<string | undefined> {
+  const { clientId } = scene;
+  const intent = await callAny(scene, {
+    rpc: 'AuthService/GenerateAuthUrl',
+    subject: `intent of ${subject}`,
+    request: { clientId, redirectUri: 'https://app.test/callback', state: 'state' },
+  });
+  if (!intent?.loginIntentId) return undefined;
+  const request = { loginIntentId: intent.loginIntentId, userId };
+  return (await callAny(scene, { rpc: 'AdminService/CompleteLogin', subject, request }))?.authToken;
+}
