@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
-import { expectCorrectHistory, type Disturb } from './cluster/history.ts';
+import { type Disturb, expectCorrectHistory } from './cluster/history.ts';
 import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';
 import { alike, Replicas } from './cluster/replicas.ts';
 

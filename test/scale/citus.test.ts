@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/own-schema.ts';
+import { restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { runAsPostgres } from '../support/debian-postgres.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -114,7 +114,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     for (const [index, mode] of RESTARTS.entries()) {
       const restartedAt = performance.now();
       const workers = inject('workerUrls');
-      await restart(workers[index % workers.length] ?? '', mode);
+      await restartWorker(workers[index % workers.length] ?? '', mode);
       await sleep(3_000);
       const last =
         failuresOf(load.answers)
@@ -170,11 +170,6 @@ const SHARDS: Readonly<Record<string, number>> = {
   select_known_origins: 2,
   upsert_known_origins: 2,
 };
-
-async function restart(url: string, mode: (typeof RESTARTS)[number]): Promise<void> {
-  const directory = await onServer(url, async (sql) => (await sql`show data_directory`)[0]?.data_directory);
-  await runAsPostgres('pg_ctl', ['restart', '-D', directory, '-m', mode, '-w', '-l', `${directory}.log`]);
-}
 
 function describe503(error: unknown): string {
   return /Service unavailable/.test(String(error)) ? 'unavailable' : String(error);

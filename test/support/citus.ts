@@ -1,6 +1,7 @@
 /** A Citus cluster that is there already: the tests make databases of their own on each of its servers. */
 import { distributeTables } from '../../src/database/distribute.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
+import { runAsPostgres } from './debian-postgres.ts';
 import { onServer, withDatabase } from './on-server.ts';
 
 interface Node {
@@ -46,6 +47,12 @@ export async function connectServers(url: string, database: string): Promise<voi
     await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
     for (const { nodename, nodeport } of workers) await sql`select citus_add_node(${nodename}, ${nodeport})`;
   });
+}
+
+/** Restarts a server of the cluster. `immediate` is what a crash does. */
+export async function restartWorker(url: string, mode: 'fast' | 'immediate'): Promise<void> {
+  const directory = await onServer(url, async (sql) => (await sql`show data_directory`)[0]?.data_directory);
+  await runAsPostgres('pg_ctl', ['restart', '-D', directory, '-m', mode, '-w', '-l', `${directory}.log`]);
 }
 
 async function readNodes(url: string): Promise<{ coordinator: Node; workers: readonly Node[] }> {

@@ -46,7 +46,7 @@ export class PatroniCluster implements AsyncDisposable {
 
   /** Returns the URL of the leader alone. */
   async leaderUrlOf(database: string): Promise<string> {
-    return `postgres://postgres:${PASSWORD}@${(await this.#leader())?.address}/${database}`;
+    return `postgres://postgres:${PASSWORD}@${(await this.#leader()).address}/${database}`;
   }
 
   /** Resolves when one standby is synchronous, and the others follow. Until then Patroni makes none of them the leader. */
@@ -65,7 +65,6 @@ export class PatroniCluster implements AsyncDisposable {
   /** Makes the standby the leader, as `patronictl switchover` does. */
   async switchOver(): Promise<void> {
     const leader = await this.#leader();
-    if (!leader) throw new Error('There is no leader');
     const body = JSON.stringify({ leader: leader.name });
     const reply = await fetch(`${leader.restUrl}/switchover`, { method: 'POST', body });
     if (!reply.ok) throw new Error(`Patroni refuses the switchover: ${await reply.text()}`);
@@ -73,11 +72,20 @@ export class PatroniCluster implements AsyncDisposable {
 
   /** Sends kill -9 to the leader's Patroni and Postgres, as if its machine had lost its power. */
   async killLeader(): Promise<void> {
+    process.kill(await this.#killPatroni(), 'SIGKILL');
+  }
+
+  /** Sends kill -9 to the leader's Patroni. Its Postgres goes on as if it still were the primary. */
+  async killLeadersPatroni(): Promise<void> {
+    const postmaster = await this.#killPatroni();
+    this.#stack.defer(() => void process.kill(postmaster, 'SIGQUIT'));
+  }
+
+  async #killPatroni(): Promise<number> {
     const leader = await this.#leader();
-    if (!leader) throw new Error('There is no leader');
-    const [pid] = (await readFile(join(leader.data, 'postmaster.pid'), 'utf8')).split('\n');
+    const [postmaster] = (await readFile(join(leader.data, 'postmaster.pid'), 'utf8')).split('\n');
     leader.patroni.kill('SIGKILL');
-    process.kill(Number(pid), 'SIGKILL');
+    return Number(postmaster);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -128,8 +136,9 @@ export class PatroniCluster implements AsyncDisposable {
     return child;
   }
 
-  async #leader(): Promise<Server | undefined> {
+  async #leader(): Promise<Server> {
     const [leader] = await this.#findAll('/leader');
+    if (!leader) throw new Error('There is no leader');
     return leader;
   }
 

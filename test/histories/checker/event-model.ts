@@ -38,7 +38,10 @@ const APPLY: Readonly<Record<string, Apply>> = {
   'EventService/GetEvent': (state, _, answer, refusal) => {
     if (state.status !== 'live') return when(refusal === 'Event not found', state);
     const createdAt = learn(state.createdAt, answer?.event?.createdAt);
-    return when(answer?.event?.name === state.name && createdAt !== undefined, { ...state, createdAt: createdAt ?? '' });
+    return when(answer?.event?.name === state.name && createdAt !== undefined, {
+      ...state,
+      createdAt: createdAt ?? '',
+    });
   },
   'EventService/DeleteEvent': (state, _, answer, refusal) => {
     if (refusal !== undefined) return when(refusal === 'Event not found' && state.status !== 'live', state);

@@ -1,6 +1,6 @@
 /** The row of a user, and that of a webhook. */
 import type { Model } from './linearize.ts';
-import { answerOf, type Operation, refusalOf } from './operation.ts';
+import { type Answer, answerOf, type Operation, refusalOf } from './operation.ts';
 
 interface UserState {
   readonly name?: string | undefined;
@@ -20,7 +20,8 @@ export const userModel: Model<UserState> = {
     const next = changeUser(state, rpc, input.name, told?.deactivatedAt ?? '?');
     if (!told) return next;
     const { deactivatedAt } = next;
-    if (told.name !== next.name || (told.deactivatedAt === undefined) !== (deactivatedAt === undefined)) return undefined;
+    if (told.name !== next.name || (told.deactivatedAt === undefined) !== (deactivatedAt === undefined))
+      return undefined;
     if (deactivatedAt !== '?' && told.deactivatedAt !== deactivatedAt) return undefined;
     return { name: next.name, deactivatedAt: told.deactivatedAt };
   },
@@ -44,33 +45,45 @@ interface WebhookState {
   readonly isThere: boolean;
   readonly description?: string | undefined;
   readonly isActive?: boolean | undefined;
+  /** The updates that have changed the row and not yet read it: see `splitUpdates`. */
+  readonly unread: readonly string[];
 }
 
-/** A webhook. Its updates are in two: see `splitUpdates`. */
+/** A webhook. */
 export const webhookModel: Model<WebhookState> = {
-  initial: { isThere: false },
+  initial: { isThere: false, unread: [] },
   apply(state, operation) {
-    const { rpc, input } = operation;
+    const { id, rpc, input } = operation;
     const answer = answerOf(operation);
+    const unread = state.unread.filter((update) => update !== id);
     if (refusalOf(operation) !== undefined) {
       return refusalOf(operation) === 'Webhook not found' && !state.isThere ? state : undefined;
     }
     switch (rpc) {
       case 'WebhookService/CreateWebhook':
-        return { isThere: true, description: input.description, isActive: true };
+        return { isThere: true, description: input.description, isActive: true, unread };
       case 'WebhookService/UpdateWebhook':
         if (!state.isThere) return answer ? undefined : state;
-        return { ...state, ...input };
+        return { ...state, ...input, unread: answer ? [...unread, id].sort() : unread };
       case 'WebhookService/DeleteWebhook':
         if (!state.isThere && answer) return undefined;
-        return { isThere: false };
-      default: {
-        const { description, isActive = false } = answer?.webhook ?? {};
-        return state.isThere && description === state.description && isActive === state.isActive ? state : undefined;
-      }
+        return { isThere: false, unread };
+      case READ_OF_UPDATE:
+        if (unread.length === state.unread.length) return undefined;
+        return isShown(answer, state) ? { ...state, unread } : undefined;
+      default:
+        return isShown(answer, state) ? state : undefined;
     }
   },
 };
+
+function isShown(answer: Answer | undefined, { isThere, ...state }: WebhookState): boolean {
+  const { description, isActive = false } = answer?.webhook ?? {};
+  return isThere && description === state.description && isActive === state.isActive;
+}
+
+/** The second statement of UpdateWebhook. */
+const READ_OF_UPDATE = 'WebhookService/GetWebhook after UpdateWebhook';
 
 /** UpdateWebhook changes the row, and then reads it in another statement. What it does not find may have been changed. */
 export function splitUpdates(operations: readonly Operation[]): Operation[] {
@@ -80,6 +93,6 @@ export function splitUpdates(operations: readonly Operation[]): Operation[] {
       refusalOf(operation) === undefined
         ? operation
         : { ...operation, outcome: 'unknown', returnedAt: Number.POSITIVE_INFINITY };
-    return [write, { ...operation, rpc: 'WebhookService/GetWebhook', input: {} }];
+    return [write, { ...operation, rpc: READ_OF_UPDATE, input: {} }];
   });
 }

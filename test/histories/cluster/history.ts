@@ -10,9 +10,9 @@ import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 import type { AuditEvent } from '../checker/invariants/audit-log.ts';
 import type { Message } from '../checker/invariants/deliveries.ts';
 import { type History, judge } from '../checker/judge.ts';
-import { type Operation, answerOf, isRead, type Violation } from '../checker/operation.ts';
+import { answerOf, isRead, type Operation, type Violation } from '../checker/operation.ts';
 import { Client } from '../workload/client.ts';
-import { Recorder, REQUEST_ID_PREFIX } from '../workload/recorder.ts';
+import { REQUEST_ID_PREFIX, Recorder } from '../workload/recorder.ts';
 import { startWorkload } from '../workload/workload.ts';
 import type { Replicas } from './replicas.ts';
 

@@ -5,7 +5,11 @@ import { ADMIN_KEY } from '../../support/service.ts';
 import type { Answer } from '../checker/operation.ts';
 
 /** Unsent: nobody listened. Lost: the connection ended, or the caller gave up. */
-export type Reply = { readonly answer: Answer } | { readonly code: string; readonly message: string } | 'unsent' | 'lost';
+export type Reply =
+  | { readonly answer: Answer }
+  | { readonly code: string; readonly message: string }
+  | 'unsent'
+  | 'lost';
 
 /** Longer than `REQUEST_TIMEOUT_MS`, so that only what has stopped is given up. */
 const PATIENCE_MS = 4_000;

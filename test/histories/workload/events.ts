@@ -50,7 +50,11 @@ export class Events implements Actor {
         : method === 'CheckIn' || method === 'UndoCheckIn'
           ? { attendeeId: pick(ATTENDEES) }
           : {};
-    await callAny(this.#scene, { rpc: `EventService/${method}`, subject: `event ${eventId}`, input: { eventId, ...more } });
+    await callAny(this.#scene, {
+      rpc: `EventService/${method}`,
+      subject: `event ${eventId}`,
+      input: { eventId, ...more },
+    });
   }
 
   /** The events that are not deleted fit on a page. */

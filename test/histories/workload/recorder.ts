@@ -30,7 +30,10 @@ export class Recorder {
   }
 
   /** Returns the answer of a replica, or undefined if the call was refused or has an unknown outcome. */
-  async call(replica: number, { rpc, subject, input = {}, request = input, apiKey }: RecordedCall): Promise<Answer | undefined> {
+  async call(
+    replica: number,
+    { rpc, subject, input = {}, request = input, apiKey }: RecordedCall,
+  ): Promise<Answer | undefined> {
     const id = `${REQUEST_ID_PREFIX}${randomUUID()}`;
     const calledAt = performance.now();
     const reply = await this.#client.call(replica, rpc, request, { requestId: id, apiKey });

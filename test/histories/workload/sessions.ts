@@ -1,5 +1,5 @@
-import { MAKE_DUE } from '../checker/session-model.ts';
 import type { Answer, Input } from '../checker/operation.ts';
+import { MAKE_DUE } from '../checker/session-model.ts';
 import { pick, pickWeighted } from './random.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';

@@ -34,7 +34,11 @@ export class Webhooks implements Actor {
 
   async #call(method: keyof typeof CALL_WEIGHTS, webhookId: string): Promise<void> {
     if (method === 'ListWebhooks') {
-      await callAny(this.#scene, { rpc: 'WebhookService/ListWebhooks', subject: 'list webhooks', request: { pageSize: 100 } });
+      await callAny(this.#scene, {
+        rpc: 'WebhookService/ListWebhooks',
+        subject: 'list webhooks',
+        request: { pageSize: 100 },
+      });
       return;
     }
     const input =

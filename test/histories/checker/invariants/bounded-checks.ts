@@ -8,7 +8,9 @@ const ENDINGS = /^(SessionService\/Revoke|AdminService\/DeactivateUser$)/;
 
 export function findBoundedCheckViolations(operations: readonly Operation[]): Violation[] {
   return [...groupBySubject(operations, 'session').values()].flatMap((ofUser) => {
-    const checks = ofUser.filter(({ rpc, input }) => rpc === 'SessionService/CheckSession' && input.maxStalenessMs !== 0);
+    const checks = ofUser.filter(
+      ({ rpc, input }) => rpc === 'SessionService/CheckSession' && input.maxStalenessMs !== 0,
+    );
     return checks.flatMap((check) => judgeCheck(check, ofUser));
   });
 }
@@ -23,8 +25,7 @@ function judgeCheck(check: Operation, ofUser: readonly Operation[]): Violation[]
   const endings = ofUser.filter(({ rpc }) => ENDINGS.test(rpc));
   if (answer.active) {
     const end = endings.find(
-      (ending) =>
-        answerOf(ending) && ending.calledAt > knownAt && ending.returnedAt + maxStalenessMs < check.calledAt,
+      (ending) => answerOf(ending) && ending.calledAt > knownAt && ending.returnedAt + maxStalenessMs < check.calledAt,
     );
     return end ? violate('a session is active later than its bound after its end', end, check) : [];
   }

@@ -1,5 +1,12 @@
 /** API keys: one that is valid is never refused, and one that is revoked is refused 5 s later, by every replica. */
-import { answerOf, describeOperation, groupBySubject, type Operation, refusalOf, type Violation } from '../operation.ts';
+import {
+  answerOf,
+  describeOperation,
+  groupBySubject,
+  type Operation,
+  refusalOf,
+  type Violation,
+} from '../operation.ts';
 
 /** `RevokeApiKey`: "It stops working within 5 seconds." */
 export const REVOCATION_MS = 5_000;

@@ -1,0 +1,143 @@
+/** Wrong answers in place of a right one, each of which is impossible after the operations before it. */
+import { type Answer, answerOf, type Operation, type Outcome, refusalOf } from '../operation.ts';
+
+export interface Flip {
+  /** The same for all flips of a class. */
+  readonly name: string;
+  readonly outcome: Outcome;
+}
+
+const OTHER_INSTANT = '2027-01-01T00:00:00Z';
+
+/** Returns every flip of the operation. */
+export function flipsOf(operation: Operation, before: readonly Operation[]): Flip[] {
+  const method = methodOf(operation.rpc);
+  const [answer, refusal] = [answerOf(operation), refusalOf(operation)];
+  const outcomes: Readonly<Record<string, Outcome | undefined>> = answer
+    ? { ...refuseInstead(method), ...changeAnswer(operation, answer, before) }
+    : { ...answerInstead(method, before), ...swapRefusal(method, refusal) };
+  return Object.entries(outcomes).flatMap(([name, outcome]) =>
+    outcome ? { name: `${method}: ${name}`, outcome } : [],
+  );
+}
+
+const REFUSALS: Readonly<Record<string, readonly string[]>> = {
+  CreateEvent: ['Event already exists'],
+  GetEvent: ['Event not found'],
+  DeleteEvent: ['Event not found'],
+  CheckIn: ['Event not found'],
+  UndoCheckIn: ['Event not found', 'Check-in not found'],
+  ListCheckIns: ['Event not found'],
+  GetWebhook: ['Webhook not found'],
+  UpdateWebhook: ['Webhook not found'],
+  DeleteWebhook: ['Webhook not found'],
+  CompleteLogin: ['User not found'],
+  ExchangeToken: ['Invalid or expired token', 'User not found'],
+  RenewSession: ['Session expired'],
+};
+
+function refuseInstead(method: string): Record<string, Outcome> {
+  return Object.fromEntries((REFUSALS[method] ?? []).map((refusal) => [`"${refusal}" for success`, { refusal }]));
+}
+
+function swapRefusal(method: string, refusal: string | undefined): Record<string, Outcome> {
+  const others = (REFUSALS[method] ?? []).filter((other) => other !== refusal);
+  return Object.fromEntries(others.map((other) => [`"${other}" for "${refusal}"`, { refusal: other }]));
+}
+
+function answerInstead(method: string, before: readonly Operation[]): Record<string, Outcome> {
+  const last = before.findLast(
+    ({ rpc, outcome }) => rpc.endsWith(`/${method}`) && outcome !== 'unknown' && 'answer' in outcome,
+  );
+  const answers: Readonly<Record<string, Answer>> = {
+    CreateEvent: { event: { eventId: 'event', createdAt: OTHER_INSTANT } },
+    GetEvent: { event: { eventId: 'event', createdAt: OTHER_INSTANT } },
+    CheckIn: { checkIn: { checkedInAt: OTHER_INSTANT } },
+    CompleteLogin: { authToken: 'another' },
+    ExchangeToken: { session: { id: 'another' } },
+    RenewSession: { session: { id: 'another' } },
+  };
+  return { 'success for a refusal': { answer: (last && answerOf(last)) ?? answers[method] ?? {} } };
+}
+
+function changeAnswer(
+  { rpc, subject }: Operation,
+  answer: Answer,
+  before: readonly Operation[],
+): Record<string, Outcome | undefined> {
+  const when = (isPossible: unknown, changed: Answer) =>
+    isPossible ? { answer: { ...answer, ...changed } } : undefined;
+  const { event, user, webhook, checkIns = [], session } = answer;
+  const method = methodOf(rpc);
+  // The model of sessions leaves profiles to that of users.
+  if (user && subject.startsWith('session ')) return {};
+  switch (method) {
+    case 'GetEvent':
+      return {
+        'another name': event && when(true, { event: { ...event, name: 'another' } }),
+        'another instant': event && when(true, { event: { ...event, createdAt: OTHER_INSTANT } }),
+      };
+    case 'CheckIn':
+      return {
+        'a repetition for a first time': when(!answer.alreadyCheckedIn, { alreadyCheckedIn: true }),
+        'a first time for a repetition': when(answer.alreadyCheckedIn, { alreadyCheckedIn: false }),
+        'another instant': when(answer.alreadyCheckedIn, { checkIn: { checkedInAt: OTHER_INSTANT } }),
+      };
+    case 'ListCheckIns': {
+      const stranger = { attendeeId: 'eve', checkedInAt: OTHER_INSTANT };
+      return {
+        'one is missing': when(checkIns.length > 0, { checkIns: checkIns.slice(1) }),
+        'one too many': when(true, { checkIns: [...checkIns, stranger] }),
+        'another attendee': when(checkIns.length > 0, { checkIns: [...checkIns.slice(1), stranger] }),
+        'another instant': when(checkIns.length > 0, {
+          checkIns: checkIns.map((checkIn) => ({ ...checkIn, checkedInAt: OTHER_INSTANT })),
+        }),
+      };
+    }
+    case 'GetUser':
+    case 'UpdateUser':
+    case 'DeactivateUser':
+    case 'ReactivateUser': {
+      const { deactivatedAt: _, ...active } = user ?? {};
+      return {
+        'another name': when(true, { user: { ...user, name: 'another' } }),
+        'active for deactivated': when(user?.deactivatedAt, { user: active }),
+        'deactivated for active': when(!user?.deactivatedAt, { user: { ...user, deactivatedAt: OTHER_INSTANT } }),
+        'another instant': when(method === 'GetUser' && user?.deactivatedAt, {
+          user: { ...user, deactivatedAt: OTHER_INSTANT },
+        }),
+      };
+    }
+    case 'GetWebhook':
+    case 'UpdateWebhook':
+      return {
+        'another description': webhook && when(true, { webhook: { ...webhook, description: 'another' } }),
+        'the other activity': webhook && when(true, { webhook: { ...webhook, isActive: !webhook.isActive } }),
+      };
+    case 'ExchangeToken':
+    case 'RenewSession': {
+      const told = before.flatMap((operation) => answerOf(operation)?.session?.id ?? []);
+      const other = told.find((id) => id !== session?.id);
+      return {
+        'a new session for the live one': when(told.includes(session?.id ?? ''), { session: { id: 'another' } }),
+        'a session of before': other ? when(true, { session: { id: other } }) : undefined,
+      };
+    }
+    case 'CheckSession':
+      return {
+        'inactive for active': when(answer.active, { active: false }),
+        'active for inactive': when(!answer.active, { active: true }),
+      };
+    case 'ListSessions':
+      return {
+        'none for one': when(answer.sessions, { sessions: [] }),
+        'one for none': when(!answer.sessions, { sessions: [{}] }),
+      };
+    default:
+      return {};
+  }
+}
+
+function methodOf(rpc: string): string {
+  return rpc.slice(rpc.indexOf('/') + 1);
+}

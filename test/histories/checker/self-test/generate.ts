@@ -1,0 +1,139 @@
+/** Generates correct histories: of one call after the other, and of calls that overlap and may get no answer. */
+import fc from 'fast-check';
+import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
+import { MAKE_DUE } from '../session-model.ts';
+import { SimulatedUsher } from './simulated-usher.ts';
+
+/** The calls about each kind of row. */
+export const CALLS = {
+  event: [
+    ...['EventService/CreateEvent', 'EventService/GetEvent', 'EventService/DeleteEvent', 'EventService/CheckIn'],
+    ...['EventService/CheckIn', 'EventService/CheckIn', 'EventService/UndoCheckIn', 'EventService/ListCheckIns'],
+  ],
+  user: [
+    'AdminService/UpdateUser',
+    'AdminService/GetUser',
+    'AdminService/DeactivateUser',
+    'AdminService/ReactivateUser',
+  ],
+  webhook: ['WebhookService/UpdateWebhook', 'WebhookService/GetWebhook', 'WebhookService/DeleteWebhook'],
+  session: [
+    ...['AdminService/CompleteLogin', 'AuthService/ExchangeToken', 'AuthService/ExchangeToken', MAKE_DUE],
+    ...['SessionService/CheckSession', 'SessionService/RenewSession', 'SessionService/ListSessions'],
+    ...['SessionService/RevokeSession', 'SessionService/RevokeUserSessions', 'AdminService/CompleteLogin'],
+    ...['AuthService/ExchangeToken', 'SessionService/RenewSession', 'AdminService/DeactivateUser'],
+    ...['AdminService/ReactivateUser', 'AdminService/ReactivateUser'],
+  ],
+} as const;
+
+/** What histories begin with, so that there is something to change. */
+const OPENINGS = {
+  event: [],
+  user: [],
+  webhook: ['WebhookService/CreateWebhook'],
+  session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE],
+} as const;
+
+export type Kind = keyof typeof CALLS;
+
+/** A call that has yet to be made. */
+interface Plan {
+  readonly rpc: string;
+  readonly calledAt: number;
+  /** Between its call and its return, unless it has no answer. */
+  readonly takesEffectAt: number;
+  readonly returnedAt: number;
+  readonly fate: 'answered' | 'lost answer' | 'lost call';
+  /** What it chooses among, such as names. */
+  readonly choice: number;
+}
+
+/** Generates histories of calls one after the other, all of them answered. */
+export function sequential(kind: Kind): fc.Arbitrary<Operation[]> {
+  return fc.array(fc.tuple(fc.constantFrom(...CALLS[kind]), fc.nat(99)), { minLength: 3, maxLength: 25 }).map((calls) =>
+    simulate(
+      kind,
+      calls.map(([rpc, choice], at) => planNext(rpc, choice, at)),
+    ),
+  );
+}
+
+/** Generates histories in which calls overlap, and some get no answer, whether or not they take effect. */
+export function concurrent(kind: Kind): fc.Arbitrary<Operation[]> {
+  const call = fc.record({
+    rpc: fc.constantFrom<string>(...CALLS[kind]),
+    calledAt: fc.nat(100),
+    delay: fc.nat(12),
+    lateness: fc.nat(12),
+    fate: fc.constantFrom('answered', 'answered', 'answered', 'answered', 'lost answer', 'lost call'),
+    choice: fc.nat(99),
+  });
+  return fc.array(call, { minLength: 3, maxLength: 30 }).map((calls) =>
+    simulate(
+      kind,
+      calls.map(({ delay, lateness, ...plan }, at): Plan => {
+        // No two at once: the order of effects is that of the simulation.
+        const takesEffectAt = plan.calledAt + delay + at / 100;
+        return { ...plan, takesEffectAt, returnedAt: takesEffectAt + lateness };
+      }),
+    ),
+  );
+}
+
+export function planNext(rpc: string, choice: number, at: number): Plan {
+  return { rpc, calledAt: at, takesEffectAt: at + 0.25, returnedAt: at + 0.5, fate: 'answered', choice };
+}
+
+/** Makes the calls in the order in which they take effect. `loses` tells whether a change is lost. */
+export function simulate(
+  kind: Kind,
+  plans: readonly Plan[],
+  loses: (usher: SimulatedUsher, rpc: string, input: Input, number: number) => boolean = () => false,
+): Operation[] {
+  const usher = new SimulatedUsher();
+  const made: Operation[] = [];
+  const opening = OPENINGS[kind].map((rpc, at, { length }) => ({
+    ...planNext(rpc, 0, at - length),
+    number: at - length,
+  }));
+  const later = plans.map((plan, number) => ({ ...plan, number }));
+  const inOrder = [...opening, ...later].sort((a, b) => a.takesEffectAt - b.takesEffectAt);
+  for (const { rpc, calledAt, returnedAt, fate, choice, number } of inOrder) {
+    const input = chooseInput(
+      rpc,
+      choice,
+      made.filter((operation) => operation.returnedAt < calledAt),
+    );
+    const operation = { id: String(number), rpc, subject: `${kind} 1`, replica: 0, input, calledAt };
+    const outcome = fate === 'lost call' ? undefined : usher.call(rpc, input, loses(usher, rpc, input, number));
+    if (outcome && fate === 'answered') made.push({ ...operation, returnedAt, outcome });
+    else if (!isRead(operation)) made.push({ ...operation, returnedAt: Number.POSITIVE_INFINITY, outcome: 'unknown' });
+  }
+  return made.sort((a, b) => a.calledAt - b.calledAt);
+}
+
+/** A caller knows tokens and sessions from answers that it has. */
+function chooseInput(rpc: string, choice: number, known: readonly Operation[]): Input {
+  const tokens = known.flatMap((operation) => answerOf(operation)?.authToken ?? []);
+  const sessionIds = known.flatMap((operation) => answerOf(operation)?.session?.id ?? []);
+  const newest = (values: readonly string[]) => values.at(-1 - (choice % 3)) ?? values.at(-1) ?? 'unknown';
+  switch (rpc.slice(rpc.indexOf('/') + 1)) {
+    case 'CreateEvent':
+    case 'UpdateUser':
+      return { name: `name ${choice}` };
+    case 'CheckIn':
+    case 'UndoCheckIn':
+      return { attendeeId: ['ada', 'bob'][choice % 2] ?? '' };
+    case 'UpdateWebhook':
+      return choice % 2 === 0 ? { description: `description ${choice}` } : { isActive: choice % 4 === 1 };
+    case 'ExchangeToken':
+      return { authToken: newest(tokens) };
+    case 'CheckSession':
+      return { sessionId: newest(sessionIds), maxStalenessMs: 0 };
+    case 'RenewSession':
+    case 'RevokeSession':
+      return { sessionId: newest(sessionIds) };
+    default:
+      return {};
+  }
+}

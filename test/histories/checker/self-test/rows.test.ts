@@ -1,0 +1,116 @@
+/** The checker of rows notices every kind of wrong answer and of lost change, and takes every correct history. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { eventModel } from '../event-model.ts';
+import { findViolation } from '../linearize.ts';
+import { answerOf, type Operation, type Violation } from '../operation.ts';
+import { splitUpdates, userModel, webhookModel } from '../profile-models.ts';
+import { MAKE_DUE, sessionModel } from '../session-model.ts';
+import { flipsOf } from './flips.ts';
+import { CALLS, concurrent, type Kind, planNext, sequential, simulate } from './generate.ts';
+
+const RUNS = 60;
+/** Where classes are counted, every run has the same histories. */
+const SEED = 25;
+
+const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation | undefined>> = {
+  event: (history) => findViolation(eventModel, history),
+  user: (history) => findViolation(userModel, history),
+  webhook: (history) => findViolation(webhookModel, splitUpdates(history)),
+  session: (history) => findViolation(sessionModel, history),
+};
+
+/** How many classes of wrong answers there are: without a change here, none disappears. */
+const CLASSES: Readonly<Record<Kind, number>> = { event: 24, user: 11, webhook: 10, session: 17 };
+
+/** What shows, at the end, a change that was lost. */
+const LAST_CALLS: Readonly<Record<Kind, readonly string[]>> = {
+  event: ['EventService/GetEvent', 'EventService/ListCheckIns'],
+  user: ['AdminService/GetUser'],
+  webhook: ['WebhookService/GetWebhook'],
+  session: [
+    ...['SessionService/ListSessions', 'AuthService/ExchangeToken', 'AdminService/CompleteLogin'],
+    'AuthService/ExchangeToken',
+  ],
+};
+
+describe.each(Object.keys(CALLS) as Kind[])('for the row of a kind, %s, the checker', (kind) => {
+  const findIn = JUDGES[kind];
+
+  test('takes correct histories of one call after the other', () => {
+    fc.assert(
+      fc.property(sequential(kind), (history) => {
+        expect(findIn(history)).toBeUndefined();
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('takes correct histories of calls that overlap and get no answer', () => {
+    fc.assert(
+      fc.property(concurrent(kind), (history) => {
+        expect(findIn(history)).toBeUndefined();
+      }),
+      { numRuns: 3 * RUNS },
+    );
+  });
+
+  test('notices each kind of wrong answer', () => {
+    const classes = new Set<string>();
+    fc.assert(
+      fc.property(sequential(kind), (history) => {
+        for (const [at, operation] of history.entries()) {
+          for (const { name, outcome } of flipsOf(operation, history.slice(0, at))) {
+            classes.add(name);
+            const flipped = history.with(at, { ...operation, outcome });
+            expect(findIn(flipped), `${name} of ${JSON.stringify(flipped.slice(0, at + 1))}`).toBeDefined();
+          }
+        }
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+    expect([...classes].sort()).toHaveLength(CLASSES[kind]);
+  });
+
+  test('notices each kind of change that is acknowledged and lost', () => {
+    const changes = CALLS[kind].filter((rpc) => !/\/(Get|List|CheckS)|Reactivate/.test(rpc) && rpc !== MAKE_DUE);
+    const noticed = new Set<string>();
+    const calls = fc.array(fc.tuple(fc.constantFrom(...CALLS[kind]), fc.nat(99)), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(calls, fc.constantFrom(...changes), fc.nat(99), (before, lost, choice) => {
+        const all = [...before, [lost, choice] as const, ...LAST_CALLS[kind].map((rpc) => [rpc, 0] as const)];
+        const plans = all.map(([rpc, chosen], at) => planNext(rpc, chosen, at));
+        let isEffective = false;
+        const history = simulate(kind, plans, (usher, rpc, input, number) => {
+          const isLost = number === before.length;
+          if (isLost) isEffective = usher.wouldChange(rpc, input);
+          return isLost;
+        });
+        if (!isEffective) return;
+        expect(findIn(history), JSON.stringify(history)).toBeDefined();
+        noticed.add(lost);
+      }),
+      { numRuns: 4 * RUNS, seed: SEED },
+    );
+    expect([...noticed].sort()).toEqual([...new Set(changes)].sort());
+  });
+});
+
+test('two calls that cannot be told apart by time may have been in either order', () => {
+  const operation = (rpc: string, calledAt: number, returnedAt: number, outcome: Operation['outcome']): Operation => ({
+    ...{ id: `${rpc} ${calledAt}`, rpc: `AdminService/${rpc}`, subject: 'user 1', replica: 0 },
+    ...{ input: rpc === 'UpdateUser' ? { name: 'Ada' } : {}, calledAt, returnedAt, outcome },
+  });
+  const named = { answer: { user: { name: 'Ada' } } };
+  const nameless = { answer: { user: {} } };
+  const write = operation('UpdateUser', 0, 10, named);
+  const historyOf = (...reads: Operation[]) => [write, ...reads];
+  expect(
+    JUDGES.user(historyOf(operation('GetUser', 1, 2, nameless), operation('GetUser', 3, 4, named))),
+  ).toBeUndefined();
+  // Once seen, a change is there.
+  expect(JUDGES.user(historyOf(operation('GetUser', 1, 2, named), operation('GetUser', 3, 4, nameless)))).toBeDefined();
+  // What has been acknowledged is there.
+  expect(JUDGES.user(historyOf(operation('GetUser', 11, 12, nameless)))).toBeDefined();
+  expect(answerOf(write)).toEqual(named.answer);
+});

@@ -1,0 +1,162 @@
+/** A correct Usher of one event, one user, one webhook and the sessions of one user, in memory. It knows no model. */
+import type { Answer, Input, Outcome } from '../operation.ts';
+import { MAKE_DUE } from '../session-model.ts';
+
+interface Rows {
+  ids: number;
+  event?: { name?: string | undefined; createdAt: string; isDeleted: boolean; checkIns: Record<string, string> };
+  user: { name?: string | undefined; deactivatedAt?: string | undefined };
+  webhook?: { description?: string | undefined; isActive: boolean } | undefined;
+  tokens: string[];
+  /** Those that live, the newest last. */
+  sessions: string[];
+  isDue: boolean;
+}
+
+export class SimulatedUsher {
+  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false };
+
+  /** Answers. With `isLost` it answers as if it had made the change. */
+  call(rpc: string, input: Input, isLost = false): Outcome {
+    const rows = structuredClone(this.#rows);
+    const outcome = CALLS[rpc.slice(rpc.indexOf('/') + 1)]?.(rows, input);
+    if (!outcome) throw new Error(`Nobody simulates ${rpc}`);
+    // IDs are never given out again.
+    this.#rows = isLost ? { ...this.#rows, ids: rows.ids } : rows;
+    return outcome;
+  }
+
+  /** Returns whether the call would change something. */
+  wouldChange(rpc: string, input: Input): boolean {
+    const copy = new SimulatedUsher();
+    copy.#rows = { ...structuredClone(this.#rows), ids: 0 };
+    const before = JSON.stringify(copy.#rows);
+    copy.call(rpc, input);
+    return JSON.stringify({ ...copy.#rows, ids: 0 }) !== before;
+  }
+}
+
+const answer = (answer: Answer): Outcome => ({ answer });
+const refuse = (refusal: string): Outcome => ({ refusal });
+const instant = (rows: Rows) => `2026-01-01T00:00:00.${String(++rows.ids).padStart(3, '0')}Z`;
+
+const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
+  CreateEvent(rows, { name }) {
+    if (rows.event) return refuse('Event already exists');
+    rows.event = { name, createdAt: instant(rows), isDeleted: false, checkIns: {} };
+    return showEvent(rows.event);
+  },
+  GetEvent: ({ event }) => (event && !event.isDeleted ? showEvent(event) : refuse('Event not found')),
+  DeleteEvent({ event }) {
+    if (!event || event.isDeleted) return refuse('Event not found');
+    event.isDeleted = true;
+    return answer({});
+  },
+  CheckIn(rows, { attendeeId = '' }) {
+    const { event } = rows;
+    if (!event || event.isDeleted) return refuse('Event not found');
+    const before = event.checkIns[attendeeId];
+    const checkedInAt = before ?? instant(rows);
+    event.checkIns[attendeeId] = checkedInAt;
+    return answer({ checkIn: { checkedInAt }, ...(before !== undefined && { alreadyCheckedIn: true }) });
+  },
+  UndoCheckIn({ event }, { attendeeId = '' }) {
+    if (!event || event.isDeleted) return refuse('Event not found');
+    if (!event.checkIns[attendeeId]) return refuse('Check-in not found');
+    delete event.checkIns[attendeeId];
+    return answer({});
+  },
+  ListCheckIns({ event }) {
+    if (!event || event.isDeleted) return refuse('Event not found');
+    const checkIns = Object.entries(event.checkIns).map(([attendeeId, checkedInAt]) => ({ attendeeId, checkedInAt }));
+    return answer(checkIns.length > 0 ? { checkIns } : {});
+  },
+
+  GetUser: ({ user }) => showUser(user),
+  UpdateUser({ user }, { name }) {
+    user.name = name;
+    return showUser(user);
+  },
+  DeactivateUser(rows) {
+    rows.user.deactivatedAt ??= instant(rows);
+    endAll(rows);
+    return showUser(rows.user);
+  },
+  ReactivateUser({ user }) {
+    user.deactivatedAt = undefined;
+    return showUser(user);
+  },
+
+  CreateWebhook(rows, { description }) {
+    rows.webhook = { description, isActive: true };
+    return showWebhook(rows.webhook);
+  },
+  GetWebhook: ({ webhook }) => showWebhook(webhook),
+  UpdateWebhook({ webhook }, input) {
+    Object.assign(webhook ?? {}, input);
+    return showWebhook(webhook);
+  },
+  DeleteWebhook(rows) {
+    if (!rows.webhook) return refuse('Webhook not found');
+    rows.webhook = undefined;
+    return answer({});
+  },
+
+  CompleteLogin(rows) {
+    if (rows.user.deactivatedAt) return refuse('User not found');
+    const authToken = `token ${++rows.ids}`;
+    rows.tokens.push(authToken);
+    return answer({ authToken });
+  },
+  ExchangeToken(rows, { authToken = '' }) {
+    if (rows.user.deactivatedAt) return refuse('User not found');
+    if (!rows.tokens.includes(authToken)) return refuse('Invalid or expired token');
+    if (rows.sessions.length === 0) rows.sessions = [`session ${++rows.ids}`];
+    return showNewest(rows);
+  },
+  RenewSession(rows, { sessionId = '' }) {
+    if (!rows.sessions.includes(sessionId)) return refuse('Session expired');
+    if (rows.isDue && rows.sessions.at(-1) === sessionId) {
+      rows.sessions.push(`session ${++rows.ids}`);
+      rows.isDue = false;
+    }
+    return showNewest(rows);
+  },
+  CheckSession: ({ sessions }, { sessionId = '' }) => answer(sessions.includes(sessionId) ? { active: true } : {}),
+  ListSessions: ({ sessions }) => answer(sessions.length > 0 ? { sessions: [{}] } : {}),
+  RevokeSession(rows, { sessionId = '' }) {
+    if (rows.sessions.includes(sessionId)) endAll(rows);
+    return answer({});
+  },
+  RevokeUserSessions(rows) {
+    endAll(rows);
+    return answer({});
+  },
+  [MAKE_DUE.slice(MAKE_DUE.indexOf('/') + 1)](rows) {
+    rows.isDue = rows.sessions.length > 0;
+    return answer({});
+  },
+};
+
+function endAll(rows: Rows): void {
+  Object.assign(rows, { tokens: [], sessions: [], isDue: false });
+}
+
+function showEvent({ name, createdAt }: NonNullable<Rows['event']>): Outcome {
+  return answer({ event: { eventId: 'event', createdAt, ...(name !== undefined && { name }) } });
+}
+
+function showUser({ name, deactivatedAt }: Rows['user']): Outcome {
+  return answer({ user: { ...(name !== undefined && { name }), ...(deactivatedAt && { deactivatedAt }) } });
+}
+
+function showWebhook(webhook: Rows['webhook']): Outcome {
+  if (!webhook) return refuse('Webhook not found');
+  const { description, isActive } = webhook;
+  const shown = { webhookId: 'webhook', ...(description !== undefined && { description }) };
+  return answer({ webhook: { ...shown, ...(isActive && { isActive }) } });
+}
+
+function showNewest({ sessions }: Rows): Outcome {
+  return answer({ session: { id: sessions.at(-1) ?? '' } });
+}
