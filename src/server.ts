@@ -8,6 +8,7 @@ import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
+import { DatabaseClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/start-delivery.ts';
 import type { Demo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
@@ -46,6 +47,7 @@ export interface UsherServer {
 export interface Overrides {
   readonly bootstrap?: Bootstrap;
   readonly demo?: Demo | undefined;
+  /** The time of calls, and that of Postgres where it counts. */
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly revocations?: Revocations;
@@ -56,7 +58,6 @@ export interface Overrides {
 
 /** @throws Error of one line if something cannot be started */
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
-  const clock = overrides.clock ?? (() => new Date());
   const logger = overrides.logger ?? createLogger(config.logLevel);
   const { requestTimeoutMs } = config;
   await using stack = new AsyncDisposableStack();
@@ -67,12 +68,15 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
   const database = new Database(databaseUrl, {
+    clock: overrides.clock,
     connections: config.databaseConnections,
     recordStatement,
     schema: config.databaseSchema,
     statementTimeoutMs: requestTimeoutMs,
   });
   stack.defer(() => database.close());
+  const time = await openClock(database, overrides.clock);
+  const clock = time.read;
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
@@ -115,6 +119,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     delivery.run(closing.signal),
     runJobs(config, {
       ...parts,
+      time,
       onRemoved: recorder?.recordExpiredRows,
       onUsageError,
       setCertificate: listener.setCertificate,
@@ -154,6 +159,16 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     });
   const disposables = stack.move();
   return { url, demo: handlers.demo, collect, close: () => disposables.disposeAsync() };
+}
+
+/** @throws ClockSkewError */
+async function openClock(database: Database, replacement: Overrides['clock']) {
+  if (replacement) return { read: replacement, readForDeletion: replacement, measure: () => Promise.resolve() };
+  const clock = new DatabaseClock((deadline) => database.readTime(deadline));
+  // The first answer takes a connection, too.
+  for (let time = 0; time < 2; time++) await clock.measure(performance.now() + START_TIMEOUT_MS);
+  clock.requireInStep();
+  return clock;
 }
 
 function urlOf({ host, tls }: Config, port: number): string {

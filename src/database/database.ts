@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitMonitor } from './commit-monitor.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import { selectTime } from './database-clock.ts';
 import { DatabaseUnavailableError, DeadlinePassedError, isSerializationFailure } from './errors.ts';
 import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
@@ -42,6 +43,8 @@ export interface DatabaseOptions {
   readonly recordStatement?: RecordStatement | undefined;
   /** Where the tables are. */
   readonly schema?: string;
+  /** Replaces the clock of Postgres, in tests. */
+  readonly clock?: (() => Date) | undefined;
 }
 
 /** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
@@ -49,15 +52,17 @@ export class Database {
   readonly #reads: ConnectionPool;
   readonly #writes: ConnectionPool;
   readonly #isolation: LockIsolation;
-  /** For the monitor alone, so that no other statement delays it. */
+  /** For the monitor and the clock alone, so that no other statement delays them. */
   readonly #control: PipelinedConnection;
   readonly #monitor: CommitMonitor;
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
   readonly #reconnects = new ReconnectLimiter();
   readonly #recordStatement: RecordStatement | undefined;
+  readonly #clock: (() => Date) | undefined;
 
-  constructor(url: string, { connections, statementTimeoutMs, recordStatement, schema }: DatabaseOptions) {
+  constructor(url: string, { clock, connections, statementTimeoutMs, recordStatement, schema }: DatabaseOptions) {
+    this.#clock = clock;
     this.#recordStatement = recordStatement;
     const target = readTarget(url, schema);
     const options = {
@@ -88,7 +93,8 @@ export class Database {
     deadline: Deadline,
     onLockWait?: () => void,
   ): Promise<Rows> {
-    return traceStatement(statement, () => this.#run(statement, parameters, deadline, onLockWait));
+    const values = this.#clock ? { ...parameters, instant: this.#clock().toISOString() } : parameters;
+    return traceStatement(statement, () => this.#run(statement, values, deadline, onLockWait));
   }
 
   async #run<Rows>(
@@ -128,6 +134,12 @@ export class Database {
   /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
     await this.#monitor.requireWritable(deadline);
+  }
+
+  /** Returns the time by the clock of Postgres, in milliseconds since 1970. Waits for no other statement. */
+  async readTime(deadline: Deadline): Promise<number> {
+    const [row] = await this.#control.run({ statement: selectTime, parameters: {}, deadline });
+    return row?.time ?? Number.NaN;
   }
 
   /** The statements of each pool, and how many connections have been replaced since the start. */

@@ -89,7 +89,8 @@ export async function openDemo(parts: DemoParts): Promise<Demo> {
   const login = { clientId, redirectUri, state: createState(apiKey) };
   const { loginIntentId } = await generateAuthUrl(applicationCall, createAuthPageLink(parts.authPageUrl), login);
   const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
-  const session = await exchangeToken(applicationCall, parts, PEER, { authToken });
+  // The token is later than this call began.
+  const session = await exchangeToken({ ...applicationCall, now: parts.clock() }, parts, PEER, { authToken });
   return {
     ...kept,
     webhookId,

@@ -27,6 +27,7 @@ export interface RemovalOptions {
 }
 
 export interface ExpiryOptions extends Omit<RemovalOptions, 'now'> {
+  /** Throws where nothing may be deleted. */
   readonly clock: () => Date;
   readonly signal: AbortSignal;
   onError(error: unknown): void;
@@ -44,7 +45,11 @@ export async function runExpiryJob(
   while (!signal.aborted) {
     // Jitter, so that replicas started together do not run together.
     const nextAt = performance.now() + INTERVAL_MS * (0.5 + Math.random());
-    await removeExpired(database, { now: clock(), ...options }).catch(onError);
+    try {
+      await removeExpired(database, { now: clock(), ...options });
+    } catch (error) {
+      onError(error);
+    }
     await pause(Math.max(0, nextAt - performance.now()), signal);
   }
 }

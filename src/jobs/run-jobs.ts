@@ -1,20 +1,23 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
+import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
 import { runApiKeyUsageJob } from './api-key-usage.ts';
 import { runCertificateRenewal } from './certificate-renewal.ts';
+import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runKeyRotation } from './key-rotation.ts';
 
-export interface JobParts extends Pick<ExpiryOptions, 'clock' | 'signal' | 'onRemoved'> {
+export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: SigningKeyCipher;
   readonly database: Database;
   readonly logger: Logger;
   readonly onUsageError: (error: unknown) => void;
   readonly setCertificate: (certificate: Certificate) => void;
+  readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
   readonly usage: ApiKeyUsage;
   readonly usedKeyIds: ReadonlySet<string>;
 }
@@ -22,15 +25,17 @@ export interface JobParts extends Pick<ExpiryOptions, 'clock' | 'signal' | 'onRe
 /** Runs the background jobs of a process until the signal is aborted. */
 export async function runJobs(
   { tls, webhookLogDays }: Pick<Config, 'tls' | 'webhookLogDays'>,
-  { cipher, clock, database, logger, onRemoved, onUsageError, setCertificate, signal, usage, usedKeyIds }: JobParts,
+  { cipher, database, logger, onRemoved, onUsageError, setCertificate, signal, time, usage, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
+    runClockJob(time, signal),
     runExpiryJob(database, {
-      clock,
+      clock: time.readForDeletion,
       signal,
       webhookLogDays,
       onRemoved,
-      onError: (error) => logger.warn({ err: error }, 'expiry job failed'),
+      onError: (error) =>
+        logger[error instanceof ClockSkewError ? 'error' : 'warn']({ err: error }, 'expiry job failed'),
     }),
     runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
     runKeyRotation(database, cipher, {

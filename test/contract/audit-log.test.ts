@@ -36,15 +36,16 @@ describe.each(OPERATIONS.map((operation) => ({ ...operation, name: operation.met
 
   it(isChange ? 'has an event that says who did what, when and from where' : 'has no event', async () => {
     const fields = await sampleFields(method, fixture);
+    if (method.name === 'ReactivateUser') await callWith(AdminService.method.deactivateUser, fields);
     const before = await countEvents();
-    const callWith = (headers: Record<string, string>, given = fields) =>
+    const callAs = (headers: Record<string, string>, given = fields) =>
       call(mainProtocolOf(method), service.url, method, given, headers);
-    await callWith({});
-    await callWith({ 'x-api-key': 'usk_', 'x-admin-key': 'wrong' });
-    await callWith(credentialFor(operation, tenant), {});
+    await callAs({});
+    await callAs({ 'x-api-key': 'usk_', 'x-admin-key': 'wrong' });
+    await callAs(credentialFor(operation, tenant), {});
     expect(await countEvents(), 'refused calls').toBe(before);
 
-    const answer = await callWith({ ...credentialFor(operation, tenant), 'x-request-id': 'the-request' });
+    const answer = await callAs({ ...credentialFor(operation, tenant), 'x-request-id': 'the-request' });
     expect(answer).toMatchObject({ code: 'ok' });
     expect(await countEvents()).toBe(isChange ? before + 1 : before);
     const isAdmin = operation.credential === 'adminKey';
@@ -75,6 +76,7 @@ it('A call that changes nothing has no event', async () => {
     [checkIn, { eventId, attendeeId: 'ada' }],
     [AdminService.method.revokeApiKey, { apiKeyId: UNKNOWN_ID }],
     [AdminService.method.createUser, { email, walletAddress }],
+    [AdminService.method.reactivateUser, { userId: id }],
     [exchangeToken, { authToken }],
   ];
   const before = await countEvents();

@@ -180,8 +180,8 @@ describe('an operator', () => {
     await expect(logIn(service, tenant, user)).rejects.toThrow('User not found');
     expect((await sessions.listSessions({ userId })).sessions).toEqual([]);
 
-    clock.advance(1);
     const { user: reactivated } = await admin.reactivateUser({ userId });
+    clock.advance(1);
     expect(reactivated?.deactivatedAt).toBeUndefined();
     expect([await isActive(here), await isActive(there, other)]).toEqual([false, false]);
     expect(await callWith(exchangeToken, { authToken })).toEqual(INVALID_TOKEN);

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
+import { DatabaseClock } from '../../src/database/database-clock.ts';
+import { DAY_MS } from '../../src/jobs/expiring-rows.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { waitForLockWaiters } from '../support/lock.ts';
@@ -170,6 +172,30 @@ describe('the expiry job', () => {
     await expect.poll(() => sent.filter((statement) => statement === sent[0]).length).toBeGreaterThan(1);
     job.abort();
     await ended;
+  });
+
+  test('removes nothing while the clock of the process is off that of Postgres, and says why', async () => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(3, new Date(NOW.getTime() - 1));
+    const job = new AbortController();
+    const { promise: reported, resolve: report } = Promise.withResolvers<unknown>();
+    const clock = new DatabaseClock(
+      async () => NOW.getTime(),
+      () => NOW.getTime() + 401 * DAY_MS,
+    );
+    await clock.measure(0);
+    const ended = runExpiryJob(fixture.database, {
+      ...JOB_OPTIONS,
+      clock: clock.readForDeletion,
+      signal: job.signal,
+      onError: report,
+    });
+    const message =
+      'The clock of this machine is 34646400.0 s ahead of that of Postgres. Synchronise both, such as by NTP';
+    expect(await reported).toMatchObject({ message });
+    job.abort();
+    await ended;
+    expect(await fixture.count('sessions')).toBe(3);
   });
 
   test('reports a failure and goes on', async () => {

@@ -1,70 +1,79 @@
-/**
- * Lifetimes follow the clock of the Usher process. Here the clocks of two replicas are 16 minutes apart; in
- * test/contract/exchange-token.test.ts that of Usher is months off that of Postgres.
- */
-import { afterAll, expect, it } from 'vitest';
-import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
-import {
-  clientsOf,
-  createTenant,
-  createTestUser,
-  logIn,
-  startTestService,
-  type TestService,
-} from '../support/service.ts';
+/** The clocks of replicas are apart, which their system clocks are here. Time is that of Postgres. */
+import { afterAll, expect, test } from 'vitest';
+import { MINUTE, SECOND } from '../support/clock.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { optionsFor, runMain, startUsher } from '../support/process.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, logIn } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
 
-const LIFETIME = 15 * MINUTE;
-const SKEW = 16 * MINUTE;
+const ROUNDS = quickOrLong(40, 400);
+const DAY = 24 * 60 * MINUTE;
 
-const slowClock = new TestClock(new Date(Math.floor(Date.now() / SECOND) * SECOND));
-const fastClock = () => new Date(slowClock.read().getTime() + SKEW);
-const slow = await startTestService({ clock: slowClock.read });
-const fast = await startTestService({ database: slow.database, like: slow.config, clock: fastClock });
-const tenant = await createTenant(slow);
+const database = await cloneDatabase();
+afterAll(() => database[Symbol.asyncDispose]());
 
-afterAll(async () => {
-  await fast.close();
-  await slow.close();
+/** Makes the system clock of a process one that is off. */
+const withClockOff = (milliseconds: number) => {
+  const source = `const { now } = Date; Date.now = () => now() + ${milliseconds};
+    globalThis.Date = class extends Date { constructor(...at) { at.length ? super(...at) : super(now() + ${milliseconds}); } };`;
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
+};
+
+test('replicas whose clocks are seconds apart accept the tokens of each other, and revoke them', async () => {
+  await using slow = await startUsher(database.url, withClockOff(-2 * SECOND));
+  await using fast = await startUsher(database.url, withClockOff(2 * SECOND));
+  const replicas = [slow, fast] as const;
+  const tenant = await createTenant(slow);
+  const exchange = (at: { url: string }, authToken: string) =>
+    clientsOf(at, tenant)
+      .auth.exchangeToken({ authToken })
+      .then(
+        ({ session }) => session?.id ?? '',
+        (error: Error) => error.message,
+      );
+  const outcomes: Record<string, number> = {};
+  const count = (outcome: string) => {
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    const [here, there] = round % 2 === 0 ? replicas : [fast, slow];
+    const user = await createTestUser(here);
+    const authToken = await logIn(here, tenant, user);
+    const sessionId = await exchange(there, authToken);
+    count(/ /.test(sessionId) ? `new token: ${sessionId}` : 'new token accepted');
+    const [revoker, other] = round % 4 < 2 ? [here, there] : [there, here];
+    if (round % 8 < 4) await clientsOf(revoker, tenant).sessions.revokeUserSessions({ userId: user.id });
+    else {
+      const admin = adminClient(revoker);
+      await admin.deactivateUser({ userId: user.id });
+      await admin.reactivateUser({ userId: user.id });
+    }
+    const late = await exchange(other, authToken);
+    count(late.includes('Invalid or expired token') ? 'old token refused' : `old token: ${late}`);
+    const { active } = await clientsOf(other, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
+    count(active ? 'session revived' : 'session ended');
+    const next = await exchange(other, await logIn(revoker, tenant, user));
+    count(/ /.test(next) ? `next token: ${next}` : 'next token accepted');
+  }
+  expect(outcomes).toEqual({
+    'new token accepted': ROUNDS,
+    'old token refused': ROUNDS,
+    'session ended': ROUNDS,
+    'next token accepted': ROUNDS,
+  });
 });
 
-const exchange = async (at: TestService, authToken: string) =>
-  (await clientsOf(at, tenant).auth.exchangeToken({ authToken })).session;
-
-it('each replica refuses tokens of the other: too old for the fast one, not yet valid for the slow one', async () => {
-  const user = await createTestUser(slow);
-  const [ofSlow, ofFast] = [await logIn(slow, tenant, user), await logIn(fast, tenant, user)];
-  const outcomeOf = (at: TestService, authToken: string) =>
-    exchange(at, authToken).then(
-      () => 'ok',
-      (error: Error) => error.message,
-    );
-  const expired = '[unauthenticated] Invalid or expired token';
-  expect([await outcomeOf(slow, ofSlow), await outcomeOf(fast, ofFast)]).toEqual(['ok', 'ok']);
-  expect(await outcomeOf(fast, ofSlow)).toBe(expired);
-  expect(await outcomeOf(slow, ofFast)).toBe(expired);
-  // By the clock that checks it, the token of the fast one is valid for exactly 15 minutes.
-  slowClock.advance(SKEW - 1);
-  expect(await outcomeOf(slow, ofFast)).toBe(expired);
-  slowClock.advance(1);
-  expect(await outcomeOf(slow, ofFast)).toBe('ok');
-  slowClock.advance(LIFETIME - 1);
-  expect(await outcomeOf(slow, ofFast)).toBe('ok');
-  slowClock.advance(1);
-  expect(await outcomeOf(slow, ofFast)).toBe(expired);
-});
-
-it('a session that the fast one begins replaces that of the slow one for both', async () => {
-  const user = await createTestUser(slow);
-  const sessionAt = async (at: TestService) => exchange(at, await logIn(at, tenant, user));
-  const first = await sessionAt(slow);
-  const second = await sessionAt(fast);
-  expect(second).not.toEqual(first);
-  expect(await sessionAt(slow)).toEqual(second);
-  slowClock.advance(LIFETIME - 1);
-  expect(await sessionAt(fast)).toEqual(second);
-  slowClock.advance(1);
-  // For the slow one it ends 16 minutes later.
-  expect(await sessionAt(slow)).toEqual(second);
-  slowClock.advance(SKEW);
-  expect(await sessionAt(slow)).not.toEqual(second);
+test.each([
+  ['16 minutes ahead', 16 * MINUTE, /^usher: The clock of this machine is 960\.\d s ahead of that of Postgres\. .*\n$/],
+  ['6 seconds behind', -6 * SECOND, /^usher: The clock of this machine is 6\.\d s behind that of Postgres\. .*\n$/],
+  ['401 days ahead', 401 * DAY, /^usher: The clock of this machine is \d+\.\d s ahead of that of Postgres\. .*\n$/],
+])('a replica whose clock is %s does not start, and deletes nothing', async (_, milliseconds, line) => {
+  const event = async () => (await database.sql`select count(*)::int as count from audit_events`)[0]?.count;
+  await using usher = await startUsher(database.url);
+  await createTenant(usher);
+  const before = await event();
+  const { exitCode, stderr } = await runMain(optionsFor(database.url, withClockOff(milliseconds)));
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(line);
+  expect(await event()).toBe(before);
 });

@@ -178,8 +178,12 @@ export function startUsher(
   env: Record<string, string> = {},
   { keepsLog = false } = {},
 ): Promise<UsherProcess> {
-  return UsherProcess.start({
-    keepsLog,
+  return UsherProcess.start({ ...optionsFor(databaseUrl, env), keepsLog });
+}
+
+/** Returns the options of a process on a database of the test's. */
+export function optionsFor(databaseUrl: string, env: Record<string, string> = {}): MainOptions {
+  return {
     files: SECRETS,
     env: {
       ...TEST_ENV,
@@ -188,7 +192,7 @@ export function startUsher(
       NODE_OPTIONS: '--max-semi-space-size=2',
       ...env,
     },
-  });
+  };
 }
 
 /** Runs it until it exits, by itself or by a signal that `whileRunning` sends. */

@@ -1,6 +1,7 @@
 import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
+import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -40,6 +41,7 @@ export async function completeLogin(
   const { loginIntentId, userId } = check(request, rules);
   const { run, now } = call;
   const [intent] = await run(completeIntent, {
+    ...BY_POSTGRES,
     loginIntentId,
     userId,
     method,
@@ -52,7 +54,7 @@ export async function completeLogin(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
-  return answerLogin(tokens, { ...intent, loginIntentId, userId, method, completedAt: now });
+  return answerLogin(tokens, { ...intent, loginIntentId, userId, method });
 }
 
 /** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
@@ -81,13 +83,13 @@ export interface CompletedIntent {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
+  readonly completedAt: Date;
 }
 
 interface CompletedLogin extends CompletedIntent {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
-  readonly completedAt: Date;
 }
 
 const completeIntent: Statement<CompletedIntent[]> = (db) => {
@@ -103,15 +105,15 @@ const completeIntent: Statement<CompletedIntent[]> = (db) => {
 };
 
 /**
- * Completes an open intent of an application that exists, if the condition holds. Placeholders: loginIntentId, userId,
- * method, browserDigest, now.
+ * Completes an open intent of an application that exists, if the condition holds. Cut-offs are compared with the instant,
+ * so it has the clock that they have. Placeholders: loginIntentId, userId, method, browserDigest, now, instant.
  */
 export function updateIntent(db: Db, condition: SQL) {
   const now = instantPlaceholder('now');
   return db
     .update(loginIntents)
     .set({
-      completedAt: sql`${now}`,
+      completedAt: statementInstant,
       userId: sql`${sql.placeholder('userId')}`,
       method: sql`${sql.placeholder('method')}`,
       browserDigest: sql`${sql.placeholder('browserDigest')}`,
@@ -131,6 +133,7 @@ export function updateIntent(db: Db, condition: SQL) {
       redirectUri: loginIntents.redirectUri,
       state: loginIntents.state,
       clientId: applications.clientId,
+      completedAt: sql<Date>`${loginIntents.completedAt}`.mapWith(loginIntents.completedAt).as('completed_at'),
       applicationId: loginIntents.applicationId,
     });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
+import { BY_POSTGRES } from '../../database/instants.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import type { AuthTokens } from './auth-tokens.ts';
@@ -25,9 +26,9 @@ export async function signUp(
   how: HowSignedIn,
 ): Promise<(Completion & { userId: string }) | undefined> {
   const userId = randomUUID();
-  const [intent] = await run(insertUserAndComplete, { ...user, ...how, userId, loginIntentId, now });
+  const [intent] = await run(insertUserAndComplete, { ...user, ...how, ...BY_POSTGRES, userId, loginIntentId, now });
   if (!intent) return undefined;
-  const answer = await answerLogin(tokens, { ...intent, ...how, loginIntentId, userId, completedAt: now });
+  const answer = await answerLogin(tokens, { ...intent, ...how, loginIntentId, userId });
   return { userId, ...answer };
 }
 

@@ -6,7 +6,7 @@ import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { cutoffAt, endSessions } from './cutoffs.ts';
+import { endSessions, runCutoff } from './cutoffs.ts';
 import { liveSession } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -16,13 +16,13 @@ const rules = { sessionId: identifier };
  * does not end what the user has begun since; its user is returned, as the first call may not have been answered.
  */
 export async function revokeSession(
-  { application, run, now, onMessage }: ApplicationCall,
+  call: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string | undefined> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
-  const [revoked] = await run(endLiveSession, { applicationId: application.id, sessionId, ...cutoffAt(now) });
-  if (revoked) announce(onMessage, revoked);
+  const [revoked] = await runCutoff(call, endLiveSession, { applicationId: call.application.id, sessionId });
+  if (revoked) announce(call.onMessage, revoked);
   return revoked?.userId;
 }
 

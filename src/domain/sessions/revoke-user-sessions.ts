@@ -7,18 +7,18 @@ import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { cutoffAt, endSessions } from './cutoffs.ts';
+import { endSessions, runCutoff } from './cutoffs.ts';
 
 const rules = { userId: uuid };
 
 /** Ends the sessions and unused auth tokens that a user has in the application, if any, and returns the user's ID. */
 export async function revokeUserSessions(
-  { application, run, now, onMessage }: ApplicationCall,
+  call: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string> {
   const { userId } = check(request, rules);
-  const [ended] = await run(endSessionsOfUser, { applicationId: application.id, userId, ...cutoffAt(now) });
-  if (ended) announce(onMessage, ended);
+  const [ended] = await runCutoff(call, endSessionsOfUser, { applicationId: call.application.id, userId });
+  if (ended) announce(call.onMessage, ended);
   return userId;
 }
 

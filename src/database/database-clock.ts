@@ -1,0 +1,71 @@
+/**
+ * The time of Usher is that of Postgres, which replicas share. Between two measurements the monotonic clock of the process
+ * counts, so that steps of the system's clock change nothing.
+ */
+import { sql } from 'drizzle-orm';
+import type { Deadline, Statement } from './statement.ts';
+
+/** How far the clock of this machine may be off. */
+const MAX_SKEW_MS = 5_000;
+/** How many measurements count. */
+const KEPT = 8;
+
+/** Reads the clock of Postgres, in milliseconds since 1970. */
+export type ReadTime = (deadline: Deadline) => Promise<number>;
+
+/** The clocks of this machine and of Postgres are too far apart. */
+export class ClockSkewError extends Error {
+  constructor(skewMs: number) {
+    const [seconds, direction] = [(Math.abs(skewMs) / 1_000).toFixed(1), skewMs > 0 ? 'ahead of' : 'behind'];
+    super(`The clock of this machine is ${seconds} s ${direction} that of Postgres. Synchronise both, such as by NTP`);
+  }
+}
+
+/** What to add to `performance.now()` for the time of Postgres: not less and not more. */
+interface Bounds {
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+export class DatabaseClock {
+  readonly #readTime: ReadTime;
+  readonly #systemClock: () => number;
+  #measured: readonly Bounds[] = [];
+  #offset = Number.NaN;
+
+  constructor(readTime: ReadTime, systemClock = Date.now) {
+    this.#readTime = readTime;
+    this.#systemClock = systemClock;
+  }
+
+  /** Returns the present. Ahead of Postgres by at most the time that it took to ask. */
+  readonly read = (): Date => new Date(performance.now() + this.#offset);
+
+  async measure(deadline: Deadline): Promise<void> {
+    const askedAt = performance.now();
+    const time = await this.#readTime(deadline);
+    const earliest = time - performance.now();
+    this.#measured = [{ earliest, latest: time - askedAt }, ...this.#measured].slice(0, KEPT);
+    // Not behind, where a token of another replica would be one from the future. The quickest answer is the most exact.
+    this.#offset = Math.max(earliest, Math.min(...this.#measured.map(({ latest }) => latest)));
+  }
+
+  /** Returns the earlier of the present here and in Postgres, so that one wrong clock deletes nothing too early. */
+  readonly readForDeletion = (): Date => {
+    this.requireInStep();
+    return new Date(Math.min(this.#systemClock(), this.read().getTime()));
+  };
+
+  /** @throws ClockSkewError */
+  requireInStep(): void {
+    const skewMs = this.#systemClock() - this.read().getTime();
+    if (Math.abs(skewMs) > MAX_SKEW_MS) throw new ClockSkewError(skewMs);
+  }
+}
+
+/** Not `clock_timestamp`, which is volatile: the statement only reads. */
+export const selectTime: Statement<{ time: number }[]> = (db) =>
+  db
+    .select({ time: sql<number>`(extract(epoch from statement_timestamp()) * 1000)::float8` })
+    .from(sql`(select) as nothing`)
+    .prepare('select_time');

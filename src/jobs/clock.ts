@@ -1,0 +1,13 @@
+import type { DatabaseClock } from '../database/database-clock.ts';
+import { pause } from '../domain/pause.ts';
+
+const INTERVAL_MS = 1_000;
+const TIMEOUT_MS = 1_000;
+
+/** Measures the clock of Postgres every second until the signal is aborted. While Postgres is away, the last one holds. */
+export async function runClockJob(clock: Pick<DatabaseClock, 'measure'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(INTERVAL_MS, signal);
+    await clock.measure(performance.now() + TIMEOUT_MS).catch(() => {});
+  }
+}

@@ -1,0 +1,86 @@
+/** The clock of Postgres as a process knows it. Replicas whose clocks are off: test/robustness/clocks.test.ts. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test, vi } from 'vitest';
+import { Database } from '../../src/database/database.ts';
+import { ClockSkewError, DatabaseClock } from '../../src/database/database-clock.ts';
+import { cloneDatabase } from '../support/database.ts';
+
+const DAY = 24 * 60 * 60_000;
+
+const testDatabase = await cloneDatabase();
+const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase[Symbol.asyncDispose]();
+});
+
+test('reads the time of Postgres, ahead by the time that the quickest answer took, whatever the system clock does', async () => {
+  const clock = new DatabaseClock((deadline) => database.readTime(deadline));
+  const answersMs: number[] = [];
+  for (let time = 0; time < 3; time++) {
+    const askedAt = performance.now();
+    await clock.measure(Number.POSITIVE_INFINITY);
+    answersMs.push(performance.now() - askedAt);
+  }
+  using _stepped = vi.spyOn(Date, 'now').mockReturnValue(0);
+  const before = clock.read().getTime();
+  const present = await database.readTime(Number.POSITIVE_INFINITY);
+  expect(before - present).toBeLessThanOrEqual(Math.min(...answersMs));
+  expect(clock.read().getTime()).toBeGreaterThanOrEqual(Math.floor(present));
+});
+
+/** Returns a clock of Postgres that is so far off the system's, and takes so long to answer. */
+function openClock() {
+  const postgres = { aheadMs: 0, delayMs: 0 };
+  const read = async () => {
+    const time = performance.timeOrigin + performance.now() + postgres.aheadMs;
+    await sleep(postgres.delayMs);
+    return time;
+  };
+  const system = () => performance.timeOrigin + performance.now();
+  const clock = new DatabaseClock(read, system);
+  const measure = () => clock.measure(Number.POSITIVE_INFINITY);
+  /** Returns by how much it is ahead of Postgres. */
+  const errorMs = () => clock.read().getTime() - system() - postgres.aheadMs;
+  return { clock, postgres, measure, errorMs };
+}
+
+test('is not put off by a slow answer once there was a quick one', async () => {
+  const { postgres, measure, errorMs } = openClock();
+  postgres.delayMs = 200;
+  await measure();
+  expect(errorMs()).toBeLessThan(200 + 100);
+  postgres.delayMs = 0;
+  await measure();
+  const error = errorMs();
+  expect(error).toBeGreaterThan(-2);
+  postgres.delayMs = 200;
+  await measure();
+  expect(Math.abs(errorMs() - error)).toBeLessThan(2);
+});
+
+test.each([-1_000, 1_000])('follows a primary whose clock is %d ms off that of the one before', async (aheadMs) => {
+  const { postgres, measure, errorMs } = openClock();
+  await measure();
+  postgres.aheadMs = aheadMs;
+  await measure();
+  expect(Math.abs(errorMs())).toBeLessThan(500);
+});
+
+test('deletes by the earlier of both clocks, and nothing while they are more than 5 seconds apart', async () => {
+  const { clock, postgres, measure } = openClock();
+  const system = () => performance.timeOrigin + performance.now();
+  for (const aheadMs of [-4_000, 4_000]) {
+    postgres.aheadMs = aheadMs;
+    await measure();
+    const offMs = clock.readForDeletion().getTime() - system();
+    expect(offMs - Math.min(0, aheadMs)).toBeGreaterThan(-100);
+    expect(offMs - Math.min(0, aheadMs)).toBeLessThanOrEqual(100);
+  }
+  for (const aheadMs of [-6_000, 6_000, -401 * DAY]) {
+    postgres.aheadMs = aheadMs;
+    await measure();
+    expect(clock.readForDeletion).toThrow(ClockSkewError);
+  }
+});

@@ -1,0 +1,126 @@
+/** Which sign-ins a revocation ends. Races: test/robustness/races.test.ts. Clocks that are off: test/robustness/clocks.test.ts. */
+import { afterAll, expect, test } from 'vitest';
+import { Database } from '../../../src/database/database.ts';
+import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
+import type { ApplicationCall } from '../../../src/domain/call.ts';
+import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
+import { completeLogin } from '../../../src/domain/login/complete-login.ts';
+import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
+import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
+import { reactivateUser } from '../../../src/domain/users/reactivate-user.ts';
+import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createLoginIntent,
+  createTenant,
+  createTestUser,
+  logIn,
+  PUBLIC_URL,
+  startTestService,
+} from '../../support/service.ts';
+
+const ROUNDS = 100;
+
+const service = await startTestService();
+const replica = await startTestService({ database: service.database, like: service.config });
+const tenant = await createTenant(service);
+const admin = adminClient(service);
+const { auth, sessions } = clientsOf(replica, tenant);
+
+afterAll(async () => {
+  await replica.close();
+  await service.close();
+});
+
+const isActive = async (sessionId: string) => (await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).active;
+const INVALID_TOKEN = 'Invalid or expired token';
+
+test.each([
+  ['RevokeSession', (call: ApplicationCall, sessionId: string) => revokeSession(call, { sessionId })],
+  ['RevokeUserSessions', (call: ApplicationCall, _: string, userId: string) => revokeUserSessions(call, { userId })],
+  [
+    'ReactivateUser',
+    async (call: ApplicationCall, _: string, userId: string) => {
+      await admin.deactivateUser({ userId });
+      await reactivateUser(call, { userId });
+    },
+  ],
+])('a user who signs in within the millisecond in which %s has answered is signed in', async (_, revoke) => {
+  // Without HTTP, which takes longer than a millisecond.
+  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+  const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
+  const user = await createTestUser(service);
+  let sessionId = await beginSession(service, tenant, user);
+  let refused = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const loginIntentId = await createLoginIntent(service, tenant);
+    const now = new Date();
+    const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+    const call = { application: { ...tenant, redirectUris: [] }, run, now };
+    await revoke(call, sessionId, user.id);
+    const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });
+    expect(await isActive(sessionId)).toBe(false);
+    const { session } = await auth.exchangeToken({ authToken }).catch(() => ({ session: undefined }));
+    if (session) sessionId = session.id;
+    else refused++;
+  }
+  await database.close();
+  expect(refused).toBe(0);
+});
+
+test('a sign-in while DeactivateUser waits for the user is ended for good', async () => {
+  const user = await createTestUser(service);
+  await using lock = await holdLock(service.database, `select from users where id = '${user.id}' for no key update`);
+  const deactivation = admin.deactivateUser({ userId: user.id });
+  await waitForLockWaiters(service.database);
+  const authToken = await logIn(replica, tenant, user);
+  const { session } = await auth.exchangeToken({ authToken });
+  await lock.release();
+  await deactivation;
+  // Without the cut-off of the reactivation.
+  await service.database.sql`update users set deactivated_at = null where id = ${user.id}`;
+  expect(await isActive(session?.id ?? '')).toBe(false);
+  await expect(auth.exchangeToken({ authToken })).rejects.toThrow(INVALID_TOKEN);
+});
+
+test('a sign-in while DeactivateUser waits after it has taken its instant is ended by ReactivateUser', async () => {
+  const user = await createTestUser(service);
+  await service.database.sql`insert into user_cutoffs values (${user.id}, 'epoch', 'epoch')`;
+  await using lock = await holdLock(
+    service.database,
+    `select from user_cutoffs where user_id = '${user.id}' for update`,
+  );
+  const deactivation = admin.deactivateUser({ userId: user.id });
+  await waitForLockWaiters(service.database);
+  const authToken = await logIn(replica, tenant, user);
+  const { session } = await auth.exchangeToken({ authToken });
+  await lock.release();
+  await deactivation;
+  await admin.reactivateUser({ userId: user.id });
+  expect(await isActive(session?.id ?? '')).toBe(false);
+  await expect(auth.exchangeToken({ authToken })).rejects.toThrow(INVALID_TOKEN);
+  expect(await isActive(await beginSession(service, tenant, user))).toBe(true);
+});
+
+test('ReactivateUser of a user who is active changes nothing and ends nothing', async () => {
+  const user = await createTestUser(service, { name: 'Ada' });
+  const sessionId = await beginSession(service, tenant, user);
+  const before = await service.database.sql`select count(*)::int from audit_events`;
+  const { user: shown } = await admin.reactivateUser({ userId: user.id });
+  expect(shown).toMatchObject({ id: user.id, name: 'Ada' });
+  expect(await isActive(sessionId)).toBe(true);
+  expect(await service.database.sql`select count(*)::int from audit_events`).toEqual(before);
+});
+
+test('DeactivateUser ends a session from a clock that is ahead, also after ReactivateUser', async () => {
+  const user = await createTestUser(service);
+  const sessionId = await beginSession(service, tenant, user);
+  const { sql } = service.database;
+  for (const table of ['sessions', 'session_ids'])
+    await sql`update ${sql(table)} set authenticated_at = authenticated_at + interval '1 min' where id = ${sessionId}`;
+  await admin.deactivateUser({ userId: user.id });
+  await sql`update users set deactivated_at = null where id = ${user.id}`;
+  expect(await isActive(sessionId)).toBe(false);
+});
