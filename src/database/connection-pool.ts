@@ -25,7 +25,7 @@ export class ConnectionPool {
   }
 
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
-    if (this.#isolation.has(call.statement)) return this.#runIsolated(call);
+    if (this.#isolation.has(call)) return this.#runIsolated(call);
     const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
     if (connection) return this.#runOn(connection, call);
     if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
@@ -60,13 +60,13 @@ export class ConnectionPool {
   }
 
   /**
-   * Callers that take turns at a row time out on no lock, since each waits for another transaction in turn. So a
+   * On a hot row every waiter waits briefly for someone else, so no single wait reaches `lock_timeout`. So a
    * statement is also isolated when it takes long while other connections answer, and Postgres itself is not slow.
    */
   #isolateSlow(): void {
     const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
     for (const { running, silentMs } of this.connections)
-      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.add(running.statement);
+      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.isolate(running);
   }
 
   #nextConnection(): PipelinedConnection | undefined {
@@ -82,7 +82,7 @@ export class ConnectionPool {
       return await connection.run(call);
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
-      this.#isolation.add(call.statement);
+      this.#isolation.isolate(call);
     } finally {
       this.#startWaiting();
     }
@@ -100,7 +100,7 @@ export class ConnectionPool {
 
   #startWaiting(): void {
     for (let first = this.#queue.first; first; first = this.#queue.first) {
-      const isIsolated = this.#isolation.has(first.statement);
+      const isIsolated = this.#isolation.has(first);
       const connection = isIsolated ? undefined : this.#nextConnection();
       if (!isIsolated && !connection) return;
       this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#runIsolated(call)));

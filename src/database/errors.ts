@@ -29,7 +29,7 @@ export class DeadlinePassedError extends Error {
   }
 }
 
-/** The statement waits among those that wait for locks, but its kind has not been seen to do so for a while. */
+/** The statement waits among those that wait for locks, but its like has not been seen to do so for a while. */
 export class NotIsolatedError extends Error {}
 
 /** What Citus says of a worker that it has lost, without a code of its own. */

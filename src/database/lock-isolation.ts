@@ -3,21 +3,30 @@ import type { IsolatedConnection } from './isolated-connection.ts';
 import type { Statement, StatementCall } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
-/** How long a statement waits for a lock among others, which wait behind it. Longer than a migration waits for a table. */
+/**
+ * `lock_timeout` on shared connections, where others wait behind a statement. It exceeds TABLE_LOCK_TIMEOUT_MS of
+ * migrations, so most of their tries isolate nothing.
+ */
 export const LOCK_TIMEOUT_MS = 60;
 
-/** How long after its last lock timeout a kind of statement stays isolated. */
+/** How long a statement of an application stays isolated after it last waited for a lock. */
 const ISOLATION_MS = 1_000;
 
-/** How many statements of one kind and application may wait; more are unavailable at once. */
+/** How many applications may wait with the same statement until it is isolated for all: they want a table, not a row. */
+const MAX_WAITING_APPLICATIONS = 2;
+
+/** How often the same statement of one application may wait; more are unavailable at once. */
 const MAX_WAITING = 64;
 
-/** Runs kinds of statement that wait for locks on connections where no other statement waits behind them. */
+/**
+ * Runs statements that wait for locks on connections where no other statement waits behind them. It isolates a statement
+ * for the application whose parameters it had, because most locks are of a row: other applications have other rows.
+ */
 export class LockIsolation {
   readonly #capacity: number;
   readonly #open: () => IsolatedConnection;
-  /** The isolated kinds, each until an instant of `performance.now()`. */
-  readonly #isolatedUntil = new Map<Statement<unknown>, number>();
+  /** Until which instant of `performance.now()` each statement is isolated, by application ID. */
+  readonly #isolated = new Map<Statement<unknown>, Map<unknown, number>>();
   readonly #queue = new StatementQueue();
   #connections: IsolatedConnection[] = [];
 
@@ -36,17 +45,20 @@ export class LockIsolation {
     return { inFlight: this.#connections.filter(({ running }) => running).length, waiting: this.#queue.length };
   }
 
-  /** Returns whether statements of this kind are to run here. */
-  has(statement: Statement<unknown>): boolean {
-    return this.#isolatedUntil.has(statement);
+  /** Returns whether the call is to run here. */
+  has({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
+    const applications = this.#isolated.get(statement);
+    if (!applications) return false;
+    return applications.size > MAX_WAITING_APPLICATIONS || applications.has(applicationId);
   }
 
-  /** Isolates a kind of statement that has just waited for a lock. */
-  add(statement: Statement<unknown>): void {
-    this.#isolatedUntil.set(statement, performance.now() + ISOLATION_MS);
+  /** Isolates the statement of a call that has just waited for a lock. */
+  isolate({ statement, parameters: { applicationId } }: StatementCall<unknown>): void {
+    const applications = this.#isolated.get(statement) ?? new Map<unknown, number>();
+    this.#isolated.set(statement, applications.set(applicationId, performance.now() + ISOLATION_MS));
   }
 
-  /** @throws NotIsolatedError if the isolation of its kind ends before it gets a connection */
+  /** @throws NotIsolatedError if its isolation ends before it gets a connection */
   async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
     call.onLockWait?.();
     if (!this.#mayStart(call) && this.#countWaitingLike(call) >= MAX_WAITING)
@@ -60,13 +72,13 @@ export class LockIsolation {
     for (const connection of this.#connections) {
       connection.tick(now);
       const { running, silentMs } = connection;
-      if (running && silentMs > LOCK_TIMEOUT_MS) this.add(running.statement);
+      if (running && silentMs > LOCK_TIMEOUT_MS) this.isolate(running);
     }
-    for (const [statement, until] of this.#isolatedUntil) if (until < now) this.#isolatedUntil.delete(statement);
+    this.#endIsolation(now);
     this.#queue.rejectLate(now);
     this.#startWaiting();
     this.#releaseOne();
-    if (this.#isolatedUntil.size === 0) this.#closeIdle();
+    if (this.#isolated.size === 0) this.#closeIdle();
   }
 
   async close(): Promise<void> {
@@ -79,11 +91,18 @@ export class LockIsolation {
     while (this.#queue.startFirst((call) => this.#start(call), mayStart));
   }
 
-  /** One after the other: if their kind still waits for a lock, the first isolates it again. */
+  #endIsolation(now: number): void {
+    for (const [statement, applications] of this.#isolated) {
+      for (const [applicationId, until] of applications) if (until < now) applications.delete(applicationId);
+      if (applications.size === 0) this.#isolated.delete(statement);
+    }
+  }
+
+  /** One after the other: if the statement still waits for a lock, the first isolates it again. */
   #releaseOne(): void {
     this.#queue.startFirst(
       () => Promise.reject(new NotIsolatedError()),
-      ({ statement }) => !this.has(statement),
+      (call) => !this.has(call),
     );
   }
 
@@ -97,14 +116,14 @@ export class LockIsolation {
 
   /**
    * Dynamic thresholds (Choudhury and Hahne, 1998): an application may use as many connections as are free, and a
-   * kind of statement twice as many. So neither one locked row nor one locked table takes all of them.
+   * statement twice as many. So neither one locked row nor one locked table takes all of them.
    */
   #mayStart({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
     const calls = this.#connections.flatMap(({ running }) => running ?? []);
     const free = this.#capacity - calls.length;
-    const ofKind = calls.filter((call) => call.statement === statement).length;
+    const ofStatement = calls.filter((call) => call.statement === statement).length;
     const ofApplication = calls.filter(({ parameters }) => parameters.applicationId === applicationId).length;
-    return ofKind < 2 * free && (applicationId === undefined || ofApplication < free);
+    return ofStatement < 2 * free && (applicationId === undefined || ofApplication < free);
   }
 
   #countWaitingLike({ statement, parameters: { applicationId } }: StatementCall<unknown>): number {

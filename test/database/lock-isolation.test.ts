@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
@@ -8,13 +8,18 @@ import { cloneDatabase, countConnections } from '../support/database.ts';
 import { holdLock, type Lock, lockEvent, waitForLockWaiters } from '../support/lock.ts';
 import { clientsOf, createTenant, createTestEvent, createTestWebhook, startTestService } from '../support/service.ts';
 
-/** Longer than statements need to be isolated on a busy machine. */
-const SETTLE_MS = 800;
-const TIMEOUT_MS = 10_000;
-/** How many statements of one kind run at the same time when each waits for a lock. */
+/** When a statement ends that waits for a lock, and when one that must not wait for it, on however busy a machine. */
+const TIMEOUT_MS = 90_000;
+const SOON_MS = 30_000;
+/** How many executions of one statement run at the same time when each waits for a lock. */
 const ISOLATED = 6;
-/** How many statements of all kinds do. */
+/** How many of them if they are of one application. */
+const ISOLATED_OF_APPLICATION = 4;
+/** How many of all statements do. */
 const ISOLATED_OF_ALL = 8;
+
+const SHARED = [{ connection: 'usher pool' }];
+const APART = [{ connection: 'usher lock isolation' }];
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 
@@ -30,11 +35,12 @@ beforeEach(async () => {
 afterAll(() => testDatabase[Symbol.asyncDispose]());
 
 describe('while statements wait for a lock', () => {
-  test('statements of other kinds go on', async () => {
+  test('others go on', async () => {
     await using database = openDatabase(1);
     await using lock = await lockTable('things');
-    const waiting = outcomeOf(database.run(rename, { name: 'uno' }, soon()));
-    expect(await outcomesOf(5, () => database.run(selectOne, {}, performance.now() + SETTLE_MS))).toEqual(done(5));
+    const waiting = outcomeOf(database.run(rename, { name: 'uno' }, late()));
+    // It writes, too, so it shares their connection.
+    expect(await outcomesOf(5, () => database.run(removeOthers, {}, soon()))).toEqual(done(5));
     await lock.release();
     expect(await waiting).toBe('done');
   });
@@ -42,54 +48,54 @@ describe('while statements wait for a lock', () => {
   test('they all succeed once it is released', async () => {
     await using database = openDatabase(2);
     await using lock = await lockTable('things');
-    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
-    await sleep(SETTLE_MS);
-    await database.ping(performance.now() + SETTLE_MS);
-    const late = outcomeOf(database.run(rename, { name: 'due' }, soon()));
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, late()));
+    await waitUntilIsolated(database, ISOLATED);
+    await database.ping(soon());
+    const last = outcomeOf(database.run(rename, { name: 'due' }, late()));
     await lock.release();
-    expect(await late).toBe('done');
+    expect(await last).toBe('done');
     expect(await waiting).toEqual(done(20));
   });
 
-  test('another kind that has waited for a lock before goes on', async () => {
+  test('another that has waited for a lock before goes on', async () => {
     await using database = openDatabase(2);
     await using lock = await lockTable('things');
-    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, late()));
     {
       await using _lock = await lockTable('others');
       expect(await outcomeOf(database.run(removeOthers, {}, performance.now() + 200))).toBe('unavailable');
     }
     await waitForLockWaiters(testDatabase, ISOLATED);
-    expect(await outcomeOf(database.run(removeOthers, {}, performance.now() + SETTLE_MS))).toBe('done');
+    expect(await outcomeOf(database.run(removeOthers, {}, soon()))).toBe('done');
     await lock.release();
     expect(await waiting).toEqual(done(20));
   });
 
-  test('another kind goes on that was taken for one of them, even if they take all connections', async () => {
+  test('another goes on that was taken for one of them, even if they take all connections', async () => {
     await using database = openDatabase(2);
     await using lock = await lockTable('things');
     const waiting = [
-      outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon())),
-      outcomesOf(20, () => database.run(removeThings, {}, soon())),
+      outcomesOf(20, () => database.run(rename, { name: 'uno' }, late())),
+      outcomesOf(20, () => database.run(removeThings, {}, late())),
     ];
-    await expect.poll(() => database.load.pools.lock_isolation.inFlight).toBe(ISOLATED_OF_ALL);
+    await waitUntilIsolated(database, ISOLATED_OF_ALL);
     // It takes long by itself.
-    const runPause = () => outcomeOf(database.run(pause, {}, performance.now() + TIMEOUT_MS / 2));
+    const runPause = () => outcomeOf(database.run(pause, {}, soon()));
     expect(await runPause()).toBe('done');
     expect(await Promise.all([runPause(), runPause(), runPause()])).toEqual(done(3));
     await lock.release();
     expect(await Promise.all(waiting)).toEqual([done(20), done(20)]);
   });
 
-  test('64 more of their kind may wait, and the rest is unavailable at once', async () => {
+  test('64 more of them may wait, and the rest is unavailable at once', async () => {
     await using database = openDatabase(1);
     await using lock = await lockTable('things');
-    const running = outcomesOf(ISOLATED, () => database.run(rename, { name: 'uno' }, soon()));
-    // By then none of them waits in the pool any more.
-    await sleep(SETTLE_MS);
-    const waiting = outcomesOf(64, () => database.run(rename, { name: 'due' }, soon()));
-    const refused = outcomesOf(36, () => database.run(rename, { name: 'tre' }, soon()));
-    expect(await Promise.race([refused, sleep(SETTLE_MS, 'they wait')])).toEqual(Array(36).fill('unavailable'));
+    const running = outcomesOf(ISOLATED, () => database.run(rename, { name: 'uno' }, late()));
+    await waitUntilIsolated(database, ISOLATED);
+    const waiting = outcomesOf(64, () => database.run(rename, { name: 'due' }, late()));
+    const refused = outcomesOf(36, () => database.run(rename, { name: 'tre' }, late()));
+    const theyWait = sleep(SOON_MS, 'they wait', { ref: false });
+    expect(await Promise.race([refused, theyWait])).toEqual(Array(36).fill('unavailable'));
     await lock.release();
     expect(await running).toEqual(done(ISOLATED));
     expect(await waiting).toEqual(done(64));
@@ -110,7 +116,7 @@ describe('while statements wait for a lock', () => {
     await using database = openDatabase(2);
     await database.ping(soon());
     await using lock = await lockTable('things');
-    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, soon()));
+    const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, late()));
     // Two that write, and the control connection.
     await expect.poll(() => countConnections(testDatabase)).toBe(3 + ISOLATED);
     await lock.release();
@@ -129,18 +135,47 @@ describe('while statements wait for a lock', () => {
     await using lock = await lockEvent(service.database, eventId);
     const checkIns = outcomesOf(80, () => events.checkIn({ eventId, attendeeId: randomUUID() }));
     await clientsOf(service, other).events.checkIn({ eventId: otherEventId, attendeeId: 'at once' });
-    await sleep(SETTLE_MS);
+    await lock.waitedForBy(ISOLATED_OF_APPLICATION);
     for (let call = 0; call < 5; call++) {
       const attendeeId = `attendee ${call}`;
-      await clientsOf(service, other).events.checkIn({ eventId: otherEventId, attendeeId }, { timeoutMs: SETTLE_MS });
-      await webhooks.getWebhook({ webhookId }, { timeoutMs: SETTLE_MS });
+      await clientsOf(service, other).events.checkIn({ eventId: otherEventId, attendeeId }, { timeoutMs: SOON_MS });
+      await webhooks.getWebhook({ webhookId }, { timeoutMs: SOON_MS });
     }
     await lock.release();
     expect((await checkIns).filter((outcome) => outcome === 'done').length).toBeGreaterThanOrEqual(64);
   });
 });
 
-test('statements that take turns at a row, none waiting long, do not delay the same kind at another row', async () => {
+describe('while an application waits for a row', () => {
+  test('others run the same statement on the shared connections', async () => {
+    await insertThings(9);
+    await using database = openDatabase(2);
+    await using lock = await lockThings('id = 1');
+    const waiting = Promise.all(
+      Array.from({ length: 20 }, () => database.run(renameOne, { applicationId: 'busy', id: 1 }, late())),
+    );
+    await waitUntilIsolated(database, ISOLATED_OF_APPLICATION);
+    for (let id = 2; id <= 9; id++)
+      expect(await database.run(renameOne, { applicationId: `quiet ${id}`, id }, soon())).toEqual(SHARED);
+    await lock.release();
+    for (const rows of (await waiting).slice(ISOLATED_OF_APPLICATION)) expect(rows).toEqual(APART);
+  });
+
+  test('and two more do, the statement leaves the shared connections until they no longer wait', async () => {
+    await insertThings(4);
+    await using database = openDatabase(2);
+    await using lock = await lockThings('id < 4');
+    const waiting = [1, 2, 3].map((id) => database.run(renameOne, { applicationId: `busy ${id}`, id }, late()));
+    await waitUntilIsolated(database, 3);
+    const runOther = () => database.run(renameOne, { applicationId: 'quiet', id: 4 }, soon());
+    await expect.poll(runOther).toEqual(APART);
+    await lock.release();
+    await Promise.all(waiting);
+    await expect.poll(runOther).toEqual(SHARED);
+  });
+});
+
+test('statements that take turns at a row, none waiting long, do not delay others like them at another row', async () => {
   await testDatabase.sql`insert into things values (2, 'two')`;
   await using database = openDatabase(2);
   let turns = 0;
@@ -150,9 +185,7 @@ test('statements that take turns at a row, none waiting long, do not delay the s
   };
   // As many as two connections have in flight.
   const busy = outcomesOf(32, takeTurns);
-  const findIsolated = () => testDatabase.sql`
-    select from pg_stat_activity where datname = current_database() and application_name = 'usher lock isolation'`;
-  await expect.poll(findIsolated, { timeout: TIMEOUT_MS }).not.toEqual([]);
+  await waitUntilIsolated(database, ISOLATED_OF_APPLICATION);
   const before = turns;
   await database.run(renameSlowly, { applicationId: 'other', id: 2 }, soon());
   expect(turns - before).toBeLessThan(10);
@@ -164,7 +197,7 @@ test('a slow statement that waits for no lock runs to its end', async () => {
   await using database = openDatabase(1);
   const slow = outcomeOf(database.run(pause, {}, soon()));
   await sleep(50);
-  const next = outcomeOf(database.run(selectOne, {}, soon()));
+  const next = outcomeOf(database.run(removeOthers, {}, soon()));
   expect([await slow, await next]).toEqual(['done', 'done']);
 });
 
@@ -173,6 +206,14 @@ const rename: Statement<unknown> = (db) =>
     .update(things)
     .set({ name: sql`${sql.placeholder('name')}` })
     .prepare('rename_things');
+
+const renameOne: Statement<{ connection: string }[]> = (db) =>
+  db
+    .update(things)
+    .set({ name: sql`${sql.placeholder('applicationId')}` })
+    .where(eq(things.id, sql.placeholder('id')))
+    .returning({ connection: sql<string>`current_setting('application_name')` })
+    .prepare('rename_one');
 
 const renameSlowly: Statement<unknown> = (db) =>
   db
@@ -187,9 +228,6 @@ const removeThings: Statement<unknown> = (db) => db.delete(things).prepare('remo
 const removeOthers: Statement<unknown> = (db) =>
   db.delete(pgTable('others', { id: integer('id') })).prepare('remove_others');
 
-const selectOne: Statement<unknown> = (db) =>
-  db.select({ one: sql`1` }).from(sql`(select) as nothing`).prepare('select_one');
-
 const pause: Statement<unknown> = (db) => db.select({ one: sql`1` }).from(sql`pg_sleep(0.5)`).prepare('pause_things');
 
 function openDatabase(connections: number): Database & AsyncDisposable {
@@ -201,7 +239,26 @@ function lockTable(name: string): Promise<Lock> {
   return holdLock(testDatabase, `lock table ${name} in access exclusive mode`);
 }
 
+function lockThings(condition: string): Promise<Lock> {
+  return holdLock(testDatabase, `select from things where ${condition} for update`);
+}
+
+/** Adds rows up to that ID. */
+async function insertThings(last: number): Promise<void> {
+  await testDatabase.sql`insert into things select id, 'some' from generate_series(2, ${last}::int) id`;
+}
+
+/** Resolves when so many statements wait for a lock, and none of them any more on a shared connection. */
+async function waitUntilIsolated(database: Database, count: number): Promise<void> {
+  const load = () => [database.load.pools.lock_isolation.inFlight, database.load.pools.write];
+  await expect.poll(load).toEqual([count, { inFlight: 0, waiting: 0 }]);
+}
+
 function soon(): number {
+  return performance.now() + SOON_MS;
+}
+
+function late(): number {
   return performance.now() + TIMEOUT_MS;
 }
 

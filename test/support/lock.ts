@@ -25,7 +25,7 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
 
 /** Resolves when at least `count` statements in the database wait for a lock. */
 export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   // On Citus they wait on its workers.
   const activity = inject('workerUrls').length > 0 ? 'citus_stat_activity' : 'pg_stat_activity';
   for (;;) {
