@@ -41,12 +41,14 @@ async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
+  // As the first process of a container it would ignore signals that it does not handle, for as long as the start waits.
+  let close = (exitCode: number): unknown => process.exit(exitCode);
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   // Bound before anything is started, so that a wrong port is known at once.
   const metrics = await openMetrics(config, logger);
   const server = await start(config, { logger, onFatal: fatal.resolve });
   if (server.collect) metrics?.serve(server.collect);
-  const close = createShutdown(server, logger, config);
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
+  close = createShutdown(server, logger, config);
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
   fatal.promise.then(() => close(1));
 

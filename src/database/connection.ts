@@ -6,6 +6,7 @@ import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
 import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
+import type { Primary } from './server-probe.ts';
 import { Session, type Timeouts } from './session.ts';
 import type { PlaceholderValues, Statement, StatementCall } from './statement.ts';
 
@@ -38,6 +39,8 @@ export class Connection {
   #opening: Promise<void> | undefined;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
   #socket: Socket | undefined;
+  #primary: Primary | undefined;
+  readonly #finder: PrimaryFinder;
   #isGivenUp = false;
 
   constructor(target: ClientTarget, { name, primary, ...timeouts }: ConnectionOptions) {
@@ -46,9 +49,10 @@ export class Connection {
       fetch_types: false,
       onnotice: () => {},
       // Not in the types of postgres.js.
-      socket: () => this.#openSocket(primary),
+      socket: () => this.#openSocket(),
       connection: { application_name: name },
     };
+    this.#finder = primary;
     this.#client = openClientOf(target, options);
     this.#session = new Session(this.#client, timeouts, target);
   }
@@ -66,6 +70,11 @@ export class Connection {
   /** Whether the other side has closed the connection. */
   get isLost(): boolean {
     return this.#socket?.destroyed ?? false;
+  }
+
+  /** Whether its server has been replaced as the primary. */
+  get isOutdated(): boolean {
+    return this.#primary !== undefined && this.#finder.isOld(this.#primary);
   }
 
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
@@ -145,9 +154,10 @@ export class Connection {
     else this.#sent.splice(this.#sent.indexOf(sent), 1);
   }
 
-  async #openSocket(primary: PrimaryFinder): Promise<Socket> {
+  async #openSocket(): Promise<Socket> {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
-    const server = await primary.find();
+    this.#primary = await this.#finder.find();
+    const { server } = this.#primary;
     if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
     verifyHost(this.#client, server);
     this.#socket = startSocket(server);

@@ -8,6 +8,7 @@ import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
 import { readTarget } from './open-client.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
+import { PrimaryLease } from './primary-lease.ts';
 import { ReadDetector } from './read-detector.ts';
 import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
 import { traceStatement } from './statement-span.ts';
@@ -55,6 +56,9 @@ export class Database {
   /** For the monitor and the clock alone, so that no other statement delays them. */
   readonly #control: PipelinedConnection;
   readonly #monitor: CommitMonitor;
+  readonly #primary: PrimaryFinder;
+  /** Undefined where the URL names one server. */
+  readonly #lease: PrimaryLease | undefined;
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
   readonly #reconnects = new ReconnectLimiter();
@@ -65,11 +69,12 @@ export class Database {
     this.#clock = clock;
     this.#recordStatement = recordStatement;
     const target = readTarget(url, schema);
+    this.#primary = new PrimaryFinder(target);
     const options = {
       statementTimeoutMs,
       lockTimeoutMs: LOCK_TIMEOUT_MS,
       reconnects: this.#reconnects,
-      primary: new PrimaryFinder(target),
+      primary: this.#primary,
       areCommitsWaiting: () => this.#monitor.areCommitsWaiting,
     };
     const isolated = { ...options, name: 'usher lock isolation', lockTimeoutMs: 0 };
@@ -83,6 +88,11 @@ export class Database {
     this.#writes = createPool(connections);
     this.#control = new PipelinedConnection(target, { ...options, name: 'usher control' });
     this.#monitor = new CommitMonitor(this.#control);
+    if (target.servers.length > 1)
+      this.#lease = new PrimaryLease(
+        new PipelinedConnection(target, { ...options, name: 'usher lease' }),
+        this.#primary,
+      );
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
@@ -109,7 +119,8 @@ export class Database {
       try {
         // A statement that nobody waits for must not take effect.
         if (now >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
-        const rows = await pool.run({ statement, parameters, deadline, onLockWait });
+        const answer = pool.run({ statement, parameters, deadline, onLockWait });
+        const rows = await (this.#lease?.guard(answer, deadline) ?? answer);
         this.#record(statement, startedAt, '');
         return rows;
       } catch (error) {
@@ -134,6 +145,7 @@ export class Database {
   /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
     await this.#monitor.requireWritable(deadline);
+    await this.#lease?.confirm(deadline);
   }
 
   /** Returns the time by the clock of Postgres, in milliseconds since 1970. Waits for no other statement. */
@@ -151,15 +163,20 @@ export class Database {
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
     await Promise.all([this.#reads, this.#writes, this.#isolation, this.#control].map((part) => part.close()));
+    await this.#lease?.connection.close();
+    this.#primary[Symbol.dispose]();
     clearInterval(this.#timer);
   }
 
   #tick(): void {
     const now = performance.now();
+    this.#primary.tick(now);
+    this.#lease?.tick(now);
     this.#control.tick(now);
     this.#reads.tick(now);
     this.#writes.tick(now);
     this.#isolation.tick(now);
-    this.#monitor.tick(now, [...this.#writes.connections, ...this.#isolation.connections]);
+    const leased = this.#lease ? [this.#lease.connection] : [];
+    this.#monitor.tick(now, [...leased, ...this.#writes.connections, ...this.#isolation.connections]);
   }
 }

@@ -49,7 +49,8 @@ export async function distributeTables(url: string, schema?: string): Promise<re
   const target = readTarget(url, schema);
   const options = { prepare: false, fetch_types: false, onnotice: () => {} };
   try {
-    const primary = await new PrimaryFinder(target).search();
+    using finder = new PrimaryFinder(target);
+    const primary = await finder.search();
     const connection = { application_name: 'usher distribute' };
     await using stack = new AsyncDisposableStack();
     const client = openSingleConnection(target, { ...options, connection }, primary);

@@ -15,10 +15,10 @@ export class DatabaseUnavailableError extends Error {
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
-/** The server is a standby, so nothing can be written there. */
+/** The server is a standby, or was replaced as the primary, so nothing may be written there. */
 export class StandbyError extends ConnectionFailedError {
-  constructor(server = 'The server') {
-    super(`${server} is a standby`);
+  constructor(server = 'The server', role = 'a standby') {
+    super(`${server} is ${role}`);
   }
 }
 

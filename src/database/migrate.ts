@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
-import { StandbyError } from './errors.ts';
+import { ConnectionFailedError, StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
 import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
@@ -82,17 +82,20 @@ interface Waiting {
   readonly onWait: MigrationOptions['onWait'];
 }
 
-/** Waits while there are standbys only: one of them may be about to become the primary. */
+/** Waits while there is no primary: a server may be about to start, or to become the primary. */
 async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
   const waitUntil = performance.now() + timeoutMs;
-  const finder = new PrimaryFinder(target);
-  for (let isTold = false; ; isTold = true) {
+  using finder = new PrimaryFinder(target);
+  for (const told = new Set<string>(); ; await sleep(PAUSE_MS)) {
     try {
       return await finder.search();
     } catch (error) {
-      if (!(error instanceof StandbyError) || performance.now() > waitUntil) throw error;
-      if (!isTold) onWait?.(`${error.message}, and there is no primary`);
-      await sleep(PAUSE_MS);
+      if (!mayPass(error)) throw error;
+      const reason =
+        error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
+      if (!told.has(reason)) onWait?.(reason);
+      told.add(reason);
+      if (performance.now() > waitUntil) throw error;
     }
   }
 }
@@ -173,6 +176,13 @@ async function describeHolder(client: postgres.Sql): Promise<string> {
   return holder ? ` (Postgres process ${holder.pid}${holder.address ? ` of ${holder.address}` : ''})` : '';
 }
 
-function isNetworkError(error: unknown): boolean {
+/** Returns whether there may be a primary soon. A wrong password, database or certificate stays so. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof ConnectionFailedError) return true;
+  if (error instanceof postgres.PostgresError) return error.code.startsWith('57P');
+  return isNetworkError(error) && /^(CONNECT|E(?!RR_|ACCES|PERM))/.test(String(error.code));
+}
+
+function isNetworkError(error: unknown): error is Error & { code: unknown } {
   return error instanceof Error && !(error instanceof postgres.PostgresError) && 'code' in error;
 }

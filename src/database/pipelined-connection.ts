@@ -95,8 +95,9 @@ export class PipelinedConnection {
     this.#connection.setStatementTimeout(timeoutMs);
   }
 
-  /** Abandons late statements, and replaces a connection that has been silent for too long. */
+  /** Abandons late statements, and replaces a connection to an old primary, or one that has been silent for too long. */
   tick(now: number): void {
+    if (this.#connection.isOutdated) this.#replace(this.#connection);
     const { pending, answered } = this.#connection;
     this.#connection.abandonLate(now);
     this.#silentTicks = pending === 0 || answered !== this.#answeredBefore ? 0 : this.#silentTicks + 1;

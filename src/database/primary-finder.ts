@@ -1,33 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { ConnectionFailedError, StandbyError } from './errors.ts';
-import { type ClientTarget, type DatabaseServer, describeServer, openClientOf } from './open-client.ts';
+import { StandbyError } from './errors.ts';
+import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
+import { type Primary, ServerProbe } from './server-probe.ts';
 
-/** How long a server may take to say whether it is the primary. */
-const TIMEOUT_MS = 2_000;
+/** How long a search waits for other servers once one has said that it is the primary. */
+const GRACE_MS = 50;
+
+/** How often the servers are asked whether one of them is a newer primary. */
+const LOOK_INTERVAL_MS = 1_000;
+
+/** How long a commit shows that no other process uses a newer primary: see `PrimaryLease`. */
+export const LEASE_MS = 1_000;
+
+/** How long a new primary gets no statement, so that all leases on the old one end before. */
+const HANDOVER_MS = LEASE_MS * 1.1;
 
 /**
- * Knows which of several servers is the primary. All connections share it, so that after a failover one search serves
- * them all.
+ * Knows which of several servers is the newest primary. All connections share it, so that after a failover one search
+ * serves them all. An old primary may still accept connections: it has a lower timeline.
  */
 export class PrimaryFinder {
-  readonly #target: ClientTarget;
-  #found: Promise<DatabaseServer> | undefined;
+  readonly #probes: readonly ServerProbe[];
+  /** The highest timeline of each system identifier, and when it was first seen. */
+  readonly #newest = new Map<string, { readonly timeline: number; readonly seenAt: number }>();
+  #found: Promise<Primary> | undefined;
+  #nextLookAt = Number.POSITIVE_INFINITY;
 
   constructor(target: ClientTarget) {
-    this.#target = target;
+    this.#probes = target.servers.map((server) => new ServerProbe(target, server));
   }
 
   /** Returns the server to connect to. A single one is not asked: its connections find out by themselves. */
-  async find(): Promise<DatabaseServer> {
-    const [first, ...others] = this.#target.servers;
-    if (first && others.length === 0) return first;
-    this.#found ??= this.search();
-    return this.#found;
+  async find(): Promise<Primary> {
+    const [first, ...others] = this.#probes;
+    if (first && others.length === 0) return { server: first.server, systemId: '', timeline: 0 };
+    this.#nextLookAt = Math.min(this.#nextLookAt, performance.now() + LOOK_INTERVAL_MS);
+    this.#found ??= this.#findAfterHandover();
+    const found = this.#found;
+    try {
+      return await found;
+    } catch (error) {
+      if (this.#found === found) this.forget();
+      throw error;
+    }
   }
 
   /** Makes the next `find` search again. */
   forget(): void {
     this.#found = undefined;
+  }
+
+  /** Returns whether a newer primary has been seen. */
+  isOld({ systemId, timeline }: Primary): boolean {
+    return timeline < (this.#newest.get(systemId)?.timeline ?? 0);
+  }
+
+  /** Looks for a newer primary from time to time, once one has been found. */
+  tick(now: number): void {
+    if (now < this.#nextLookAt) return;
+    this.#nextLookAt = now + LOOK_INTERVAL_MS;
+    for (const probe of this.#probes) this.#ask(probe).catch(() => {});
   }
 
   /**
@@ -36,37 +69,54 @@ export class PrimaryFinder {
    * @throws StandbyError if there are standbys only, or else what went wrong
    */
   async search(): Promise<DatabaseServer> {
-    try {
-      return await Promise.any(this.#target.servers.map((server) => this.#requirePrimary(server)));
-    } catch (error) {
-      const failures: readonly Error[] = error instanceof AggregateError ? error.errors : [];
-      const telling =
-        failures.find((failure) => failure instanceof StandbyError) ??
-        failures.find((failure) => failure instanceof postgres.PostgresError) ??
-        failures[0];
-      throw telling ?? error;
-    }
+    return (await this.#search()).server;
   }
 
-  async #requirePrimary(server: DatabaseServer): Promise<DatabaseServer> {
-    const options = {
-      max: 1,
-      fetch_types: false,
-      prepare: false,
-      onnotice: () => {},
-      connect_timeout: TIMEOUT_MS / 1_000,
-    };
-    const client = openClientOf(this.#target, { ...options, connection: { application_name: 'usher search' } }, server);
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new ConnectionFailedError('No connection in time')), TIMEOUT_MS);
-    try {
-      const answer = client`select pg_is_in_recovery() as "isStandby"`;
-      const [row] = await Promise.race([answer, late.promise]);
-      if (row?.isStandby) throw new StandbyError(describeServer(server));
-      return server;
-    } finally {
-      clearTimeout(timer);
-      client.end({ timeout: 0 }).catch(() => {});
-    }
+  [Symbol.dispose](): void {
+    for (const probe of this.#probes) probe.close();
   }
+
+  async #findAfterHandover(): Promise<Primary> {
+    const primary = await this.#search();
+    const seenAt = this.#newest.get(primary.systemId)?.seenAt ?? 0;
+    await sleep(Math.max(0, seenAt + HANDOVER_MS - performance.now()));
+    return primary;
+  }
+
+  async #search(): Promise<Primary> {
+    const answers = this.#probes.map((probe) => this.#ask(probe));
+    const primaries: Primary[] = [];
+    for (const answer of answers)
+      answer.then(
+        (primary) => primaries.push(primary),
+        () => {},
+      );
+    try {
+      await Promise.any(answers);
+    } catch (error) {
+      throw mostTelling(error);
+    }
+    await Promise.race([Promise.allSettled(answers), sleep(GRACE_MS)]);
+    return primaries.reduce((newest, primary) => (primary.timeline > newest.timeline ? primary : newest));
+  }
+
+  async #ask(probe: ServerProbe): Promise<Primary> {
+    const primary = await probe.ask();
+    if (this.isOld(primary)) throw new StandbyError(describeServer(probe.server), 'an old primary');
+    const { systemId, timeline } = primary;
+    if (timeline === this.#newest.get(systemId)?.timeline) return primary;
+    this.#newest.set(systemId, { timeline, seenAt: performance.now() });
+    this.forget();
+    return primary;
+  }
+}
+
+function mostTelling(error: unknown): unknown {
+  const failures: readonly Error[] = error instanceof AggregateError ? error.errors : [];
+  return (
+    failures.find((failure) => failure instanceof StandbyError) ??
+    failures.find((failure) => failure instanceof postgres.PostgresError) ??
+    failures[0] ??
+    error
+  );
 }

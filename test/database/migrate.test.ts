@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
 import { holdLock } from '../support/lock.ts';
 import { migrateWith, migrationsBefore } from '../support/migrations.ts';
+import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 /** The key of the advisory lock of every version of Usher. */
 const KEY = 7_580_447;
@@ -108,9 +110,32 @@ test('where nothing is pending, needs no right but to read, and waits for nobody
 });
 
 test('names the host but not the password of a database that cannot be reached', async () => {
-  await expect(migrateDatabase('postgres://usher:secret@127.0.0.1:1/usher')).rejects.toThrow(
+  await expect(migrateDatabase('postgres://usher:secret@127.0.0.1:1/usher', { timeoutMs: 0 })).rejects.toThrow(
     /^The database at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/,
   );
+});
+
+test.each<[string, { mode: ProxyMode; reason: string }]>([
+  ['refuses connections', { mode: 'refuse', reason: 'connect ECONNREFUSED 127.0.0.1:' }],
+  ['does not answer', { mode: 'freeze', reason: 'No connection in time' }],
+])('waits for a server that %s, tells the reason once, and goes on when it is back', async (_, { mode, reason }) => {
+  await using database = await cloneDatabase();
+  await using proxy = await TcpProxy.open(database.url);
+  await proxy.setMode(mode);
+  const reasons: string[] = [];
+  const migrated = migrateDatabase(proxy.through(database.url), { onWait: (reason) => reasons.push(reason) });
+  await expect.poll(() => reasons).toEqual([expect.stringContaining(reason)]);
+  await sleep(500);
+  await proxy.setMode('pass');
+  await migrated;
+  expect(reasons).toHaveLength(1);
+});
+
+test('waits for a host whose name does not resolve', async () => {
+  const reasons: string[] = [];
+  const options = { timeoutMs: 0, onWait: (reason: string) => reasons.push(reason) };
+  await expect(migrateDatabase('postgres://usher@db.invalid/usher', options)).rejects.toThrow('db.invalid');
+  expect(reasons).toEqual([expect.stringMatching(/^getaddrinfo (ENOTFOUND|EAI_AGAIN) db\.invalid$/)]);
 });
 
 interface Unusable {

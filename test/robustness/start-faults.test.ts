@@ -6,10 +6,11 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createDirectory } from '../support/directory.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startSocketServer } from '../support/mail-server.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
 import {
   descendantsOf,
   processesWith,
@@ -18,8 +19,10 @@ import {
   runShell,
   startMain,
   survivorsOf,
+  UsherProcess,
 } from '../support/process.ts';
-import { clientsOf } from '../support/service.ts';
+import { clientsOf, createSecretFiles, TEST_ENV } from '../support/service.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
@@ -102,6 +105,35 @@ test.each(users)('user $uid can run npm start in a clone that only they may ente
   npm.kill('SIGTERM');
   await exited;
   expect(await survivorsOf(started)).toEqual([]);
+});
+
+describe('a start while Postgres is down', () => {
+  const startWithout = (proxy: TcpProxy, url: string) =>
+    UsherProcess.spawn({ files: createSecretFiles(), env: { ...TEST_ENV, DATABASE_URL: proxy.through(url) } });
+  const hasWaited = ({ stdout }: UsherProcess) =>
+    stdout.match(/"reason":"connect ECONNREFUSED [^"]*","msg":"migrations wait"/g);
+
+  test('says once that it waits, and serves once Postgres is up', async () => {
+    await using postgres = await OwnPostgres.start();
+    await using proxy = await TcpProxy.open(postgres.url);
+    await proxy.setMode('refuse');
+    await using usher = await startWithout(proxy, postgres.url);
+    await expect.poll(() => hasWaited(usher), POLL).toHaveLength(1);
+    await sleep(1_000);
+    await proxy.setMode('pass');
+    await expect.poll(() => usher.url, POLL).not.toBe('');
+    expect((await fetch(`${usher.url}/readyz`)).status).toBe(200);
+    expect(hasWaited(usher)).toHaveLength(1);
+    expect(await usher.end('SIGTERM')).toBe(0);
+  });
+
+  test('exits with 0 on SIGTERM while it waits', async () => {
+    await using proxy = await TcpProxy.open('postgres://usher@127.0.0.1/usher');
+    await proxy.setMode('refuse');
+    await using usher = await startWithout(proxy, 'postgres://usher@127.0.0.1/usher');
+    await expect.poll(() => hasWaited(usher), POLL).toHaveLength(1);
+    expect(await usher.end('SIGTERM')).toBe(0);
+  });
 });
 
 test('a start on a port that is taken says why in one line and leaves no process behind', async () => {

@@ -86,7 +86,17 @@ export class DebianPostgres implements AsyncDisposable {
     await this.#control('promote', '-w');
   }
 
+  /** Stops every process of the server, as when its machine hangs: connections stay open, and nothing answers. */
+  async pause(): Promise<void> {
+    await this.#signal('SIGSTOP');
+  }
+
+  async resume(): Promise<void> {
+    await this.#signal('SIGCONT');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.resume().catch(() => {});
     await this.down('immediate').catch(() => {});
   }
 
@@ -102,6 +112,12 @@ export class DebianPostgres implements AsyncDisposable {
     const own = { listen_addresses: '127.0.0.1', unix_socket_directories: '', port: String(this.port) };
     const lines = Object.entries({ ...own, ...settings }).map(([name, value]) => `${name} = '${value}'\n`);
     await appendFile(join(this.#data, 'postgresql.conf'), lines.join(''));
+  }
+
+  async #signal(signal: NodeJS.Signals): Promise<void> {
+    const [line] = (await readFile(join(this.#data, 'postmaster.pid'), 'utf8')).split('\n');
+    const pid = Number(line);
+    for (const each of [pid, ...(await descendantsOf(pid)).keys()]) process.kill(each, signal);
   }
 
   async #control(command: string, ...parameters: string[]): Promise<void> {

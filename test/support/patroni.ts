@@ -88,6 +88,15 @@ export class PatroniCluster implements AsyncDisposable {
     return Number(postmaster);
   }
 
+  /** Resolves when a server is the leader. */
+  async waitForLeader(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while ((await this.#findAll('/leader')).length === 0) {
+      if (performance.now() > deadline) throw new Error('Patroni has no leader');
+      await sleep(50);
+    }
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#stack.disposeAsync();
   }

@@ -1,0 +1,96 @@
+import postgres from 'postgres';
+import { ConnectionFailedError, StandbyError } from './errors.ts';
+import { type ClientTarget, type DatabaseServer, describeServer, openClientOf } from './open-client.ts';
+
+/** How long a server may take to say whether it is the primary. */
+const TIMEOUT_MS = 2_000;
+
+/** A server that accepts writes. */
+export interface Primary {
+  readonly server: DatabaseServer;
+  /** Of the data, which a standby has from its primary. */
+  readonly systemId: string;
+  /** Each promotion begins a higher one. 0 where the database has none. */
+  readonly timeline: number;
+}
+
+/** Asks one server whether it is a primary. Its connection stays open for the next question. */
+export class ServerProbe {
+  readonly server: DatabaseServer;
+  readonly #target: ClientTarget;
+  #client: postgres.Sql | undefined;
+  #answer: Promise<Primary> | undefined;
+
+  constructor(target: ClientTarget, server: DatabaseServer) {
+    this.#target = target;
+    this.server = server;
+  }
+
+  /** All who ask at a time share an answer. @throws StandbyError, or what went wrong */
+  ask(): Promise<Primary> {
+    this.#answer ??= this.#ask().finally(() => {
+      this.#answer = undefined;
+    });
+    return this.#answer;
+  }
+
+  close(): void {
+    this.#client?.end({ timeout: 0 }).catch(() => {});
+    this.#client = undefined;
+  }
+
+  async #ask(): Promise<Primary> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new ConnectionFailedError('No connection in time')), TIMEOUT_MS);
+    this.#client ??= this.#open();
+    const { server } = this;
+    try {
+      const row = await Promise.race([selectRole(this.#client), late.promise]);
+      if (!row || row.isStandby) throw new StandbyError(describeServer(server));
+      const { systemId = '', walFile = '0' } = row;
+      return { server, systemId, timeline: Number.parseInt(walFile.slice(0, TIMELINE_DIGITS), 16) };
+    } catch (error) {
+      if (!(error instanceof StandbyError)) this.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #open(): postgres.Sql {
+    const options = {
+      max: 1,
+      max_lifetime: null,
+      fetch_types: false,
+      prepare: false,
+      onnotice: () => {},
+      connect_timeout: TIMEOUT_MS / 1_000,
+      connection: { application_name: 'usher search' },
+    };
+    return openClientOf(this.#target, options, this.server);
+  }
+}
+
+interface Role {
+  readonly isStandby: boolean;
+  readonly systemId?: string;
+  readonly walFile?: string;
+}
+
+/** A WAL file is called after its timeline. The timeline of the last checkpoint may be older. */
+const TIMELINE_DIGITS = 8;
+
+async function selectRole(client: postgres.Sql): Promise<Role | undefined> {
+  try {
+    const [role] = await client<Role[]>`
+      select pg_is_in_recovery() as "isStandby",
+        (select system_identifier::text from pg_control_system()) as "systemId",
+        case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) else '0' end as "walFile"`;
+    return role;
+  } catch (error) {
+    // Databases that are no plain Postgres may have no such functions, or keep them to themselves.
+    if (!(error instanceof postgres.PostgresError) || error.severity !== 'ERROR') throw error;
+    const [role] = await client<Role[]>`select pg_is_in_recovery() as "isStandby"`;
+    return role;
+  }
+}

@@ -1,0 +1,109 @@
+/** Commits that wait for a standby: an old primary may be asked, beside which another has been promoted. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrateDatabase } from '../../src/database/migrate.ts';
+import { openDatabase } from '../support/database.ts';
+import { request } from '../support/http.ts';
+import { onServer } from '../support/on-server.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  startTestService,
+  type Tenant,
+  type TestService,
+} from '../support/service.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+const REQUEST_TIMEOUT_MS = 5_000;
+
+describe('while commits wait for a standby', () => {
+  const stack = new AsyncDisposableStack();
+  let postgres: OwnPostgres;
+  let single: TestService;
+  let several: TestService;
+  let tenant: Tenant;
+  let unusedApiKey: string;
+  let sessionId: string;
+  let eventId: string;
+
+  beforeAll(async () => {
+    postgres = stack.use(await OwnPostgres.start());
+    await migrateDatabase(postgres.url);
+    single = stack.use(await startTestService({ database: stack.use(openDatabase(postgres.url)) }));
+    const proxies = [stack.use(await TcpProxy.open(postgres.url)), stack.use(await TcpProxy.open(postgres.url))];
+    const [url = '', other = ''] = proxies.map((proxy) => proxy.through(postgres.url));
+    const both = url.replace(new URL(url).host, `${new URL(url).host},${new URL(other).host}`);
+    const config = { requestTimeoutMs: REQUEST_TIMEOUT_MS };
+    several = stack.use(
+      await startTestService({ database: stack.use(openDatabase(both)), like: single.config, config }),
+    );
+    tenant = await createTenant(several);
+    ({ apiKey: unusedApiKey } = await adminClient(single).createApiKey({ applicationId: tenant.id }));
+    sessionId = await beginSession(several, tenant, await createTestUser(several));
+    eventId = await createTestEvent(several, tenant);
+    expect(await readiness(several)).toBe(200);
+    await setStandby('nobody');
+  });
+  afterAll(async () => {
+    await setStandby('');
+    await stack.disposeAsync();
+  });
+
+  const setStandby = (name: string) =>
+    onServer(postgres.url, async (sql) => {
+      await sql.unsafe(`alter system set synchronous_standby_names = '${name}'`);
+      await sql`select pg_reload_conf()`;
+    });
+
+  /** Definite answers, besides those that wait for a commit. */
+  const callsOf = (service: TestService): Record<string, () => Promise<unknown>> => {
+    const { events, sessions } = clientsOf(service, tenant);
+    const admin = adminClient(service);
+    return {
+      'CheckSession of a live session': () => sessions.checkSession({ sessionId, maxStalenessMs: 0 }),
+      'CheckSession of an unknown one': () => sessions.checkSession({ sessionId: randomUUID(), maxStalenessMs: 0 }),
+      'RevokeSession of an unknown one': () => sessions.revokeSession({ sessionId: randomUUID() }),
+      'RenewSession of one that is not due': () => sessions.renewSession({ sessionId }),
+      GetEvent: () => events.getEvent({ eventId }),
+      'GetEvent of an unknown one': () => events.getEvent({ eventId: 'unknown' }),
+      'CreateEvent with a known ID': () => events.createEvent({ eventId }),
+      'RevokeApiKey of an unknown one': () => admin.revokeApiKey({ apiKeyId: randomUUID() }),
+      'DeactivateUser of an unknown one': () => admin.deactivateUser({ userId: randomUUID() }),
+      'a call with a key that it has not seen': () =>
+        clientsOf(service, { apiKey: unusedApiKey }).events.getEvent({ eventId }),
+    };
+  };
+
+  test('a replica whose URL names several servers is not ready, though nobody writes', async () => {
+    await expect.poll(() => readiness(several), { interval: 20 }).toBe(503);
+    expect(await readiness(single)).toBe(200);
+  });
+
+  test('it answers nothing that an old primary may have wrong', async () => {
+    for (const [name, call] of Object.entries(callsOf(several)))
+      await expect(call(), name).rejects.toThrow('Service unavailable');
+  });
+
+  test('a replica whose URL names one server still reads', async () => {
+    const { events, sessions } = clientsOf(single, tenant);
+    expect(await events.getEvent({ eventId })).toMatchObject({ event: { eventId } });
+    expect(await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({ active: true });
+  });
+
+  test('both serve again once commits go through', async () => {
+    await setStandby('');
+    await expect.poll(() => readiness(several), { interval: 20 }).toBe(200);
+    const { events, sessions } = clientsOf(several, tenant);
+    expect(await events.getEvent({ eventId })).toMatchObject({ event: { eventId } });
+    expect(await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({ active: true });
+  });
+});
+
+async function readiness({ url }: TestService): Promise<number> {
+  return (await request(url, { path: '/readyz' })).status;
+}
