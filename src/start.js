@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 const MINIMUM = [24, 16];
 
+// Without a listener the signal opens Node's inspector, which runs whatever it is sent.
+process.on('SIGUSR1', () => {});
+
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1])) {
   // Set before any TypeScript is loaded: for a file that the cache lacks, Node loads a compiler of 20 MB. Workers

@@ -14,6 +14,8 @@ import { RevocationChannel } from './revocation-channel.ts';
 
 // Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
 process.on('SIGINT', () => {});
+// Without a listener the signal opens Node's inspector, which runs whatever it is sent.
+process.on('SIGUSR1', () => {});
 
 // Listens before the imports: the message may arrive while they load.
 const initialised = Promise.withResolvers<WorkerInit>();

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -8,6 +9,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
 import { createDirectory } from '../support/directory.ts';
+import { request } from '../support/http.ts';
 import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
@@ -62,6 +64,14 @@ describe('the first start', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(replies).toMatchObject([{ status: true, data: { application: { name: 'Demo' } } }, { status: true }]);
+  });
+
+  test('opens no inspector on SIGUSR1', async () => {
+    main.kill('SIGUSR1');
+    // As long as an inspector takes to say that it listens, and then some.
+    await sleep(1_000);
+    expect(main.stderr).toBe('');
+    expect((await request(main.url, { path: '/healthz' })).status).toBe(200);
   });
 
   test('exits with 0 on SIGTERM and leaves no Postgres behind', async () => {

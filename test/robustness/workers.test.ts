@@ -42,6 +42,14 @@ test('connections are distributed evenly, and each call is logged once', async (
   for (const worker of [1, 2]) expect(workers.filter((other) => other === worker).length).toBeGreaterThan(5);
 });
 
+test('no process opens an inspector or ends on SIGUSR1', async () => {
+  for (const pid of [main.pid, ...(await workerPids(main))]) process.kill(pid, 'SIGUSR1');
+  // As long as an inspector takes to say that it listens, and then some.
+  await sleep(1_000);
+  expect(main.stderr).toBe('');
+  expect(await answeringWorkers(main, 4)).toHaveLength(4);
+});
+
 test('both know the public URL, the demo and its secrets', async () => {
   const { apiKey, clientId, webhookId, userId } = await readDemo(dataDir);
   const headers = { 'x-api-key': apiKey };
