@@ -103,10 +103,10 @@ export class Pipeline {
   }
 
   /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall({ deadline }: Call, actor: Omit<AuditContext, 'now'>, onLockWait?: () => void): DomainCall {
+  #toDomainCall({ deadline }: Call, actor: Omit<AuditContext, 'now'>, onWait?: () => void): DomainCall {
     const { clock, database, onMessage } = this.#parts;
     const now = clock();
-    return { run: withAudit(database.within(deadline, onLockWait), { ...actor, now }), now, onMessage };
+    return { run: withAudit(database.within(deadline, onWait), { ...actor, now }), now, onMessage, onWait };
   }
 }
 

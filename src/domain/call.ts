@@ -6,6 +6,8 @@ export interface Call {
   readonly run: Run;
   /** The time of the call by the clock of this process. Every lifetime is measured against it. */
   readonly now: Date;
+  /** Called when the call has waited for what other calls do not need, such as a locked row. */
+  readonly onWait?: (() => void) | undefined;
   /** Told that the call has inserted a message to webhooks of the application. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
 }

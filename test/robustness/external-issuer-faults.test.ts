@@ -6,6 +6,7 @@ import { MINUTE, SECOND } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { type Answer, generateIssuerKey, JwksServer } from '../support/issuer.ts';
 import { type IssuerFixture, openIssuerFixture } from '../support/issuer-fixture.ts';
+import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
 import { createTestUser, logIn, type TestService } from '../support/service.ts';
 
 const REFRESH_PAUSE_MS = 30 * SECOND;
@@ -33,6 +34,8 @@ async function start(answer?: Answer, settings?: Parameters<IssuerFixture['start
 function advance(milliseconds: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds });
 }
+
+const failing: Answer = (_request, response) => response.writeHead(500).end();
 
 const exchange = (authToken = fixture.token()) => fixture.exchange(authToken, service);
 const exchangeMany = async (count: number, token = () => fixture.token()) => [
@@ -80,6 +83,20 @@ describe('the keys of the issuer', () => {
     advance(KEYS_LIVE_MS + SECOND);
     for (let count = 0; count < 5; count++) expect(await exchange()).toBe('ok');
     expect(server.requests).toBe(requests);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['is down', () => server.stop()],
+    ['answers with status 500', () => Object.assign(server, { answer: failing })],
+  ])('that it may have published since make the exchange return 503 while it %s', async (_, fail) => {
+    await start();
+    expect(await exchange()).toBe('ok');
+    await fail();
+    advance(REFRESH_PAUSE_MS + SECOND);
+    const next = fixture.token({ key: generateIssuerKey('EdDSA') });
+    // The request for the keys fails; after it, none is made for a while.
+    expect([await exchange(next), await exchange(next)]).toEqual(['unavailable', 'unavailable']);
+    expect(await exchange()).toBe('ok');
   });
 
   it('are found once the issuer is back', async () => {
@@ -156,6 +173,19 @@ describe('while the issuer', () => {
     expect(isAnswered).toBe(false);
     expect(await waiting).toEqual(['unavailable']);
     expect(server.requests).toBe(1);
+  });
+
+  it('is slow, the exchanges that wait for it leave the limit of calls in flight as it is', async () => {
+    await start(undefined, { ...MEASURED, requestTimeoutMs: 8_000 });
+    const { answer } = server;
+    // Longer than a call may take before it counts as slow.
+    server.answer = (...exchanged) => setTimeout(answer, 2_000, ...exchanged);
+    await using metrics = await openMetrics(service);
+    const readLimit = async () => (await scrape(metrics)).sum('usher_admission_limit', { kind: 'api' });
+    const limit = await readLimit();
+    expect(limit).toBeGreaterThan(100);
+    expect(await exchangeMany(20)).toEqual(['ok']);
+    expect(await readLimit()).toBe(limit);
   });
 
   it('hangs, no call takes longer than REQUEST_TIMEOUT_MS', async () => {

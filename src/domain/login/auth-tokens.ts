@@ -74,8 +74,8 @@ export class AuthTokens implements Issuer {
    * @throws ServiceError `Invalid or expired token`, whatever the reason.
    * @throws IssuerUnavailableError when the keys of the external issuer cannot be fetched.
    */
-  async verify(token: string, clientId: string, now: Date): Promise<LoginClaims> {
-    return verifyToken(token, this.#issuers, { clientId, now });
+  async verify(token: string, clientId: string, now: Date, onWait?: () => void): Promise<LoginClaims> {
+    return verifyToken(token, this.#issuers, { clientId, now, onWait });
   }
 
   findKey(kid: string, alg: Algorithm): KeyObject | undefined {

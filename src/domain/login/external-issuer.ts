@@ -20,6 +20,7 @@ export class ExternalIssuer implements Issuer {
   readonly isUsher = false;
   readonly #remoteKeys: ReturnType<typeof createRemoteJWKSet>;
   #failedAt = Number.NEGATIVE_INFINITY;
+  #fetches = 0;
 
   constructor(issuer: string, jwksUrl: string) {
     this.issuer = issuer;
@@ -34,15 +35,18 @@ export class ExternalIssuer implements Issuer {
   /**
    * Returns the key, or undefined when not exactly one key fits or the one that fits is malformed.
    *
-   * @throws IssuerUnavailableError when no keys have ever been fetched. Once fetched, they outlast an outage.
+   * @throws IssuerUnavailableError when the keys cannot be fetched and the last ones, if any, lack this one
    */
-  async findKey(kid: string, alg: Algorithm): Promise<KeyObject | undefined> {
+  async findKey(kid: string, alg: Algorithm, onWait?: () => void): Promise<KeyObject | undefined> {
+    const fetches = this.#fetches;
     try {
       return KeyObject.from(await this.#selectKey({ kid, alg }));
     } catch (error) {
       if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
         return undefined;
       throw error;
+    } finally {
+      if (this.#fetches > fetches) onWait?.();
     }
   }
 
@@ -52,7 +56,10 @@ export class ExternalIssuer implements Issuer {
     } catch (error) {
       const lastKeys = this.#remoteKeys.jwks();
       if (!(error instanceof IssuerUnavailableError) || !lastKeys) throw error;
-      return createLocalJWKSet(lastKeys)(header);
+      return await createLocalJWKSet(lastKeys)(header).catch((mismatch) => {
+        // The issuer may have published the key since.
+        throw mismatch instanceof errors.JWKSNoMatchingKey ? error : mismatch;
+      });
     }
   }
 
@@ -68,6 +75,8 @@ export class ExternalIssuer implements Issuer {
     } catch (error) {
       this.#failedAt = performance.now();
       throw new IssuerUnavailableError(`No keys from ${url}`, { cause: error });
+    } finally {
+      this.#fetches++;
     }
   }
 }

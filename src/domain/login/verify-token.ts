@@ -3,6 +3,7 @@
  * audiences and unknown headers. Its own verification in the thread pool costs 30 % more CPU per EdDSA token.
  */
 import { type KeyObject, verify } from 'node:crypto';
+import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { UUID } from '../validation.ts';
 
@@ -33,8 +34,8 @@ export interface Issuer {
   readonly issuer: string;
   /** Whether it is Usher, whose tokens say when and how the user signed in. */
   readonly isUsher: boolean;
-  /** Returns the public key with this ID if it is one for this algorithm. */
-  findKey(kid: string, alg: Algorithm): Promise<KeyObject | undefined> | KeyObject | undefined;
+  /** Returns the public key with this ID if it is one for this algorithm. Calls `onWait` if it had to be fetched. */
+  findKey(kid: string, alg: Algorithm, onWait?: () => void): Promise<KeyObject | undefined> | KeyObject | undefined;
 }
 
 /**
@@ -46,7 +47,7 @@ export interface Issuer {
 export async function verifyToken(
   token: string,
   issuers: readonly Issuer[],
-  { clientId, now }: { clientId: string; now: Date },
+  { clientId, now, onWait }: { clientId: string } & Pick<Call, 'now' | 'onWait'>,
 ): Promise<LoginClaims> {
   const parts = token.split('.');
   requireThat(parts.length === 3);
@@ -56,7 +57,7 @@ export async function verifyToken(
 
   const claims = parseObject(decode(payload));
   const issuer = issuers.find((candidate) => candidate.issuer === claims.iss);
-  const key = await issuer?.findKey(kid, alg);
+  const key = await issuer?.findKey(kid, alg, onWait);
   requireThat(key !== undefined && isSignature(decode(signature), `${header}.${payload}`, key, alg));
   const login = checkClaims(claims, clientId, toSeconds(now));
   return { ...login, ...(issuer?.isUsher ? readSignIn(claims) : { method: 'issuer' }) };

@@ -43,9 +43,9 @@ export async function exchangeToken(
   peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
-  const { application, run, now, onMessage } = call;
+  const { application, run, now, onMessage, onWait } = call;
   const { authToken } = check(request, rules);
-  const login = await tokens.verify(authToken, application.clientId, now);
+  const login = await tokens.verify(authToken, application.clientId, now, onWait);
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, login.authenticatedAt.getTime() + maxAgeMs);
   const parameters = {
