@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { allowOrigins } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
+import { LineSampler } from './api/line-sampler.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
@@ -100,7 +101,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
-  const parts = { cipher, clock, database, logger, usage };
+  const parts = { cipher, clock, database, logger, sampler: new LineSampler(logger), usage };
   const readiness = new Readiness(database, shutdown.signal);
   const handlers = await createHandlers(config, {
     ...parts,

@@ -12,7 +12,7 @@ import { openHttp2Session } from './support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from './support/lock.ts';
 import { runShell } from './support/process.ts';
 import { type Answer, call, mainProtocolOf, PROTOCOLS, type Protocol } from './support/protocols.ts';
-import { RecordedLog } from './support/recorded-log.ts';
+import { type LogLine, RecordedLog } from './support/recorded-log.ts';
 import { refuseWrites } from './support/refuse-writes.ts';
 import { credentialFor, sampleFields } from './support/samples.ts';
 import { SecretScanner } from './support/secret-scanner.ts';
@@ -274,6 +274,37 @@ describe('the line of a call', () => {
     const line = () => own.callLines.find((each) => each.requestId === requestId);
     await expect.poll(line).toBeDefined();
     expect(line()).toMatchObject({ code: 'canceled' });
+  });
+});
+
+describe('a flood of calls without a valid credential', () => {
+  const wrongKey = { 'x-api-key': `usk_${'0'.repeat(49)}` };
+  const check = { ':method': 'POST', ':path': '/grpc.health.v1.Health/Check', 'content-type': 'application/json' };
+  test.each<[string, string, Record<string, string>, string?]>([
+    ['with a wrong key', 'unauthenticated', { ':path': '/api/webhooks/x', ...wrongKey }],
+    ['for the health', 'ok', check, '{}'],
+    ['to the login page', 'login', { ':path': '/login' }],
+  ])('%s has 100 lines a second, and one that counts those left out', async (_, kind, head, body) => {
+    const own = new RecordedLog();
+    await using quiet = await own.start({ database: service.database, like: service.config });
+    using client = openHttp2Session(quiet.url);
+    using admin = new HttpPool(quiet, { 'x-admin-key': ADMIN_KEY });
+    const count = 1_000;
+    const startedAt = performance.now();
+    const flood = Array.from({ length: count }, () => client.exchange(head, body));
+    // Their callers are known.
+    const known = Array.from({ length: 120 }, () => admin.call('POST', '/usher.v1.AdminService/ListUsers', {}));
+    await Promise.all([...flood, ...known]);
+
+    const isFlood = ({ method }: LogLine) => method !== 'usher.v1.AdminService/ListUsers';
+    const lines = () => own.callLines.filter(isFlood).length;
+    const summaries = () =>
+      own.parsed.filter(({ msg, kind: each }) => msg === 'calls left out of the log' && each === kind);
+    const leftOut = () => summaries().reduce((sum, each) => sum + Number(each.leftOut), 0);
+    await expect.poll(() => lines() + leftOut()).toBe(count);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(lines()).toBeLessThanOrEqual(100 * (seconds + 2));
+    expect(own.callLines.filter((line) => !isFlood(line))).toHaveLength(120);
   });
 });
 

@@ -3,6 +3,7 @@ import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
 import { endCallSpan, startCallSpan } from './call-span.ts';
+import type { LineSampler } from './line-sampler.ts';
 
 /** Takes note of a call that is over. */
 export type RecordCall = (call: Call, outcome: Outcome & { readonly status: number; readonly seconds: number }) => void;
@@ -11,6 +12,7 @@ export type RecordCall = (call: Call, outcome: Outcome & { readonly status: numb
 export interface CallLog {
   readonly logger: Logger;
   readonly recordCall?: RecordCall | undefined;
+  readonly sampler: LineSampler;
 }
 
 interface NewCall {
@@ -23,7 +25,7 @@ interface NewCall {
 }
 
 /**
- * Begins a call. When it is over, logs one line, ends its span and records it. They hold no field of the request or the
+ * Begins a call. When it is over, logs one line unless there are too many of callers without a credential, ends its span and records it. They hold no field of the request or the
  * response.
  */
 export function beginCall(
@@ -45,12 +47,13 @@ export function beginCall(
   return call;
 }
 
-function endCall({ logger, recordCall }: CallLog, call: Call, outcome: Outcome, status: number): void {
+function endCall({ logger, recordCall, sampler }: CallLog, call: Call, outcome: Outcome, status: number): void {
   const { requestId, protocol, name, startedAt, span } = call;
   const { code, reason, detail, applicationId } = outcome;
   const durationMs = durationMsSince(startedAt);
   endCallSpan(span, outcome, status);
   recordCall?.(call, { ...outcome, status, seconds: durationMs / 1_000 });
+  if (!outcome.isAuthenticated && !sampler.admit(protocol === 'login' ? protocol : code)) return;
   const traceId = span?.spanContext().traceId;
   logger.info(
     { requestId, protocol, method: name, code, status, durationMs, applicationId, reason, detail, traceId },

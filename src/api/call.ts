@@ -45,4 +45,6 @@ export interface Outcome {
   /** Why, where the reason does not say. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;
+  /** Whether the caller had a valid credential. */
+  readonly isAuthenticated?: boolean;
 }

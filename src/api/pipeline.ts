@@ -59,9 +59,14 @@ export class Pipeline {
     const peer = toPeer(context);
     let outcome: Outcome = { code: 'ok' };
     let application: Application | undefined;
+    let isAuthenticated = false;
     let isReading = false;
     const newCall = { ...options, name, requestTimeoutMs };
-    const call = beginCall(this.#parts, context, newCall, () => ({ ...outcome, applicationId: application?.id }));
+    const call = beginCall(this.#parts, context, newCall, () => ({
+      ...outcome,
+      applicationId: application?.id,
+      isAuthenticated,
+    }));
     const origin = { action, ipAddress: peer.ipAddress, requestId: call.requestId };
 
     // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
@@ -81,6 +86,7 @@ export class Pipeline {
         );
         const caller = owner.application;
         application = caller;
+        isAuthenticated = true;
         admission.check(caller.id);
         // The body arrives outside of admission: it takes as long as the caller lets it.
         const fields = await readFields();
@@ -91,6 +97,7 @@ export class Pipeline {
       }
       const isAdmin = procedure.credential === 'adminKey';
       const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;
+      isAuthenticated = isAdmin;
       return procedure.handle(await readFields(), this.#toDomainCall(call, { ...origin, ...actor }), peer);
     };
     try {

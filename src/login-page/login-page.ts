@@ -49,12 +49,12 @@ async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
-  { admission, logger, recordCall, requestTimeoutMs, ...parts }: LoginPageOptions,
+  { admission, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
 ): Promise<void> {
   const name = `${context.request.method} ${context.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
   let outcome: Outcome = { code: 'ok' };
-  const call = beginCall({ logger, recordCall }, context, newCall, () => outcome);
+  const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
     const fields = toFields(await readForm(action, context, call.deadline));

@@ -6,6 +6,7 @@ import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { HttpPool } from '../support/http.ts';
 import { startUsher, UsherProcess } from '../support/process.ts';
+import { ADMIN_KEY } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Several times what a pipe holds; in the long form, several times what the service keeps. */
@@ -20,7 +21,7 @@ const EXIT_MS = quickOrLong(15_000, 6_000);
 test('a log that nobody reads takes bounded memory and does not delay the exit', async (context) => {
   await using database = await cloneDatabase();
   await using service = await startUsher(database.url);
-  using pool = new HttpPool(service, {});
+  using pool = new HttpPool(service, { 'x-admin-key': ADMIN_KEY });
   await makeCalls(pool, WARM_UP_CALLS);
   const before = service.residentBytes();
 
@@ -44,7 +45,7 @@ test('a log that nobody reads takes bounded memory and does not delay the exit',
 test('a log whose reader has closed the pipe affects neither calls nor the exit', async () => {
   await using database = await cloneDatabase();
   await using service = await startUsher(database.url);
-  using pool = new HttpPool(service, {});
+  using pool = new HttpPool(service, { 'x-admin-key': ADMIN_KEY });
   service.closeLog();
   expect(await makeCalls(pool, 1_000)).toBe(0);
   expect(await service.end('SIGTERM')).toBe(0);
@@ -54,8 +55,11 @@ test('a log on a full disk affects no calls, and SIGTERM still ends the process'
   const directory = await createDirectory();
   await using full = await open('/dev/full', 'w');
   const port = String(await findFreePort());
-  await using service = await UsherProcess.spawn({ env: { PORT: port, DATA_DIR: directory }, stdoutFd: full.fd });
-  using pool = new HttpPool({ url: `http://127.0.0.1:${port}` }, {});
+  await using service = await UsherProcess.spawn({
+    env: { PORT: port, DATA_DIR: directory, ADMIN_KEY },
+    stdoutFd: full.fd,
+  });
+  using pool = new HttpPool({ url: `http://127.0.0.1:${port}` }, { 'x-admin-key': ADMIN_KEY });
   await expect.poll(() => pool.call('GET', '/readyz').catch(() => undefined)).toMatchObject({ status: 200 });
   // Batches of lines, none of which can be written.
   expect(await makeCalls(pool, 1_000)).toBe(0);
@@ -63,12 +67,15 @@ test('a log on a full disk affects no calls, and SIGTERM still ends the process'
   expect(await service.end('SIGTERM')).toBe(null);
 });
 
-/** Resolves to the number of calls that did not get the expected reply. */
+/** Makes calls with a credential: each has a line. Resolves to the number of those that did not get the expected reply. */
 async function makeCalls(pool: HttpPool, count: number): Promise<number> {
   let left = count;
   let failed = 0;
   const keepCalling = async () => {
-    while (left-- > 0) if ((await pool.call('GET', '/api/webhooks/wh_0')).status !== 401) failed++;
+    while (left-- > 0) {
+      const { status } = await pool.call('POST', '/usher.v1.AdminService/DeleteUser', { userId: 'none' });
+      if (status !== 400) failed++;
+    }
   };
   await Promise.all(Array.from({ length: CALLERS }, keepCalling));
   return failed;
