@@ -24,7 +24,7 @@ interface Configuration<State> {
 const MAX_CONFIGURATIONS = 100_000;
 
 /** How many operations a violation shows. */
-const SHOWN = 25;
+const SHOWN = 12;
 
 /** Returns why the operations on one object have no order that explains their answers, if so. */
 export function findViolation<State>(model: Model<State>, history: readonly Operation[]): Violation | undefined {

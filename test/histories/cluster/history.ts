@@ -12,7 +12,7 @@ import type { Message } from '../checker/invariants/deliveries.ts';
 import { type History, judge } from '../checker/judge.ts';
 import { answerOf, isRead, type Operation, type Violation } from '../checker/operation.ts';
 import { Client } from '../workload/client.ts';
-import { REQUEST_ID_PREFIX, Recorder } from '../workload/recorder.ts';
+import { Recorder } from '../workload/recorder.ts';
 import { startWorkload } from '../workload/workload.ts';
 import type { Replicas } from './replicas.ts';
 
@@ -90,8 +90,8 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
   } finally {
     await stop();
   }
-  const settled = await onPrimary((sql) => waitForDeliveries(sql));
-  const log = await onPrimary((sql) => readAuditLog(sql));
+  const settled = await onPrimary((sql) => waitForDeliveries(sql, tenant.id));
+  const log = await onPrimary((sql) => readAuditLog(sql, recorder.prefix));
   const history: History = {
     operations: recorder.operations,
     log,
@@ -113,22 +113,22 @@ async function makeDue(sql: postgres.Sql, userId: string): Promise<void> {
 }
 
 /** Returns what is wrong when messages stay undelivered. */
-async function waitForDeliveries(sql: postgres.Sql): Promise<string[]> {
+async function waitForDeliveries(sql: postgres.Sql, applicationId: string): Promise<string[]> {
   const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const [row] = await sql`select
-      (select count(*) from webhook_messages where fanned_out_to is not null)::int
-      + (select count(*) from webhook_deliveries where due_at is not null)::int as count`;
+      (select count(*) from webhook_messages where application_id = ${applicationId} and fanned_out_to is not null)::int
+      + (select count(*) from webhook_deliveries where application_id = ${applicationId} and due_at is not null)::int as count`;
     if (row?.count === 0) return [];
     if (performance.now() > deadline) return [`${row?.count} deliveries are still pending`];
     await sleep(250);
   }
 }
 
-async function readAuditLog(sql: postgres.Sql): Promise<AuditEvent[]> {
+async function readAuditLog(sql: postgres.Sql, prefix: string): Promise<AuditEvent[]> {
   return sql<AuditEvent[]>`
     select action, resource, request_id as "requestId" from audit_events
-    where request_id like ${`${REQUEST_ID_PREFIX}%`}`;
+    where request_id like ${`${prefix}%`}`;
 }
 
 /** Returns the longest time without an acknowledged write, in milliseconds. */

@@ -4,9 +4,6 @@ import type { Answer, Input, Operation, Outcome } from '../checker/operation.ts'
 import { answerOf, isRead } from '../checker/operation.ts';
 import type { Client, Reply } from './client.ts';
 
-/** What the request IDs of recorded calls begin with. */
-export const REQUEST_ID_PREFIX = 'history-';
-
 export interface RecordedCall {
   readonly rpc: string;
   /** What only the answer tells: the ID of what it has created. */
@@ -20,10 +17,13 @@ export interface RecordedCall {
 }
 
 export class Recorder {
+  /** What the request IDs of its calls begin with. */
+  readonly prefix = `history-${randomUUID()}-`;
   readonly operations: Operation[] = [];
   /** Answers that no caller should see, such as an internal error. */
   readonly unexpected: string[] = [];
   readonly #client: Client;
+  #calls = 0;
 
   constructor(client: Client) {
     this.#client = client;
@@ -34,7 +34,7 @@ export class Recorder {
     replica: number,
     { rpc, subject, input = {}, request = input, apiKey }: RecordedCall,
   ): Promise<Answer | undefined> {
-    const id = `${REQUEST_ID_PREFIX}${randomUUID()}`;
+    const id = `${this.prefix}${++this.#calls}`;
     const calledAt = performance.now();
     const reply = await this.#client.call(replica, rpc, request, { requestId: id, apiKey });
     // Nobody listened, so nothing can have happened.

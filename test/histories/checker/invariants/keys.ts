@@ -16,7 +16,7 @@ const REFUSAL = /^Invalid (API|admin) key$/;
 export function findKeyViolations(operations: readonly Operation[]): Violation[] {
   const ofOwnKeys = groupBySubject(operations, 'key');
   // All other calls have keys that nobody revokes.
-  const refused = operations.filter((operation) => !ofOwnKeys.has(operation.subject) && isRefused(operation));
+  const refused = operations.filter((operation) => isRefused(operation) && !isUse(operation));
   return [...refused.map(violateRefusal), ...[...ofOwnKeys.values()].flatMap(judgeKey)];
 }
 
@@ -24,12 +24,16 @@ function judgeKey(operations: readonly Operation[]): Violation[] {
   const revocations = operations.filter(({ rpc }) => rpc === 'AdminService/RevokeApiKey');
   const revokedFrom = Math.min(...revocations.map(({ calledAt }) => calledAt));
   const revokedAt = Math.min(...revocations.filter(answerOf).map(({ returnedAt }) => returnedAt));
-  const uses = operations.filter(({ rpc }) => !rpc.startsWith('AdminService/'));
-  return uses.flatMap((use) => {
+  return operations.filter(isUse).flatMap((use) => {
     if (isRefused(use)) return use.returnedAt < revokedFrom ? [violateRefusal(use)] : [];
     const isLate = use.outcome !== 'unknown' && use.calledAt >= revokedAt + REVOCATION_MS;
     return isLate ? [{ rule: 'a revoked API key works', details: describeOperation(use) }] : [];
   });
+}
+
+/** Returns whether the call has the key that it is about. */
+function isUse({ rpc, subject }: Operation): boolean {
+  return subject.startsWith('key ') && !rpc.startsWith('AdminService/');
 }
 
 function isRefused(operation: Operation): boolean {

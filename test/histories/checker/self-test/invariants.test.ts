@@ -1,0 +1,136 @@
+/** The checker of what goes beyond a row takes a correct history, and notices each kind of wrong answer in it. */
+import { expect, test } from 'vitest';
+import { type History, judge } from '../judge.ts';
+import type { Answer, Input, Operation, Outcome } from '../operation.ts';
+
+const ENDS_AT = 10_000;
+
+/** A call that takes a millisecond. */
+function call(
+  rpc: string,
+  subject: string,
+  calledAt: number,
+  answer: Answer | 'unknown' | { readonly refusal: string },
+  input: Input = {},
+): Operation {
+  const outcome: Outcome = answer === 'unknown' || 'refusal' in answer ? answer : { answer };
+  const returnedAt = outcome === 'unknown' ? Number.POSITIVE_INFINITY : calledAt + 1;
+  return { id: `${rpc} ${calledAt}`, rpc, subject, replica: 0, input, calledAt, returnedAt, outcome };
+}
+
+const event = { eventId: 'e', createdAt: '2026-01-01T00:00:00Z' };
+const INVALID_KEY = { refusal: 'Invalid API key' };
+const bounded = { sessionId: 's', maxStalenessMs: 2_000 };
+
+const OPERATIONS: readonly Operation[] = [
+  call('EventService/CreateEvent', 'event e', 0, { event }),
+  call('EventService/CreateEvent', 'event lost', 1, 'unknown'),
+  call('EventService/ListEvents', 'list events', 2, { events: [{ eventId: 'e' }] }),
+  call('EventService/CheckIn', 'event e', 4, { checkIn: { checkedInAt: 'now' } }, { attendeeId: 'ada' }),
+  call('EventService/DeleteEvent', 'event e', 6, {}),
+  call('EventService/ListEvents', 'list events', 8, {}),
+  call('EventService/DeleteEvent', 'event e', 10, { refusal: 'Event not found' }),
+
+  call('AdminService/CreateApiKey', 'key k', 0, { apiKeyId: 'k' }),
+  call('EventService/ListEvents', 'key k', 2.5, {}),
+  call('AdminService/RevokeApiKey', 'key k', 4, {}),
+  call('EventService/ListEvents', 'key k', 5_006, INVALID_KEY),
+  call('AdminService/ListApiKeys', 'list keys', 5_008, { apiKeys: [{ apiKeyId: 'k' }] }),
+
+  call('AdminService/CompleteLogin', 'session u', 0, { authToken: 't' }),
+  call('AuthService/ExchangeToken', 'session u', 2, { session: { id: 's' } }, { authToken: 't' }),
+  call('AuthService/ExchangeToken', 'session u', 4, { session: { id: 's' } }, { authToken: 't' }),
+  call('SessionService/CheckSession', 'session u', 6, { active: true }, bounded),
+  call('SessionService/RevokeSession', 'session u', 8, {}, { sessionId: 's' }),
+  call('SessionService/CheckSession', 'session u', 2_010, {}, bounded),
+];
+
+const CHANGES = [
+  ...['EventService/CreateEvent 0', 'EventService/CheckIn 4', 'EventService/DeleteEvent 6'],
+  ...['AdminService/CreateApiKey 0', 'AdminService/RevokeApiKey 4', 'AdminService/CompleteLogin 0'],
+  ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8'],
+];
+
+const CORRECT: History = {
+  operations: OPERATIONS,
+  log: CHANGES.map((requestId) => ({ ...entryOf(requestId), requestId })),
+  messages: [
+    { id: '1', type: 'event.created', data: { eventId: 'e' } },
+    { id: '2', type: 'check_in.created', data: { eventId: 'e', attendeeId: 'ada' } },
+    { id: '3', type: 'event.deleted', data: { eventId: 'e' } },
+    // Delivered twice, which is allowed.
+    { id: '3', type: 'event.deleted', data: { eventId: 'e' } },
+    { id: '4', type: 'session.created', data: { userId: 'u' } },
+  ],
+  endsAt: ENDS_AT,
+};
+
+function entryOf(requestId: string) {
+  const [action = ''] = requestId.split(' ');
+  const resource = action === 'EventService/CheckIn' ? 'e/ada' : action.startsWith('EventService/') ? 'e' : 'u';
+  return { action, resource };
+}
+
+test('a correct history breaks no rule', () => {
+  expect(judge(CORRECT)).toEqual([]);
+});
+
+const replace = (id: string, changes: Partial<Operation>): History => {
+  const operations = OPERATIONS.map((operation) => (operation.id === id ? { ...operation, ...changes } : operation));
+  return { ...CORRECT, operations };
+};
+const answer = (id: string, answer: Answer) => replace(id, { outcome: { answer } });
+const logOnly = (keeps: (requestId: string) => boolean): History => ({
+  ...CORRECT,
+  log: CORRECT.log.filter(({ requestId }) => keeps(requestId)),
+});
+const logAlso = (requestId: string): History => ({
+  ...CORRECT,
+  log: [...CORRECT.log, { ...entryOf(requestId), requestId }],
+});
+const tell = (change: (messages: History['messages']) => History['messages']): History => ({
+  ...CORRECT,
+  messages: change(CORRECT.messages),
+});
+
+const FLIPS: readonly [string, History][] = [
+  ['a valid key is refused', replace('EventService/ListEvents 2.5', { outcome: INVALID_KEY })],
+  ['a valid key is refused', replace('EventService/ListEvents 8', { outcome: INVALID_KEY })],
+  ['a valid key is refused', replace('AdminService/CreateApiKey 0', { outcome: { refusal: 'Invalid admin key' } })],
+  ['a revoked API key works', answer('EventService/ListEvents 5006', {})],
+  ['a revoked API key works', replace('EventService/ListEvents 5006', { outcome: { refusal: 'Event not found' } })],
+  ['EventService/ListEvents lacks what is there', answer('EventService/ListEvents 2', {})],
+  ['EventService/ListEvents has what is not there', answer('EventService/ListEvents 8', { events: [event] })],
+  ['AdminService/ListApiKeys lacks what is there', answer('AdminService/ListApiKeys 5008', {})],
+  [
+    'a session is active later than its bound after its end',
+    answer('SessionService/CheckSession 2010', { active: true }),
+  ],
+  ['a live session is not active', answer('SessionService/CheckSession 6', {})],
+  ['an acknowledged change has no audit event', logOnly((id) => id !== 'EventService/CheckIn 4')],
+  ['a call has two audit events', logAlso('EventService/CreateEvent 0')],
+  ['an audit event has no call', logAlso('EventService/CreateEvent 99')],
+  ['a read has an audit event', logAlso('EventService/ListEvents 8')],
+  ['a refused call has an audit event', logAlso('EventService/DeleteEvent 10')],
+  [
+    'a call that changes nothing has an audit event',
+    answer('EventService/CheckIn 4', { checkIn: { checkedInAt: 'now' }, alreadyCheckedIn: true }),
+  ],
+  ['a session has begun twice', logAlso('AuthService/ExchangeToken 4')],
+  // The audit log says that a lost call took effect.
+  ['a change was not delivered', logAlso('EventService/CreateEvent 1')],
+  ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'check_in.created'))],
+  ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'session.created'))],
+  [
+    'a message tells of no change',
+    tell((messages) => [...messages, { id: '5', type: 'event.deleted', data: { eventId: 'e' } }]),
+  ],
+  [
+    'a message tells of no change',
+    tell((messages) => [...messages, { id: '5', type: 'event.created', data: { eventId: 'other' } }]),
+  ],
+];
+
+test.for(FLIPS)('%s (%#)', ([rule, history]) => {
+  expect(judge(history).map((violation) => violation.rule)).toContain(rule);
+});
