@@ -28,7 +28,7 @@ export function judge({ operations, log, messages, endsAt }: History): Violation
     ...findListViolations(operations),
     ...findBoundedCheckViolations(operations),
     ...findAuditViolations(operations.filter(isCall), log),
-    ...findDeliveryViolations(log, messages),
+    ...findDeliveryViolations(operations, log, messages),
   ];
 }
 

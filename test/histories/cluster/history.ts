@@ -80,7 +80,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     clientId: tenant.clientId,
     ownerId,
     endpoint: `${receiver.url}/none`,
-    makeDue: (userId) => onPrimary((sql) => makeDue(sql, userId)),
+    makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
   });
   const endsAt = performance.now() + SECONDS * 1_000;
   try {
@@ -102,25 +102,28 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
 }
 
 /** Ten minutes older: a session with less than half of its life left is due. */
-async function makeDue(sql: postgres.Sql, userId: string): Promise<void> {
+async function makeDue(sql: postgres.Sql, applicationId: string, userId: string): Promise<void> {
   await sql`
     with older as (
       update sessions set created_at = created_at - interval '10 min', expires_at = expires_at - interval '10 min'
-      where user_id = ${userId} and expires_at > now() + interval '11 min'
-      returning application_id, id, created_at, expires_at)
+      where application_id = ${applicationId} and user_id = ${userId} and expires_at > now() + interval '11 min'
+      returning id, created_at, expires_at)
     update session_ids set created_at = older.created_at, expires_at = older.expires_at
-    from older where session_ids.application_id = older.application_id and session_ids.id = older.id`;
+    from older where session_ids.application_id = ${applicationId} and session_ids.id = older.id`;
 }
 
 /** Returns what is wrong when messages stay undelivered. */
 async function waitForDeliveries(sql: postgres.Sql, applicationId: string): Promise<string[]> {
   const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
-    const [row] = await sql`select
-      (select count(*) from webhook_messages where application_id = ${applicationId} and fanned_out_to is not null)::int
-      + (select count(*) from webhook_deliveries where application_id = ${applicationId} and due_at is not null)::int as count`;
-    if (row?.count === 0) return [];
-    if (performance.now() > deadline) return [`${row?.count} deliveries are still pending`];
+    const pending = await sql`
+      select message_id::text as id, due_at, attempt_count, last_error from webhook_deliveries
+      where application_id = ${applicationId} and due_at is not null
+      union all
+      select id::text, null, null, 'not fanned out' from webhook_messages
+      where application_id = ${applicationId} and fanned_out_to is not null`;
+    if (pending.length === 0) return [];
+    if (performance.now() > deadline) return [`still pending: ${JSON.stringify(pending.slice(0, SHOWN))}`];
     await sleep(250);
   }
 }

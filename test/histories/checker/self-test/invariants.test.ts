@@ -43,12 +43,16 @@ const OPERATIONS: readonly Operation[] = [
   call('SessionService/CheckSession', 'session u', 6, { active: true }, bounded),
   call('SessionService/RevokeSession', 'session u', 8, {}, { sessionId: 's' }),
   call('SessionService/CheckSession', 'session u', 2_010, {}, bounded),
+  call('AdminService/CompleteLogin', 'session u', 2_012, { authToken: 'u' }),
+  call('AuthService/ExchangeToken', 'session u', 2_014, { session: { id: 'r' } }, { authToken: 'u' }),
+  call('AdminService/DeactivateUser', 'session u', 2_016, { user: { deactivatedAt: 'now' } }),
 ];
 
 const CHANGES = [
   ...['EventService/CreateEvent 0', 'EventService/CheckIn 4', 'EventService/DeleteEvent 6'],
   ...['AdminService/CreateApiKey 0', 'AdminService/RevokeApiKey 4', 'AdminService/CompleteLogin 0'],
-  ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8'],
+  ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8', 'AdminService/CompleteLogin 2012'],
+  ...['AuthService/ExchangeToken 2014', 'AdminService/DeactivateUser 2016'],
 ];
 
 const CORRECT: History = {
@@ -61,6 +65,10 @@ const CORRECT: History = {
     // Delivered twice, which is allowed.
     { id: '3', type: 'event.deleted', data: { eventId: 'e' } },
     { id: '4', type: 'session.created', data: { userId: 'u' } },
+    { id: '5', type: 'session.revoked', data: { userId: 'u' } },
+    { id: '6', type: 'session.created', data: { userId: 'u' } },
+    { id: '7', type: 'session.revoked', data: { userId: 'u' } },
+    { id: '8', type: 'user.deactivated', data: { id: 'u' } },
   ],
   endsAt: ENDS_AT,
 };
@@ -121,13 +129,19 @@ const FLIPS: readonly [string, History][] = [
   ['a change was not delivered', logAlso('EventService/CreateEvent 1')],
   ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'check_in.created'))],
   ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'session.created'))],
+  ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'session.revoked'))],
+  ['a change was not delivered', tell((messages) => messages.filter(({ type }) => type !== 'user.deactivated'))],
+  ...['session.revoked', 'user.deactivated'].map((type): [string, History] => [
+    'a message tells of no change',
+    tell((messages) => [...messages, { id: '9', type, data: { id: 'u' } }]),
+  ]),
   [
     'a message tells of no change',
-    tell((messages) => [...messages, { id: '5', type: 'event.deleted', data: { eventId: 'e' } }]),
+    tell((messages) => [...messages, { id: '9', type: 'event.deleted', data: { eventId: 'e' } }]),
   ],
   [
     'a message tells of no change',
-    tell((messages) => [...messages, { id: '5', type: 'event.created', data: { eventId: 'other' } }]),
+    tell((messages) => [...messages, { id: '9', type: 'event.created', data: { eventId: 'other' } }]),
   ],
 ];
 
