@@ -46,23 +46,32 @@ export class CommitMonitor {
 
   /** Rejects unless Postgres answers by the deadline, and can be written to. */
   async requireWritable(deadline: Deadline): Promise<void> {
-    const commitWaitMs = await this.#check(deadline);
+    const { isReadOnly, commitWaitMs } = await this.#check(deadline);
+    if (isReadOnly) throw new DatabaseUnavailableError('Postgres is read-only');
     if (commitWaitMs > STALLED_MS) throw new DatabaseUnavailableError('Commits wait for a standby');
   }
 
-  async #check(deadline: Deadline): Promise<number> {
+  async #check(deadline: Deadline): Promise<State> {
     const [row] = await this.#control.run({ statement: selectState, parameters: {}, deadline });
     if (!row || row.isStandby) throw new DatabaseUnavailableError(new StandbyError());
     if (row.commitWaitMs > 0) this.#waitingUntil = performance.now() + VALID_MS;
     else this.#waitingUntil = 0;
-    return row.commitWaitMs;
+    return row;
   }
 }
 
-const selectState: Statement<{ isStandby: boolean; commitWaitMs: number }[]> = (db) =>
+interface State {
+  readonly isStandby: boolean;
+  /** Whether an operator, or a disk that is nearly full, has made transactions read-only. */
+  readonly isReadOnly: boolean;
+  readonly commitWaitMs: number;
+}
+
+const selectState: Statement<State[]> = (db) =>
   db
     .select({
       isStandby: sql<boolean>`pg_is_in_recovery()`,
+      isReadOnly: sql<boolean>`current_setting('transaction_read_only')::boolean`,
       commitWaitMs: sql<number>`coalesce((
         select max(extract(epoch from clock_timestamp() - state_change) * 1000) from pg_stat_activity
         where wait_event = 'SyncRep' and datname = current_database()
