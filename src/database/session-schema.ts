@@ -1,4 +1,4 @@
-/** Sessions, the cut-offs that end them, and who has signed in to an application. */
+/** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { applications, instant, profileColumns, users } from './schema.ts';
@@ -95,5 +95,19 @@ export const applicationUsers = pgTable(
     primaryKey({ columns: [table.applicationId, table.userId] }),
     index('application_users_list_idx').on(table.applicationId, table.firstSignedInAt, table.userId),
     index('application_users_user_id_idx').on(table.userId),
+  ],
+);
+
+/** The users whom an operator has added to an application, whether or not they have signed in to it. */
+export const addedUsers = pgTable(
+  'added_users',
+  {
+    applicationId: uuid('application_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    addedAt: instant('added_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.userId] }),
+    index('added_users_user_id_idx').on(table.userId, table.applicationId),
   ],
 );

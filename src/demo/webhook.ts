@@ -1,5 +1,6 @@
 /** The webhook of the demo, which tells the demo application what happens. */
 import type { ApplicationCall } from '../domain/call.ts';
+import { addApplicationUser } from '../domain/users/add-application-user.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
 import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
 import { getWebhook } from '../domain/webhooks/get-webhook.ts';
@@ -23,7 +24,10 @@ export async function openWebhook(
   const isAllowed = findUrlProblem(url, parts.policy) === undefined;
   const target = isAllowed ? { url, eventTypes: [EVERY_TYPE] } : { url: PLACEHOLDER, eventTypes: [] };
   const kept = await getWebhook(call, parts.cipher, { webhookId }).catch(() => undefined);
-  if (!kept) return (await createWebhook(call, parts, { ...target, ownerId: userId })).id;
+  if (!kept) {
+    await addApplicationUser(call, { applicationId: call.application.id, userId });
+    return (await createWebhook(call, parts, { ...target, ownerId: userId })).id;
+  }
   // People who try Usher may have pointed it elsewhere.
   const isOwn = kept.url === PLACEHOLDER || new URL(kept.url).pathname === RECEIVER_PATH;
   if (isOwn) await updateWebhook(call, parts, { ...target, webhookId, isActive: true });

@@ -37,6 +37,7 @@ await webhooks.deleteWebhook({ webhookId });
 
 const { getApplication, updateApplication, deleteApplication, createApiKey, listApiKeys } = AdminService.method;
 const { revokeApiKey, rotateApiKey, getLoginIntent, cancelLogin, completeLogin } = AdminService.method;
+const { addApplicationUser, removeApplicationUser } = AdminService.method;
 const { getUser, updateUser, deactivateUser, reactivateUser, deleteUser, eraseUser } = AdminService.method;
 const ofUsers = [getUser, updateUser, deactivateUser, reactivateUser, deleteUser, UserService.method.getUser];
 const { createWebhook, listWebhooks: _, ...ofWebhooks } = WebhookService.method;
@@ -47,9 +48,10 @@ const userIds = [UNKNOWN_ID, deletedUserId];
 describe.each<[what: string, field: string, ids: string[], methods: DescMethodUnary[]]>([
   ['Application', 'applicationId', applicationIds, [getApplication, updateApplication, deleteApplication]],
   ['Application', 'applicationId', applicationIds, [createApiKey, listApiKeys]],
+  ['Application', 'applicationId', applicationIds, [addApplicationUser, removeApplicationUser]],
   ['API key', 'apiKeyId', [UNKNOWN_ID, apiKeyId], [revokeApiKey, rotateApiKey]],
   ['API key', 'apiKeyId', [deletedTenant.apiKeyId], [rotateApiKey]],
-  ['User', 'userId', userIds, [...ofUsers, completeLogin]],
+  ['User', 'userId', userIds, [...ofUsers, completeLogin, addApplicationUser, removeApplicationUser]],
   ['User', 'ownerId', userIds, [createWebhook]],
   // It erases deleted users, too.
   ['User', 'userId', [UNKNOWN_ID], [eraseUser]],

@@ -28,6 +28,8 @@ const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> 
   RevokeUserSessions: ({ tenant, user }) => clientsOf(service, tenant).sessions.revokeUserSessions({ userId: user.id }),
   DeactivateUser: ({ user }) => admin.deactivateUser({ userId: user.id }),
   DeleteUser: ({ user }) => admin.deleteUser({ userId: user.id }),
+  RemoveApplicationUser: ({ tenant, user }) =>
+    admin.removeApplicationUser({ applicationId: tenant.id, userId: user.id }),
   EraseUser: ({ user }) => admin.eraseUser({ userId: user.id }),
 };
 
@@ -42,7 +44,7 @@ const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = 
 const OF_APPLICATIONS = ['UpdateApplication'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey)$|^(Update|Reactivate)User$/;
+  /^(Create|Add|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey)$|^(Update|Reactivate)User$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));

@@ -5,7 +5,14 @@ import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { dumpTables } from '../support/dump.ts';
 import { type Answer, call, mainProtocolOf } from '../support/protocols.ts';
 import { answerToOthers, credentialFor, sampleFields } from '../support/samples.ts';
-import { beginSession, createTenant, createTestUser, startTestService, type Tenant } from '../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  createTenant,
+  createTestUser,
+  startTestService,
+  type Tenant,
+} from '../support/service.ts';
 
 /** A fixed time, so that timestamps in answers are the same. */
 const NOW = new Date();
@@ -61,6 +68,42 @@ it.each(operations)(
     expect(answer).toEqual(await answerWith({ hasTwin: false }));
   },
 );
+
+/** The fields of the operations that name a user. */
+const naming = operations.flatMap(({ method, ...operation }) =>
+  method.input.fields
+    .filter(({ jsonName }) => /^(user|owner)Id$/.test(jsonName))
+    .map(({ jsonName: field }) => ({ ...operation, method, field })),
+);
+
+it.each(naming)('$name tells nothing of a user of another application who is its $field', async (operation) => {
+  const { method, field } = operation;
+  const [tenant, other] = [await createTenant(service), await createTenant(service)];
+  const foreign = await createTestUser(service, { name: 'Somebody Else', applicationIds: [other.id] });
+  await beginSession(service, other, foreign);
+  const { id: deleted } = await createTestUser(service, { applicationIds: [tenant.id] });
+  await adminClient(service).deleteUser({ userId: deleted });
+  const answers: Answer[] = [];
+  for (const id of [randomUUID(), foreign.id, deleted]) {
+    const fields = await sampleFields(method, { service, tenant });
+    const before = await dumpTables(service.database, other.id);
+    answers.push(withoutIds(await callAs(tenant, operation, { ...fields, [field]: id })));
+    expect(await dumpTables(service.database, other.id)).toEqual(before);
+  }
+  const [ofNobody] = answers;
+  expect(answers).toEqual([ofNobody, ofNobody, ofNobody]);
+  expect(JSON.stringify(answers)).not.toContain(foreign.email);
+});
+
+it('Fields that name a user are found by their names', () => {
+  expect(naming.map(({ name, field }) => `${name} ${field}`).sort()).toEqual([
+    'CreateWebhook ownerId',
+    'GetUser userId',
+    'ListSessions userId',
+    'RevokeUserSessions userId',
+    'UpdateWebhook ownerId',
+  ]);
+});
 
 /** Returns the answer without what is new in each. */
 function withoutIds(answer: Answer): Answer {

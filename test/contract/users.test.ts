@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import {
@@ -263,7 +264,79 @@ describe('an operator', () => {
   });
 });
 
+describe('AddApplicationUser and RemoveApplicationUser', () => {
+  const { createWebhook, updateWebhook } = WebhookService.method;
+  const newHook = (ownerId: string) => callWith(createWebhook, { url: 'https://hooks.test', ownerId });
+
+  it('make a user one who may own webhooks of the application, and none', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const fields = { applicationId: tenant.id, userId: user.id };
+    expect(await newHook(user.id)).toEqual(NOT_FOUND);
+    for (let time = 0; time < 2; time++) expect(await callWith(admins.addApplicationUser, fields)).toEqual(success({}));
+    const { data } = await newHook(user.id);
+    const webhook = data as { webhookId: string };
+    expect(webhook).toMatchObject({ owner: { id: user.id, name: 'Ada', email: user.email } });
+    expect(await callWith(getUser, { userId: user.id })).toEqual(NOT_FOUND);
+
+    for (let time = 0; time < 2; time++) {
+      expect(await callWith(admins.removeApplicationUser, fields)).toEqual(success({}));
+    }
+    expect(await newHook(user.id)).toEqual(NOT_FOUND);
+    // The webhook keeps its owner, also when it changes.
+    const change = { webhookId: webhook.webhookId, ownerId: user.id, description: 'Kept' };
+    expect(await callWith(updateWebhook, change)).toMatchObject({ code: 'ok', data: { owner: { id: user.id } } });
+    const { id: ownerId } = await createTestUser(service);
+    expect(await callWith(updateWebhook, { ...change, ownerId })).toEqual(NOT_FOUND);
+  });
+
+  it('end the sessions and auth tokens of who is removed, in that application, until the next sign-in', async () => {
+    const user = await createTestUser(service);
+    const [here, there] = [await beginSession(service, tenant, user), await beginSession(service, other, user)];
+    const authToken = await logIn(service, tenant, user);
+    await admin.removeApplicationUser({ applicationId: tenant.id, userId: user.id });
+    expect(await isActive(here)).toBe(false);
+    expect(await isActive(there, other)).toBe(true);
+    expect(await callWith(AuthService.method.exchangeToken, { authToken })).toMatchObject({ code: 'unauthenticated' });
+    expect(await callWith(getUser, { userId: user.id })).toEqual(NOT_FOUND);
+    clock.advance(1);
+    await beginSession(service, tenant, user);
+    expect(await callWith(getUser, { userId: user.id })).toMatchObject({ code: 'ok' });
+  });
+
+  it('have an event each, of the application, unless nothing changes', async () => {
+    const { id: userId } = await createTestUser(service);
+    const fields = { applicationId: tenant.id, userId };
+    for (const act of [admin.removeApplicationUser, admin.addApplicationUser]) {
+      for (let time = 0; time < 2; time++) await act(fields);
+    }
+    for (let time = 0; time < 2; time++) await admin.removeApplicationUser(fields);
+    const events = await service.database.sql`
+      select action, application_id from audit_events where resource = ${userId} and action like '%ApplicationUser'
+      order by occurred_at`;
+    expect(events).toEqual([
+      { action: 'AdminService/AddApplicationUser', application_id: tenant.id },
+      { action: 'AdminService/RemoveApplicationUser', application_id: tenant.id },
+    ]);
+  });
+});
+
 describe('CreateUser', () => {
+  it('makes the user one of the given applications, or of none if one is unknown', async () => {
+    const create = (applicationIds: string[], fields = newUser()) =>
+      callWith(admins.createUser, { ...fields, applicationIds });
+    const answer = await create([tenant.id, other.id, tenant.id]);
+    const { id: ownerId } = (answer.data as { user: { id: string } }).user;
+    for (const { apiKey } of [tenant, other]) {
+      const fields = { url: 'https://hooks.test', ownerId };
+      const created = await callWith(WebhookService.method.createWebhook, fields, { 'x-api-key': apiKey });
+      expect(created).toMatchObject({ code: 'ok' });
+    }
+    const fields = newUser();
+    expect(await create([tenant.id, UNKNOWN_ID], fields)).toEqual(refusal('not_found', 'Application not found'));
+    expect(await create(Array(101).fill(tenant.id), fields)).toEqual(validationFailed('applicationIds'));
+    expect(await create([], fields)).toMatchObject({ code: 'ok' });
+  });
+
   it.each([
     { name: 'Ada – Lovelace', profileImage: 'https://img.test/ada.png?size=1' },
     {},

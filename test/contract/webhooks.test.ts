@@ -15,7 +15,7 @@ const FIELDS = { url: 'https://hooks.test/usher?a=b', eventTypes: ['*'], ordered
 
 const { service, tenant, credentials, callWith } = await openContractFixture({ clock: () => new Date(NOW) });
 const { sql } = service.database;
-const owner = await createTestUser(service, { name: 'Ada Lovelace' });
+const owner = await createTestUser(service, { name: 'Ada Lovelace', applicationIds: [tenant.id] });
 
 type Created = JsonObject & { webhookId: string; signingKey: string };
 
@@ -95,7 +95,7 @@ describe('GetWebhook', () => {
   });
 
   it('returns isActive false for a webhook that is not active, and an empty name for an owner without one', async () => {
-    const { id, email } = await createTestUser(service);
+    const { id, email } = await createTestUser(service, { applicationIds: [tenant.id] });
     const { webhookId } = await create({ ownerId: id, isActive: false });
     const expected = { webhookId, isActive: false, owner: { id, name: '', email } };
     expect((await get(webhookId)).data).toMatchObject(expected);

@@ -209,6 +209,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into user_cutoffs (user_id, cutoff_at, expires_at) select id, created_at, expires_at from sessions;
     insert into application_users (application_id, user_id, first_signed_in_at)
       select application_id, user_id, created_at from sessions;
+    insert into added_users (application_id, user_id, added_at) select application_id, user_id, now() from sessions;
     insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at, user_id)
       select tenants.id, gen_random_uuid(), 'https://app.test', 'state', now(), now() + people.n * interval '1 second', people.id
       from people join tenants on tenants.n = people.n % 50;
@@ -328,7 +329,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     onStatusChange: (_, status) => status === 'is not in use' && rotation.abort(),
     onError: () => {},
   });
-  await deliverAll(database, cipher, tenant);
+  await deliverAll(database, cipher, await createTenant(service));
   await readBacklog(call.run);
   const directory = await createDirectory();
   const demoParts = { clock: () => new Date(), database, directory, url: 'http://localhost:8080' };
@@ -345,7 +346,7 @@ function withoutComments(text: string): string {
 /** Delivers to slow endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
 async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: Tenant): Promise<void> {
   const { webhooks, events } = clientsOf(service, tenant);
-  const { id: ownerId } = await createTestUser(service);
+  const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
   const since = new Date().toISOString();
   for (const ordered of [true, false]) {
     const { webhook } = await webhooks.createWebhook({ url: 'https://h.test', ownerId, ordered, eventTypes: ['*'] });

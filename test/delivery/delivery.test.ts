@@ -17,11 +17,11 @@ afterAll(async () => {
 });
 afterEach(() => receiver.answer(204));
 const INSTANT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-const owner = await createTestUser(service);
 
 test('tells of events and check-ins', async () => {
   const tenant = await createTenant(service);
   const { webhooks, events } = clientsOf(service, tenant);
+  const owner = await createTestUser(service, { applicationIds: [tenant.id] });
   const { webhook } = await webhooks.createWebhook({
     url: `${receiver.url}/all`,
     ownerId: owner.id,
@@ -78,12 +78,12 @@ test('gives a delivery up after the last attempt of the schedule, and makes it a
 });
 
 test('makes a webhook inactive whose endpoint is gone', async () => {
-  const { events, webhooks, webhookId } = await subscribe('/gone');
+  const { events, webhooks, webhookId, ownerId } = await subscribe('/gone');
   receiver.answer(410);
   await events.createEvent({ eventId: 'e-1' });
   const getWebhook = async () => (await webhooks.getWebhook({ webhookId })).webhook;
   await expect.poll(getWebhook).toMatchObject({ isActive: false, disabledReason: expect.stringContaining('410') });
-  await webhooks.createWebhook({ url: `${receiver.url}/after`, ownerId: owner.id, eventTypes: ['event.created'] });
+  await webhooks.createWebhook({ url: `${receiver.url}/after`, ownerId, eventTypes: ['event.created'] });
   await events.createEvent({ eventId: 'e-2' });
   await expect.poll(() => receiver.at('/after').length).toBe(1);
   expect(receiver.at('/gone')).toHaveLength(1);
@@ -117,10 +117,12 @@ test('sends messages of an ordered webhook one after another, also when one fail
 
 /** Creates a webhook of a new application that is told of new events at that path. */
 async function subscribe(path: string, { ordered = false } = {}) {
-  const { webhooks, events } = clientsOf(service, await createTenant(service));
-  const fields = { url: `${receiver.url}${path}`, ownerId: owner.id, eventTypes: ['event.created'], ordered };
+  const tenant = await createTenant(service);
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
+  const fields = { url: `${receiver.url}${path}`, ownerId, eventTypes: ['event.created'], ordered };
   const { webhook } = await webhooks.createWebhook(fields);
-  return { webhooks, events, webhookId: webhook?.webhookId ?? '', signingKey: webhook?.signingKey ?? '' };
+  return { webhooks, events, ownerId, webhookId: webhook?.webhookId ?? '', signingKey: webhook?.signingKey ?? '' };
 }
 
 function isBy(message: ReceivedMessage, signingKey: string): boolean {

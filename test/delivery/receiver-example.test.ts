@@ -10,8 +10,9 @@ test('the receiver of the README prints what Usher sends, and refuses what Usher
   await using service = await startTestService({
     config: { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'] },
   });
-  const { webhooks, events } = clientsOf(service, await createTenant(service));
-  const { id: ownerId } = await createTestUser(service);
+  const tenant = await createTenant(service);
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
   const { webhook } = await webhooks.createWebhook({ url: 'https://hooks.test', ownerId, eventTypes: ['*'] });
   const { webhookId = '', signingKey = '' } = webhook ?? {};
 

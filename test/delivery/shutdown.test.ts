@@ -16,9 +16,10 @@ const ENV = { WEBHOOK_DELIVERY: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' 
 
 test('SIGTERM lets the attempt in flight end and keeps its success, so that no other process makes it again', async () => {
   await using usher = await startUsher(database.url, ENV);
-  const { webhooks, events } = clientsOf(usher, await createTenant(usher));
+  const tenant = await createTenant(usher);
+  const { webhooks, events } = clientsOf(usher, tenant);
   const fields = { url: `${receiver.url}/ending`, eventTypes: ['event.created'] };
-  const { id: ownerId } = await createTestUser(usher);
+  const { id: ownerId } = await createTestUser(usher, { applicationIds: [tenant.id] });
   const webhookId = (await webhooks.createWebhook({ ...fields, ownerId })).webhook?.webhookId ?? '';
   const { promise: ending, resolve: onEnding } = Promise.withResolvers<void>();
   receiver.respond = async (_, response) => {

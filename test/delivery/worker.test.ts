@@ -16,7 +16,6 @@ const clock = new TestClock();
 const service = await startTestService({ clock: clock.read });
 const { sql } = service.database;
 const { encryptionKeys = [] } = service.config.secrets;
-const owner = await createTestUser(service);
 afterAll(() => service.close());
 
 type Send = (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptOutcome> | AttemptOutcome;
@@ -59,7 +58,8 @@ function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, 
 async function subscribe({ ordered = false } = {}) {
   const tenant = await createTenant(service);
   const { webhooks, events } = clientsOf(service, tenant);
-  const fields = { url: 'https://hooks.test', ownerId: owner.id, eventTypes: ['event.created'], ordered };
+  const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
+  const fields = { url: 'https://hooks.test', ownerId, eventTypes: ['event.created'], ordered };
   const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
   const list = async () => (await webhooks.listDeliveries({ webhookId, pageSize: 100 })).deliveries;
   const getWebhook = async () => (await webhooks.getWebhook({ webhookId })).webhook;

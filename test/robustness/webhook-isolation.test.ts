@@ -59,9 +59,9 @@ async function openSide(receiver: WebhookReceiver, name: string) {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await cloneDatabase());
   const usher = stack.use(await startUsher(database.url, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }));
-  const { id: ownerId } = await createTestUser(usher);
   const subscribe = async (path: string) => {
     const tenant = await createTenant(usher);
+    const { id: ownerId } = await createTestUser(usher, { applicationIds: [tenant.id] });
     const fields = { url: `${receiver.url}/${path}`, ownerId, eventTypes: ['event.created'] };
     const { webhook } = await clientsOf(usher, tenant).webhooks.createWebhook(fields);
     return { tenant, webhookId: webhook?.webhookId ?? '' };

@@ -7,6 +7,7 @@ import { refusal, success } from './answers.ts';
 import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
+  adminClient,
   beginSession,
   clientsOf,
   createLoginIntent,
@@ -55,6 +56,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   SESSION_ID: async (_, { service, tenant, user }) =>
     beginSession(service, tenant, user ?? (await createTestUser(service))),
   USER_ID: async (_, { service, user }) => (user ?? (await createTestUser(service))).id,
+  OWNER_ID: async (_, { service, tenant }) => (await createTestUser(service, { applicationIds: [tenant.id] })).id,
   WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
   MESSAGE_ID: async (values, { service, tenant }) => {
     const webhookId = await values.get('WEBHOOK_ID');
@@ -84,6 +86,11 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
     for (const name of ['first', 'second']) await checkIn(values, newId(name, values.fixture));
   },
   'EventService/UndoCheckIn': async (values) => checkIn(values, await values.get('ATTENDEE_ID')),
+  'AdminService/RemoveApplicationUser': async (values, { service }) =>
+    adminClient(service).addApplicationUser({
+      applicationId: await values.get('APPLICATION_ID'),
+      userId: await values.get('USER_ID'),
+    }),
   'AdminService/ListApplications': (_, { service }) => createTenant(service),
   'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
 };
@@ -96,6 +103,7 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'SessionService/RenewSession': refusal('unauthenticated', 'Session expired'),
   // It succeeds as for one that has ended.
   'SessionService/RevokeSession': success(undefined, 'Session revoked successfully'),
+  'WebhookService/CreateWebhook': refusal('not_found', 'User not found'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
 };
 

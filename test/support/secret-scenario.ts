@@ -45,7 +45,7 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
     walletAddress: scanner.keep('wallet', wallet.checksumAddress),
   };
   scanner.keep('wallet', wallet.address);
-  const { user } = await admin(ADMIN.createUser, person, PERSON);
+  const { user } = await admin(ADMIN.createUser, { ...person, applicationIds: [application.id] }, PERSON);
   const headers = { 'x-api-key': apiKey };
   const beginLogin = async () => {
     const state = scanner.keep('state', `planted-state ü?&="${randomBytes(8).toString('hex')}`);

@@ -130,7 +130,13 @@ export async function createTenant(
 
 export async function createTestUser(
   service: { url: string },
-  fields: { email?: string; name?: string; profileImage?: string; walletAddress?: string } = {},
+  fields: {
+    email?: string;
+    name?: string;
+    profileImage?: string;
+    walletAddress?: string;
+    applicationIds?: string[];
+  } = {},
 ) {
   const { user } = await adminClient(service).createUser({
     email: `${randomBytes(6).toString('hex')}@example.com`,
@@ -155,10 +161,11 @@ export async function createTestEvent(
 /** Creates a webhook of the application. Its owner is a new user where none is given. */
 export async function createTestWebhook(
   service: { url: string },
-  tenant: Pick<Tenant, 'apiKey'>,
+  tenant: Pick<Tenant, 'id' | 'apiKey'>,
   { ownerId, url = 'https://hooks.test/usher?a=b' }: { ownerId?: string; url?: string } = {},
 ): Promise<{ webhookId: string; signingKey: string }> {
   const owner = ownerId ?? (await createTestUser(service)).id;
+  await adminClient(service).addApplicationUser({ applicationId: tenant.id, userId: owner });
   const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({ url, ownerId: owner });
   if (!webhook) throw new Error('No webhook');
   return { webhookId: webhook.webhookId, signingKey: webhook.signingKey };

@@ -13,11 +13,11 @@ export async function createSubscribers(
   receiver: WebhookReceiver,
   count: number,
 ): Promise<Tenant[]> {
-  const { id: ownerId } = await createTestUser(service);
   return Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const tenant = await createTenant(service);
       const url = `${receiver.url}/${number}`;
+      const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
       await clientsOf(service, tenant).webhooks.createWebhook({ url, ownerId, eventTypes: TYPES });
       return tenant;
     }),

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiqgIKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIkChdzZXNzaW9uX21heF9hZ2Vfc2Vjb25kcxgGIAEoBUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfbmFtZUIQCg5fYWxsb3dfc2lnbl91cEILCglfYXNrX25hbWVCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIoQBChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIjIKEkNyZWF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciItChpBZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjsKG0FkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciKmAQocQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBISCgVlbWFpbBgBIAEoCUgAiAEBEhsKDndhbGxldF9hZGRyZXNzGAIgASgJSAGIAQESFgoJcGFnZV9zaXplGAMgASgFSAKIAQESEgoKcGFnZV90b2tlbhgEIAEoCUIICgZfZW1haWxCEQoPX3dhbGxldF9hZGRyZXNzQgwKCl9wYWdlX3NpemUiVwodQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USHQoFdXNlcnMYASADKAsyDi51c2hlci52MS5Vc2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLtAQoRVXBkYXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCRISCgVlbWFpbBgCIAEoCUgAiAEBEhEKBG5hbWUYAyABKAlIAYgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAKIAQESGwoOd2FsbGV0X2FkZHJlc3MYBSABKAlIA4gBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCCAoGX2VtYWlsQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlQhEKD193YWxsZXRfYWRkcmVzcyIyChJVcGRhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiKAoVRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiNgoWRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVSZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZSZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIiMKEEVyYXNlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSITChFFcmFzZVVzZXJSZXNwb25zZSIkChFEZWxldGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkiggEKFkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QSGwoOYXBwbGljYXRpb25faWQYASABKAlIAIgBARIWCglwYWdlX3NpemUYAiABKAVIAYgBARISCgpwYWdlX3Rva2VuGAMgASgJQhEKD19hcHBsaWNhdGlvbl9pZEIMCgpfcGFnZV9zaXplIl4KF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEioKDGF1ZGl0X2V2ZW50cxgBIAMoCzIULnVzaGVyLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIvIBCgpBdWRpdEV2ZW50EhYKDmF1ZGl0X2V2ZW50X2lkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgphY3Rvcl90eXBlGAMgASgJEg0KBWFjdG9yGAQgASgJEg4KBmFjdGlvbhgFIAEoCRIQCghyZXNvdXJjZRgGIAEoCRIbCg5hcHBsaWNhdGlvbl9pZBgHIAEoCUgAiAEBEhIKCmlwX2FkZHJlc3MYCCABKAkSEgoKcmVxdWVzdF9pZBgJIAEoCUIRCg9fYXBwbGljYXRpb25faWQilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSLsAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIEiQKF3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzGAggASgFSACIAQFCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0Mt0NCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USSgoLTGlzdEFwaUtleXMSHC51c2hlci52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS51c2hlci52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlEk0KDFJvdGF0ZUFwaUtleRIdLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlElYKB0dldFVzZXISJC51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBolLnVzaGVyLnYxLkFkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRJcCglMaXN0VXNlcnMSJi51c2hlci52MS5BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0GicudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USRwoKVXBkYXRlVXNlchIbLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuVXBkYXRlVXNlclJlc3BvbnNlElMKDkRlYWN0aXZhdGVVc2VyEh8udXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0GiAudXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRJTCg5SZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USRAoJRXJhc2VVc2VyEhoudXNoZXIudjEuRXJhc2VVc2VyUmVxdWVzdBobLnVzaGVyLnYxLkVyYXNlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2USUwoOR2V0TG9naW5JbnRlbnQSHy51c2hlci52MS5HZXRMb2dpbkludGVudFJlcXVlc3QaIC51c2hlci52MS5HZXRMb2dpbkludGVudFJlc3BvbnNlEkoKC0NhbmNlbExvZ2luEhwudXNoZXIudjEuQ2FuY2VsTG9naW5SZXF1ZXN0Gh0udXNoZXIudjEuQ2FuY2VsTG9naW5SZXNwb25zZRJWCg9MaXN0QXVkaXRFdmVudHMSIC51c2hlci52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0GiEudXNoZXIudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiqgIKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIkChdzZXNzaW9uX21heF9hZ2Vfc2Vjb25kcxgGIAEoBUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfbmFtZUIQCg5fYWxsb3dfc2lnbl91cEILCglfYXNrX25hbWVCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIp0BChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJEhcKD2FwcGxpY2F0aW9uX2lkcxgFIAMoCUIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZSIyChJDcmVhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiLQoaQWRtaW5TZXJ2aWNlR2V0VXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI7ChtBZG1pblNlcnZpY2VHZXRVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIipgEKHEFkbWluU2VydmljZUxpc3RVc2Vyc1JlcXVlc3QSEgoFZW1haWwYASABKAlIAIgBARIbCg53YWxsZXRfYWRkcmVzcxgCIAEoCUgBiAEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUgCiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAlCCAoGX2VtYWlsQhEKD193YWxsZXRfYWRkcmVzc0IMCgpfcGFnZV9zaXplIlcKHUFkbWluU2VydmljZUxpc3RVc2Vyc1Jlc3BvbnNlEh0KBXVzZXJzGAEgAygLMg4udXNoZXIudjEuVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki7QEKEVVwZGF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoFZW1haWwYAiABKAlIAIgBARIRCgRuYW1lGAMgASgJSAGIAQESGgoNcHJvZmlsZV9pbWFnZRgEIAEoCUgCiAEBEhsKDndhbGxldF9hZGRyZXNzGAUgASgJSAOIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQggKBl9lbWFpbEIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZUIRCg9fd2FsbGV0X2FkZHJlc3MiMgoSVXBkYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIigKFURlYWN0aXZhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjYKFkRlYWN0aXZhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiKAoVUmVhY3RpdmF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiNgoWUmVhY3RpdmF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIjChBFcmFzZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiEwoRRXJhc2VVc2VyUmVzcG9uc2UiJAoRRGVsZXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UiRAoZQWRkQXBwbGljYXRpb25Vc2VyUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIhwKGkFkZEFwcGxpY2F0aW9uVXNlclJlc3BvbnNlIkcKHFJlbW92ZUFwcGxpY2F0aW9uVXNlclJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSIfCh1SZW1vdmVBcHBsaWNhdGlvblVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkiggEKFkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QSGwoOYXBwbGljYXRpb25faWQYASABKAlIAIgBARIWCglwYWdlX3NpemUYAiABKAVIAYgBARISCgpwYWdlX3Rva2VuGAMgASgJQhEKD19hcHBsaWNhdGlvbl9pZEIMCgpfcGFnZV9zaXplIl4KF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEioKDGF1ZGl0X2V2ZW50cxgBIAMoCzIULnVzaGVyLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIvIBCgpBdWRpdEV2ZW50EhYKDmF1ZGl0X2V2ZW50X2lkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgphY3Rvcl90eXBlGAMgASgJEg0KBWFjdG9yGAQgASgJEg4KBmFjdGlvbhgFIAEoCRIQCghyZXNvdXJjZRgGIAEoCRIbCg5hcHBsaWNhdGlvbl9pZBgHIAEoCUgAiAEBEhIKCmlwX2FkZHJlc3MYCCABKAkSEgoKcmVxdWVzdF9pZBgJIAEoCUIRCg9fYXBwbGljYXRpb25faWQilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSLsAQoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIEiQKF3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzGAggASgFSACIAQFCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MqgPCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USSgoLTGlzdEFwaUtleXMSHC51c2hlci52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS51c2hlci52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlEk0KDFJvdGF0ZUFwaUtleRIdLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlElYKB0dldFVzZXISJC51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBolLnVzaGVyLnYxLkFkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRJcCglMaXN0VXNlcnMSJi51c2hlci52MS5BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0GicudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USRwoKVXBkYXRlVXNlchIbLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuVXBkYXRlVXNlclJlc3BvbnNlElMKDkRlYWN0aXZhdGVVc2VyEh8udXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0GiAudXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRJTCg5SZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USRAoJRXJhc2VVc2VyEhoudXNoZXIudjEuRXJhc2VVc2VyUmVxdWVzdBobLnVzaGVyLnYxLkVyYXNlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJfChJBZGRBcHBsaWNhdGlvblVzZXISIy51c2hlci52MS5BZGRBcHBsaWNhdGlvblVzZXJSZXF1ZXN0GiQudXNoZXIudjEuQWRkQXBwbGljYXRpb25Vc2VyUmVzcG9uc2USaAoVUmVtb3ZlQXBwbGljYXRpb25Vc2VyEiYudXNoZXIudjEuUmVtb3ZlQXBwbGljYXRpb25Vc2VyUmVxdWVzdBonLnVzaGVyLnYxLlJlbW92ZUFwcGxpY2F0aW9uVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZRJTCg5HZXRMb2dpbkludGVudBIfLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVxdWVzdBogLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVzcG9uc2USSgoLQ2FuY2VsTG9naW4SHC51c2hlci52MS5DYW5jZWxMb2dpblJlcXVlc3QaHS51c2hlci52MS5DYW5jZWxMb2dpblJlc3BvbnNlElYKD0xpc3RBdWRpdEV2ZW50cxIgLnVzaGVyLnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaIS51c2hlci52MS5MaXN0QXVkaXRFdmVudHNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -496,6 +496,14 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
    * @generated from field: string wallet_address = 4;
    */
   walletAddress: string;
+
+  /**
+   * The applications that the user becomes one of, as AddApplicationUser does it; at
+   * most 100 UUIDs.
+   *
+   * @generated from field: repeated string application_ids = 5;
+   */
+  applicationIds: string[];
 };
 
 /**
@@ -825,6 +833,84 @@ export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PUR
   messageDesc(file_usher_v1_admin, 33);
 
 /**
+ * @generated from message usher.v1.AddApplicationUserRequest
+ */
+export type AddApplicationUserRequest = Message<"usher.v1.AddApplicationUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.AddApplicationUserRequest.
+ * Use `create(AddApplicationUserRequestSchema)` to create a new message.
+ */
+export const AddApplicationUserRequestSchema: GenMessage<AddApplicationUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 34);
+
+/**
+ * @generated from message usher.v1.AddApplicationUserResponse
+ */
+export type AddApplicationUserResponse = Message<"usher.v1.AddApplicationUserResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.AddApplicationUserResponse.
+ * Use `create(AddApplicationUserResponseSchema)` to create a new message.
+ */
+export const AddApplicationUserResponseSchema: GenMessage<AddApplicationUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 35);
+
+/**
+ * @generated from message usher.v1.RemoveApplicationUserRequest
+ */
+export type RemoveApplicationUserRequest = Message<"usher.v1.RemoveApplicationUserRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+
+  /**
+   * A UUID.
+   *
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+};
+
+/**
+ * Describes the message usher.v1.RemoveApplicationUserRequest.
+ * Use `create(RemoveApplicationUserRequestSchema)` to create a new message.
+ */
+export const RemoveApplicationUserRequestSchema: GenMessage<RemoveApplicationUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 36);
+
+/**
+ * @generated from message usher.v1.RemoveApplicationUserResponse
+ */
+export type RemoveApplicationUserResponse = Message<"usher.v1.RemoveApplicationUserResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.RemoveApplicationUserResponse.
+ * Use `create(RemoveApplicationUserResponseSchema)` to create a new message.
+ */
+export const RemoveApplicationUserResponseSchema: GenMessage<RemoveApplicationUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 37);
+
+/**
  * @generated from message usher.v1.CompleteLoginRequest
  */
 export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
@@ -848,7 +934,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 34);
+  messageDesc(file_usher_v1_admin, 38);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -874,7 +960,7 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 35);
+  messageDesc(file_usher_v1_admin, 39);
 
 /**
  * @generated from message usher.v1.GetLoginIntentRequest
@@ -893,7 +979,7 @@ export type GetLoginIntentRequest = Message<"usher.v1.GetLoginIntentRequest"> & 
  * Use `create(GetLoginIntentRequestSchema)` to create a new message.
  */
 export const GetLoginIntentRequestSchema: GenMessage<GetLoginIntentRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 36);
+  messageDesc(file_usher_v1_admin, 40);
 
 /**
  * @generated from message usher.v1.GetLoginIntentResponse
@@ -910,7 +996,7 @@ export type GetLoginIntentResponse = Message<"usher.v1.GetLoginIntentResponse"> 
  * Use `create(GetLoginIntentResponseSchema)` to create a new message.
  */
 export const GetLoginIntentResponseSchema: GenMessage<GetLoginIntentResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 37);
+  messageDesc(file_usher_v1_admin, 41);
 
 /**
  * @generated from message usher.v1.CancelLoginRequest
@@ -929,7 +1015,7 @@ export type CancelLoginRequest = Message<"usher.v1.CancelLoginRequest"> & {
  * Use `create(CancelLoginRequestSchema)` to create a new message.
  */
 export const CancelLoginRequestSchema: GenMessage<CancelLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 38);
+  messageDesc(file_usher_v1_admin, 42);
 
 /**
  * @generated from message usher.v1.CancelLoginResponse
@@ -949,7 +1035,7 @@ export type CancelLoginResponse = Message<"usher.v1.CancelLoginResponse"> & {
  * Use `create(CancelLoginResponseSchema)` to create a new message.
  */
 export const CancelLoginResponseSchema: GenMessage<CancelLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 39);
+  messageDesc(file_usher_v1_admin, 43);
 
 /**
  * @generated from message usher.v1.ListAuditEventsRequest
@@ -982,7 +1068,7 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 40);
+  messageDesc(file_usher_v1_admin, 44);
 
 /**
  * @generated from message usher.v1.ListAuditEventsResponse
@@ -1006,7 +1092,7 @@ export type ListAuditEventsResponse = Message<"usher.v1.ListAuditEventsResponse"
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 41);
+  messageDesc(file_usher_v1_admin, 45);
 
 /**
  * @generated from message usher.v1.AuditEvent
@@ -1077,7 +1163,7 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 42);
+  messageDesc(file_usher_v1_admin, 46);
 
 /**
  * @generated from message usher.v1.LoginIntent
@@ -1119,7 +1205,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
  * Use `create(LoginIntentSchema)` to create a new message.
  */
 export const LoginIntentSchema: GenMessage<LoginIntent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 43);
+  messageDesc(file_usher_v1_admin, 47);
 
 /**
  * An API key without its secret.
@@ -1174,7 +1260,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 44);
+  messageDesc(file_usher_v1_admin, 48);
 
 /**
  * @generated from message usher.v1.Application
@@ -1233,7 +1319,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 45);
+  messageDesc(file_usher_v1_admin, 49);
 
 /**
  * @generated from message usher.v1.User
@@ -1284,7 +1370,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 46);
+  messageDesc(file_usher_v1_admin, 50);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -1405,7 +1491,7 @@ export const AdminService: GenService<{
    * Creates a user.
    *
    * ALREADY_EXISTS "User already exists" when a user has that e-mail address or
-   * wallet address, in upper or lower case.
+   * wallet address, in upper or lower case; NOT_FOUND "Application not found".
    *
    * @generated from rpc usher.v1.AdminService.CreateUser
    */
@@ -1499,6 +1585,34 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof DeleteUserRequestSchema;
     output: typeof DeleteUserResponseSchema;
+  },
+  /**
+   * Makes a user one of the application's, as a sign-in does: the application may
+   * name the user as the owner of a webhook. UserService shows the user after the
+   * first sign-in. Succeeds for a user who is one already.
+   *
+   * NOT_FOUND "Application not found" or "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.AddApplicationUser
+   */
+  addApplicationUser: {
+    methodKind: "unary";
+    input: typeof AddApplicationUserRequestSchema;
+    output: typeof AddApplicationUserResponseSchema;
+  },
+  /**
+   * Takes a user from the application, and ends the user's sessions and unused auth
+   * tokens there. Webhooks keep their owner. A new sign-in makes the user one of the
+   * application's again. Succeeds for a user who is none.
+   *
+   * NOT_FOUND "Application not found" or "User not found".
+   *
+   * @generated from rpc usher.v1.AdminService.RemoveApplicationUser
+   */
+  removeApplicationUser: {
+    methodKind: "unary";
+    input: typeof RemoveApplicationUserRequestSchema;
+    output: typeof RemoveApplicationUserResponseSchema;
   },
   /**
    * Completes a login intent for a user whom the login page has authenticated.

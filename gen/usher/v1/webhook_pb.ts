@@ -64,7 +64,8 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   url: string;
 
   /**
-   * The ID of the user who owns the webhook, a UUID.
+   * The ID of the user who owns the webhook, a UUID: one who has signed in to the
+   * application, or whom the operator has added with AddApplicationUser.
    *
    * @generated from field: string owner_id = 2;
    */
@@ -975,7 +976,8 @@ export const WebhookService: GenService<{
    * Creates an active webhook with a new signing key.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "User not found" for an unknown owner.
+   * NOT_FOUND "User not found" for an owner who has neither signed in to the
+   * application nor been added to it by the operator.
    *
    * @generated from rpc usher.v1.WebhookService.CreateWebhook
    */
@@ -1002,7 +1004,7 @@ export const WebhookService: GenService<{
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found", or "User not
-   * found" for an unknown owner.
+   * found" for a new owner as in CreateWebhook.
    *
    * @generated from rpc usher.v1.WebhookService.UpdateWebhook
    */

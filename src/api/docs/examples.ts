@@ -14,6 +14,7 @@ export const VARIABLES = {
   AUTH_TOKEN: '`authToken`, which the redirect URI receives',
   SESSION_ID: '`session.id` of ExchangeToken',
   USER_ID: '`user.id` of CreateUser, or `id` of ListUsers',
+  OWNER_ID: '`user.id` of CreateUser with `applicationIds`, or `id` of ListUsers',
   WEBHOOK_ID: '`webhookId` of CreateWebhook',
   MESSAGE_ID: '`messageId` of SendTestMessage',
   SINCE: 'an instant of the last 14 days: `$(date -u +%FT%TZ)`',
@@ -31,6 +32,7 @@ export type Variable = keyof typeof VARIABLES;
 
 const PAGE: Example = { optional: { pageSize: 20 } };
 const APPLICATION: Example = { required: { applicationId: '$APPLICATION_ID' } };
+const APPLICATION_USER: Example = { required: { applicationId: '$APPLICATION_ID', userId: '$USER_ID' } };
 const USER: Example = { required: { userId: '$USER_ID' } };
 const SESSION: Example = { required: { sessionId: '$SESSION_ID' } };
 const LOGIN: Example = { required: { loginIntentId: '$LOGIN_INTENT_ID' } };
@@ -54,7 +56,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'UserService/ListUsers': PAGE,
 
   'WebhookService/CreateWebhook': {
-    required: { url: 'https://example.com/hooks', ownerId: '$USER_ID' },
+    required: { url: 'https://example.com/hooks', ownerId: '$OWNER_ID' },
     optional: { eventTypes: ['*'], ordered: true, description: 'Zoë – check-ins & more', isActive: true },
   },
   'WebhookService/GetWebhook': WEBHOOK,
@@ -116,6 +118,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       walletAddress: '$WALLET_ADDRESS',
     },
   },
+  'AdminService/AddApplicationUser': APPLICATION_USER,
+  'AdminService/RemoveApplicationUser': APPLICATION_USER,
   'AdminService/GetUser': USER,
   'AdminService/ListUsers': PAGE,
   'AdminService/UpdateUser': { ...USER, optional: { name: 'Grace Hopper, née Murray' } },

@@ -15,6 +15,7 @@ import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
+import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deactivateUser } from '../../domain/users/deactivate-user.ts';
 import { deleteUser } from '../../domain/users/delete-user.ts';
@@ -22,6 +23,7 @@ import { eraseUser } from '../../domain/users/erase-user.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
 import { reactivateUser } from '../../domain/users/reactivate-user.ts';
+import { removeApplicationUser } from '../../domain/users/remove-application-user.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { OpenHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
@@ -89,6 +91,15 @@ export function createAdminHandlers({
     },
     async deleteUser(fields, call) {
       await liveSessions.forgetUser(await deleteUser(call, fields));
+      return {};
+    },
+
+    async addApplicationUser(fields, call) {
+      await addApplicationUser(call, fields);
+      return {};
+    },
+    async removeApplicationUser(fields, call) {
+      await liveSessions.forgetUser(await removeApplicationUser(call, fields));
       return {};
     },
 

@@ -1,7 +1,7 @@
-import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, exists, isNotNull, isNull, or, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { type Db, matches } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
+import { addedUsers, applicationUsers } from '../../database/session-schema.ts';
 import { type Profile, userColumns } from './user.ts';
 
 /** A user as an application sees one that has signed in to it. */
@@ -17,6 +17,19 @@ const isActive = sql<boolean>`${deactivatedAt} is null`.as('is_active');
 
 /** Placeholder: applicationId. */
 export const isOfApplication = matches(applicationUsers, 'applicationId');
+
+/**
+ * Returns whether the user has signed in to the application, or an operator has added the user. The application must
+ * not learn of others. Placeholder: applicationId.
+ */
+export function isUserOfApplication(db: Db, userId: Placeholder): SQL | undefined {
+  const rowsOf = (table: typeof applicationUsers | typeof addedUsers) =>
+    db
+      .select({ one: sql`1` })
+      .from(table)
+      .where(and(matches(table, 'applicationId'), eq(table.userId, userId)));
+  return or(exists(rowsOf(applicationUsers)), exists(rowsOf(addedUsers)));
+}
 
 /** Selects users of the application. The caller's condition must have `isOfApplication`. */
 export function selectApplicationUsers(db: Db) {

@@ -4,7 +4,7 @@ import { auditEvents } from '../../database/audit-schema.ts';
 import type { Db, Statement } from '../../database/database.ts';
 import { knownOrigins, loginCodes, sharedWalletAddresses } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
-import { applicationUsers, sessions } from '../../database/session-schema.ts';
+import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
 import type { Call } from '../call.ts';
 import { isErasedUser } from './user.ts';
@@ -38,6 +38,7 @@ function leftBehind(erased: SQL): Record<string, SQL> {
   return {
     sessions_left: sql`delete from ${sessions} using ${erased} where ${sessions.userId} = erased.id`,
     applications_left: sql`delete from ${applicationUsers} using ${erased} where ${applicationUsers.userId} = erased.id`,
+    additions_left: sql`delete from ${addedUsers} using ${erased} where ${addedUsers.userId} = erased.id`,
     codes_left: sql`delete from ${loginCodes} using ${erased} where ${loginCodes.userId} = erased.id`,
     origins_left: sql`delete from ${knownOrigins} using ${erased} where ${knownOrigins.userId} = erased.id`,
     wallets_left: sql`

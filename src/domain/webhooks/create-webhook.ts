@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
@@ -9,9 +9,13 @@ import { ServiceError } from '../errors.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { type Webhook, webhookRules } from './webhook.ts';
+import { isOwner, type Webhook, webhookRules } from './webhook.ts';
 
-/** Creates a webhook with a new signing key. @throws ServiceError `User not found` for an unknown owner */
+/**
+ * Creates a webhook with a new signing key.
+ *
+ * @throws ServiceError `User not found` for an owner who is no user of the application
+ */
 export async function createWebhook(
   { application, run, now }: ApplicationCall,
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
@@ -51,15 +55,12 @@ export function createSigningKey(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** Returns the owner, or no row if there is no such user. */
+/** Returns the owner, or no row if the application has no such user. */
 const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
   const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const owner = db.$with('owner').as(
-    db
-      .select({ id: users.id, name: users.name, email: users.email })
-      .from(users)
-      .where(and(eq(users.id, sql.placeholder('ownerId')), isNull(users.deletedAt))),
-  );
+  const owner = db
+    .$with('owner')
+    .as(db.select({ id: users.id, name: users.name, email: users.email }).from(users).where(isOwner(db)));
   const created = db.$with('created').as(
     db
       .insert(webhooks)

@@ -1,4 +1,4 @@
-import { and, eq, exists, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, exists, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
@@ -11,14 +11,15 @@ import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
+import { isOwner, isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
 
 const CHANGEABLE = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
 
 /**
  * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
  *
- * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `User not found` for an unknown owner
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `User not found` for a new owner who is no
+ * user of the application
  */
 export async function updateWebhook(
   call: ApplicationCall,
@@ -39,10 +40,7 @@ export async function updateWebhook(
 
 const updateChanged: Statement<{ id: string }[]> = (db) => {
   const hasChanged = (name: string) => sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
-  const owner = db
-    .select({ one: sql`1` })
-    .from(users)
-    .where(and(eq(users.id, sql.placeholder('ownerId')), isNull(users.deletedAt)));
+  const owner = db.select({ one: sql`1` }).from(users).where(isOwner(db));
   const updated = db.$with('updated').as(
     db
       .update(webhooks)
@@ -51,7 +49,12 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
         disabledReason: sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`,
         updatedAt: instantPlaceholder('now'),
       })
-      .where(and(isOwnWebhook, or(sql`not ${hasChanged('ownerId')}`, exists(owner))))
+      .where(
+        and(
+          isOwnWebhook,
+          or(sql`not ${hasChanged('ownerId')}`, eq(webhooks.ownerId, sql.placeholder('ownerId')), exists(owner)),
+        ),
+      )
       .returning({ id: webhooks.id, isActive: webhooks.isActive }),
   );
   const queue = db.$with('queue', {}).as(sql`

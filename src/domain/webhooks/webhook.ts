@@ -1,10 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Db, RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
 import { oneOf } from '../text-rules.ts';
+import { isUserOfApplication } from '../users/application-user.ts';
 import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
@@ -37,6 +38,12 @@ export const isOwnWebhook = and(
   eq(webhooks.applicationId, sql.placeholder('applicationId')),
   eq(webhooks.id, sql.placeholder('webhookId')),
 );
+
+/** Selects the user who may own webhooks of the application. Placeholders: applicationId, ownerId. */
+export function isOwner(db: Db): SQL | undefined {
+  const ownerId = sql.placeholder('ownerId');
+  return and(eq(users.id, ownerId), isNull(users.deletedAt), isUserOfApplication(db, ownerId));
+}
 
 /** Returns the CTE `target`, which locks the webhook against changes, and is empty unless it is active. */
 export function lockActiveWebhook(db: Db) {

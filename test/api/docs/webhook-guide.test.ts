@@ -25,7 +25,7 @@ test('shows messages with the fields that Usher sends', async () => {
   const { id: userId } = await createTestUser(service, { name: 'Ada' });
   const { webhook } = await webhooks.createWebhook({
     url: 'https://hooks.test',
-    ownerId: (await createTestUser(service)).id,
+    ownerId: (await createTestUser(service, { applicationIds: [tenant.id] })).id,
     eventTypes: ['*'],
   });
   await webhooks.sendTestMessage({ webhookId: webhook?.webhookId ?? '' });

@@ -29,7 +29,7 @@ const INSTANT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 /** Creates an application with a webhook. Messages come to the path in the order in which they happened. */
 async function subscribe(path: string, eventTypes: string[]) {
   const tenant = await createTenant(service);
-  const owner = await createTestUser(service);
+  const owner = await createTestUser(service, { applicationIds: [tenant.id] });
   await clientsOf(service, tenant).webhooks.createWebhook({
     url: `${receiver.url}${path}`,
     ownerId: owner.id,

@@ -126,7 +126,7 @@ function attributesOf({ attributes }: Span): Record<string, unknown> {
 test('a webhook request leads its receiver to the span of the attempt', async () => {
   await using receiver = await WebhookReceiver.open();
   const { webhooks, events } = clientsOf(usher, tenant);
-  const { id: ownerId } = await createTestUser(usher);
+  const { id: ownerId } = await createTestUser(usher, { applicationIds: [tenant.id] });
   await webhooks.createWebhook({ url: `${receiver.url}/traced`, ownerId, eventTypes: ['event.created'] });
   await events.createEvent({ eventId: 'traced' });
   await expect.poll(() => receiver.at('/traced').length).toBe(1);
