@@ -20,10 +20,12 @@ export const sessions = pgTable(
     ...profileColumns(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
-    /** How the user signed in. Empty in the rows of the version before, which has no `session_ids`. */
+    /** How the user signed in last. Empty in the rows of the version before, which has no `session_ids`. */
     method: text('method').notNull().default(''),
     /** The defaults are for the version before: no token is older than 15 minutes. */
     authenticatedAt: instant('authenticated_at').notNull().default(sql`now() - interval '15 minutes'`),
+    /** The latest sign-in, from which the longest age counts. Null if it is that of `authenticatedAt`, which cut-offs end. */
+    lastAuthenticatedAt: instant('last_authenticated_at'),
     /** When the first session of the chain began. */
     beganAt: instant('began_at').notNull().default(sql`now()`),
     /** The latest cut-off when the chain began. */

@@ -1,14 +1,16 @@
 /** Interface, "2. Exchange Token": what is exchanged, and when tokens and sessions end. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { refusal, validationFailed } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { call, PROTOCOLS } from '../support/protocols.ts';
 import { RawConnection } from '../support/raw-connection.ts';
-import { adminClient, clientsOf, createTestUser, logIn } from '../support/service.ts';
+import { adminClient, clientsOf, createTestUser, logIn, PUBLIC_URL } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
 const { exchangeToken } = AuthService.method;
@@ -118,6 +120,46 @@ describe('A session', () => {
     expect(second.session.createdAt).toEqual(clock.read());
     clock.advance(15 * MINUTE - 1);
     expect(await exchange(await logIn(service, tenant, user))).toEqual(second);
+  });
+
+  it('is of the last sign-in, with ID, instants and profile as they were', async () => {
+    const user = await createTestUser(service);
+    const { sql } = service.database;
+    const first = await logIn(service, tenant, user);
+    const begun = await exchange(first);
+    const { sessions } = clientsOf(service, tenant);
+    const shown = async () => (await sessions.checkSession({ sessionId: begun.session.id, maxStalenessMs: 0 })).session;
+    const before = await shown();
+    expect(before?.method).toBe('page');
+    clock.advance(MINUTE);
+    const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
+    const { clientId } = tenant;
+    const login = { clientId, userId: user.id, loginIntentId: randomUUID(), authenticatedAt: clock.read() };
+    const byWallet = await tokens.mint({ ...login, method: 'wallet' });
+    const events = () =>
+      sql`select from audit_events where action = 'AuthService/ExchangeToken' and resource = ${user.id}`;
+    expect(await exchange(byWallet)).toEqual(begun);
+    expect(await shown()).toEqual({ ...before, method: 'wallet' });
+    expect(await events()).toHaveLength(2);
+    // An exchange of the same token, or of an earlier one, changes nothing.
+    for (const authToken of [byWallet, first]) expect(await exchange(authToken)).toEqual(begun);
+    expect(await shown()).toEqual({ ...before, method: 'wallet' });
+    expect(await events()).toHaveLength(2);
+  });
+
+  it('of a later sign-in ends with a revocation, and with it the token', async () => {
+    const user = await createTestUser(service);
+    const { session } = await exchange(await logIn(service, tenant, user));
+    clock.advance(MINUTE);
+    const later = await logIn(service, tenant, user);
+    await exchange(later);
+    const { sessions } = clientsOf(service, tenant);
+    await sessions.revokeSession({ sessionId: session.id });
+    expect((await sessions.checkSession({ sessionId: session.id, maxStalenessMs: 0 })).active).toBe(false);
+    await expect(exchange(later)).rejects.toMatchObject(INVALID_TOKEN);
+    clock.advance(1);
+    const next = await exchange(await logIn(service, tenant, user));
+    expect(next.session.id).not.toBe(session.id);
   });
 
   it('shows the profile as it was when the session began', async () => {

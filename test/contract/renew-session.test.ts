@@ -1,5 +1,5 @@
 /** Renewing sessions. Races: test/domain/sessions/. */
-import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampMs, timestampNow } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
@@ -131,6 +131,32 @@ describe('a chain of renewals', () => {
     expect(await renewUntilExpired(session?.id ?? '')).toBe(12 * HOUR - 10 * MINUTE);
     const next = await beginSession(service, tenant, user);
     expect(await isActive(next)).toBe(true);
+  });
+
+  it('ends 12 hours after the last sign-in, also of a session that has begun before', async () => {
+    const user = await createTestUser(service);
+    const sessionId = await beginSession(service, tenant, user);
+    clock.advance(14 * MINUTE);
+    const { id } = await renew(sessionId);
+    clock.advance(MINUTE);
+    const { session } = await auth.exchangeToken({ authToken: await logIn(service, tenant, user) });
+    expect(session?.id).toBe(id);
+    expect(await renewUntilExpired(id)).toBe(12 * HOUR);
+  });
+
+  it('goes on after a sign-in in its last minutes', async () => {
+    const strict = await createTenant(service);
+    await service.database.sql`update applications set session_max_age_seconds = 900 where id = ${strict.id}`;
+    const { auth, sessions } = clientsOf(service, strict);
+    const user = await createTestUser(service);
+    const sessionId = await beginSession(service, strict, user);
+    clock.advance(14 * MINUTE);
+    const unchanged = await sessions.renewSession({ sessionId });
+    expect(unchanged.session?.id).toBe(sessionId);
+    await auth.exchangeToken({ authToken: await logIn(service, strict, user) });
+    const { session } = await sessions.renewSession({ sessionId });
+    expect(session?.id).not.toBe(sessionId);
+    expect(timestampMs(session?.expiresAt ?? timestampNow()) - clock.read().getTime()).toBe(15 * MINUTE);
   });
 
   it('ends at the limit of the application', async () => {

@@ -299,7 +299,7 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
   userAgent: string;
 
   /**
-   * How the user signed in: "email" or "wallet" on the login page, "page" by
+   * How the user signed in last: "email" or "wallet" on the login page, "page" by
    * AdminService.CompleteLogin, "issuer" at another issuer of auth tokens.
    *
    * @generated from field: string method = 7;
@@ -340,8 +340,8 @@ export const SessionService: GenService<{
   /**
    * Keeps a user signed in. A session with more than half of its life left is
    * returned unchanged. Otherwise a successor begins, which lasts 15 minutes, but
-   * ends at the latest when the longest age after the sign-in is reached (12 hours
-   * by default); it has the user's present profile. The session itself lives until
+   * ends at the latest when the longest age after the last sign-in is reached (12
+   * hours by default); it has the user's present profile. The session itself lives until
    * it expires; renewed again, from another device or after a lost reply, it
    * returns the same successor.
    *
@@ -355,7 +355,7 @@ export const SessionService: GenService<{
     output: typeof RenewSessionResponseSchema;
   },
   /**
-   * Lists the live sessions, one per user, the last sign-in first.
+   * Lists the live sessions, one per user, the one that began last first.
    *
    * @generated from rpc usher.v1.SessionService.ListSessions
    */

@@ -38,18 +38,13 @@ export async function runCutoff<Rows>(
   return rows;
 }
 
-/** Returns the latest cut-off of the user in the application, or null. Placeholder: applicationId. */
+/** Returns the latest cut-off of the user in the application, or `-infinity`. Placeholder: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
-  return sql`greatest(
+  return sql`coalesce(greatest(
     (select max(${sessionCutoffs.cutoffAt}) from ${sessionCutoffs}
-      where ${sessionCutoffs.applicationId} = ${sql.placeholder('applicationId')}
-        and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})),
-    (select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId}))`;
-}
-
-/** Returns whether the instant of authentication is later than the cut-off, if there is one. */
-export function isLater(authenticatedAt: SQLWrapper, cutoff: SQLWrapper): SQL {
-  return sql`${authenticatedAt} > coalesce(${cutoff}, '-infinity')`;
+    where ${sessionCutoffs.applicationId} = ${sql.placeholder('applicationId')}
+      and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})),
+    (select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId})), '-infinity')`;
 }
 
 const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.expiresAt}`;

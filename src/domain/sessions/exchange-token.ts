@@ -14,8 +14,9 @@ import { isActiveUser, type Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
 import { announce, type HasMessages, hasSubscriber, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
-import { isLater, latestCutoff } from './cutoffs.ts';
+import { latestCutoff } from './cutoffs.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { isOutdated, updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
 
@@ -33,7 +34,7 @@ export interface BegunSession extends Profile {
 }
 
 /**
- * Returns the newest live session of the user, or begins one.
+ * Returns the newest live session of the user, or begins one. A token of a later sign-in makes the session one of it.
  *
  * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off; `User not found`
  */
@@ -61,8 +62,9 @@ export async function exchangeToken(
     if (!user) throw new ServiceError('USER_NOT_FOUND');
     if (!user.isAccepted) throw new InvalidTokenError();
     const { session, notifiedIds } = user;
+    if (session?.isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
     // A webhook subscribes to it, or a concurrent exchange has begun one.
-    if (!session) continue;
+    if (!session || session.isOutdated) continue;
     if (session.id === parameters.id && (await removeIfErased(call, login.userId))) {
       throw new ServiceError('USER_NOT_FOUND');
     }
@@ -76,7 +78,7 @@ export async function exchangeToken(
 interface Found extends HasMessages {
   /** Whether the token is from after the cut-offs of the user's sessions. */
   readonly isAccepted: boolean;
-  readonly session: BegunSession | null;
+  readonly session: (BegunSession & { readonly isOutdated: boolean }) | null;
 }
 
 /** Begins no session if a webhook subscribes to it. An insert of messages is dear even where it has no rows. */
@@ -110,17 +112,17 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
       .from(users)
       .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),
   );
-  const isAccepted = isLater(authenticatedAt, caller.latestCutoff);
+  const isAccepted = sql<boolean>`${instantPlaceholder('authenticatedAt')} > ${caller.latestCutoff}`;
   const live = db.$with('live').as(
     db
-      .select(shown)
+      .select({ ...shown, isOutdated: isOutdated.as('outdated') })
       .from(sessions)
-      .innerJoin(caller, eq(caller.userId, sessions.userId))
+      .innerJoin(caller, eq(sessions.userId, sql.placeholder('userId')))
       .where(
         and(
-          eq(sessions.applicationId, applicationId),
-          gt(sessions.expiresAt, now),
-          isLater(sessions.authenticatedAt, caller.latestCutoff),
+          eq(sessions.applicationId, sql.placeholder('applicationId')),
+          gt(sessions.expiresAt, instantPlaceholder('now')),
+          gt(sessions.authenticatedAt, caller.latestCutoff),
           isAccepted,
         ),
       ),
@@ -142,6 +144,7 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
             userAgent: sql`${sql.placeholder('userAgent')}::text`.as('user_agent'),
             method: sql`${sql.placeholder('method')}::text`.as('method'),
             authenticatedAt: authenticatedAt.as('authenticated_at'),
+            lastAuthenticatedAt: sql`null::timestamptz`.as('last_authenticated_at'),
             beganAt: now.as('began_at'),
             cutoffAt: caller.latestCutoff,
             createdAt: now.as('created_at'),
@@ -157,25 +160,25 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
           ),
       )
       .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: newValues, setWhere: isOver })
-      .returning({ ...shown, userId, expiresAt, ipAddress, userAgent, method }),
+      .returning({ ...shown, userId, expiresAt, ...(tells && { ipAddress, userAgent, method }) }),
   );
   const recorded = db.$with('recorded', {}).as(sql`
     insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
-    select ${applicationId}, ${begun.id}, ${begun.userId}, ${authenticatedAt}, ${begun.createdAt}, ${begun.expiresAt}
-    from ${begun}`);
+    select ${applicationId}, id, user_id, ${authenticatedAt}, created_at, expires_at from begun`);
   const joined = db.$with('joined', {}).as(sql`
     insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
-    select ${applicationId}, ${begun.userId}, ${begun.createdAt} from ${begun} on conflict do nothing`);
+    select ${applicationId}, user_id, created_at from begun on conflict do nothing`);
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun}` });
   const message = tells ? [insertMessages(db, sessionCreated(sql`${begun}`))] : [];
-  const session = unionAll(db.select(pickShown(live)).from(live), db.select(pickShown(begun)).from(begun)).as(
-    'session',
-  );
+  const session = unionAll(
+    db.select({ ...pickShown(live), isOutdated: live.isOutdated }).from(live),
+    db.select({ ...pickShown(begun), isOutdated: sql<boolean>`false` }).from(begun),
+  ).as('session');
   return db
     .with(caller, live, begun, audit, recorded, joined, ...message)
     .select({
-      isAccepted: sql<boolean>`${isAccepted}`,
-      session: pickShown(session),
+      isAccepted,
+      session: { ...pickShown(session), isOutdated: session.isOutdated },
       notifiedIds: tells ? notifiedIds : sql<readonly string[]>`'[]'::json`,
     })
     .from(caller)
@@ -189,7 +192,7 @@ const newValues = Object.fromEntries(Object.entries(replaced).map(([name, column
 
 /** The opposite of `live`: the session has expired or been ended by a cut-off. */
 const isOver = sql`not (${sessions.expiresAt} > ${excluded(sessions.createdAt)}
-  and ${isLater(sessions.authenticatedAt, excluded(sessions.cutoffAt))})`;
+  and ${sessions.authenticatedAt} > ${excluded(sessions.cutoffAt)})`;
 
 function pickShown<Columns extends Record<keyof BegunSession, unknown>>(columns: Columns) {
   const { id, email, name, profileImage, walletAddress, createdAt } = columns;

@@ -7,7 +7,7 @@ import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, optional, type Unchecked, uuid } from '../validation.ts';
-import { isLater, latestCutoff } from './cutoffs.ts';
+import { latestCutoff } from './cutoffs.ts';
 import { type Session, sessionColumns } from './session.ts';
 
 const rules = { userId: optional(uuid), ...pageRules };
@@ -37,7 +37,7 @@ type Row = Session & { readonly beganAt: Date };
 const isLive = and(
   eq(sessions.applicationId, sql.placeholder('applicationId')),
   gt(sessions.expiresAt, instantPlaceholder('now')),
-  isLater(sessions.authenticatedAt, latestCutoff(sessions.userId)),
+  gt(sessions.authenticatedAt, latestCutoff(sessions.userId)),
   sql`exists (select 1 from ${users} where ${users.id} = ${sessions.userId} and ${isActiveUser})`,
 );
 

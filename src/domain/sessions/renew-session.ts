@@ -7,7 +7,7 @@ import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { liveSession, SESSION_LIFETIME_MS } from './session.ts';
+import { lastAuthentication, liveSession, SESSION_LIFETIME_MS } from './session.ts';
 
 const rules = { sessionId: identifier };
 
@@ -19,7 +19,7 @@ export interface RenewedSession {
 
 /**
  * Returns the session itself while more than half of its life is left, else its successor, beginning one unless there
- * is one. No successor outlives the longest age after the authentication.
+ * is one. No successor outlives the longest age after the last authentication.
  *
  * @throws ServiceError `Session expired` unless the session is live
  */
@@ -52,7 +52,7 @@ const findOrBeginSuccessor: Statement<RenewedSession[]> = (db) => {
     ${sessions.applicationId} = ${sql.placeholder('applicationId')} and ${sessions.userId} = target.user_id
     and ${sessions.expiresAt} > ${now}`;
   const latestEnd = sql`
-    ${sessions.authenticatedAt} + ${sql.placeholder('maxAgeSeconds')}::int * interval '1 second'`;
+    ${lastAuthentication} + ${sql.placeholder('maxAgeSeconds')}::int * interval '1 second'`;
   const isDue = (end: SQL) => sql`
     (${sessions.id} = ${sql.placeholder('sessionId')} and ${sessions.expiresAt} < ${end}
       and ${now} - ${sessions.createdAt} >= ${sessions.expiresAt} - ${now})`;

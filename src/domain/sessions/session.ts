@@ -4,7 +4,7 @@ import { instantPlaceholder, users } from '../../database/schema.ts';
 import { sessionIds, sessions } from '../../database/session-schema.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { isActiveUser } from '../users/user.ts';
-import { isLater, latestCutoff } from './cutoffs.ts';
+import { latestCutoff } from './cutoffs.ts';
 
 /** Interface, "Limits": a session expires after 15 minutes. */
 export const SESSION_LIFETIME_MS = 15 * 60_000;
@@ -32,8 +32,11 @@ export const sessionColumns = {
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOf<typeof sessionColumns>;
 
+/** When the user of a session signed in last. */
+export const lastAuthentication = sql`greatest(${sessions.authenticatedAt}, ${sessions.lastAuthenticatedAt})`;
+
 /** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
-export const isUnended = and(isActiveUser, isLater(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));
+export const isUnended = and(isActiveUser, gt(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));
 
 /** Selects the live session of that ID with its user. Placeholders: applicationId, sessionId, now. */
 export const liveSession = sql`
