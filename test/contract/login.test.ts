@@ -30,7 +30,7 @@ const ALREADY_COMPLETED = refusal('failed_precondition', 'Login intent already c
 const clock = new TestClock(new Date('2026-03-01T12:00:00.250Z'));
 const { service, tenant, other, credentials, callWith } = await openContractFixture({
   clock: clock.read,
-  redirectUris: [REDIRECT_URI, LONGEST_URI, LOOPBACK_URI, PRIVATE_URI],
+  redirectUris: [REDIRECT_URI, LONGEST_URI, LOOPBACK_URI, 'http://localhost:3000/callback', PRIVATE_URI],
 });
 const user = await createTestUser(service);
 
@@ -110,6 +110,9 @@ describe('GenerateAuthUrl', () => {
     ['is not registered', 'https://app.test/elsewhere'],
     ['is registered for another application', 'https://other.test/callback'],
     ['has a trailing slash too many', `${REDIRECT_URI}/`],
+    ['has a query too many', `${REDIRECT_URI}?a=1`],
+    ['differs in case', REDIRECT_URI.replace('callback', 'Callback')],
+    ['is localhost with another port', 'http://localhost:51004/callback'],
     ['is no URI', 'callback'],
     ['has 2048 astral characters', '\u{1F6AA}'.repeat(2048)],
     ['is a loopback address with another path', 'http://127.0.0.1:51004/elsewhere'],

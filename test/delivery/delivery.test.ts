@@ -48,6 +48,31 @@ test('tells of events and check-ins', async () => {
   for (const message of received) expect(verify(message, webhook?.signingKey ?? '')).toEqual(message.json);
 });
 
+test('gets the messages that it subscribes to, while it is active', async () => {
+  const { webhooks, events } = clientsOf(service, await createTenant(service));
+  const subscribe = async (path: string, eventTypes: string[], isActive = true) => {
+    await webhooks.createWebhook({ url: `${receiver.url}${path}`, ownerId: owner.id, eventTypes, isActive });
+  };
+  await subscribe('/events', ['event.created', 'event.deleted']);
+  await subscribe('/check-ins', ['check_in.created']);
+  await subscribe('/nothing', []);
+  await subscribe('/inactive', ['*'], false);
+  await subscribe('/everything', ['*']);
+  await events.createEvent({ eventId: 'e' });
+  await events.checkIn({ eventId: 'e', attendeeId: 'ada' });
+  await events.deleteEvent({ eventId: 'e' });
+  const typesAt = (path: string) =>
+    receiver
+      .at(path)
+      .map(({ json: { type } }) => type)
+      .toSorted();
+  const all = ['check_in.created', 'event.created', 'event.deleted'];
+  await expect.poll(() => typesAt('/everything')).toEqual(all);
+  await expect.poll(() => typesAt('/events')).toEqual(all.slice(1));
+  await expect.poll(() => typesAt('/check-ins')).toEqual(all.slice(0, 1));
+  expect([...typesAt('/nothing'), ...typesAt('/inactive')]).toEqual([]);
+});
+
 test('waits as long as Retry-After says, and sends the same message again', async () => {
   const { events, webhooks, webhookId } = await subscribe('/busy');
   receiver.respond = (_, response) => {

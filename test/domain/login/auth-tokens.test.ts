@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
 import { generateIssuerKey, signToken } from '../../support/issuer.ts';
 import { refusalOf } from '../../support/refusals.ts';
+import { attacksOn } from '../../support/token-attacks.ts';
+import { createTokenForge } from '../../support/token-forge.ts';
 
 const ISSUER = 'https://usher.test';
 const CLIENT_ID = 'client_0123456789abcdef0123456789abcdef';
@@ -49,6 +51,42 @@ describe('a minted token', () => {
     const last = new Date((SECOND + LIFETIME_SECONDS) * 1000 - 1);
     expect(await tokens.verify(valid, CLIENT_ID, last)).toEqual(login);
     expect(await refusalOf(tokens.verify(valid, CLIENT_ID, new Date(last.getTime() + 1)))).toEqual(REFUSAL);
+  });
+});
+
+// Over the protocols, and of another issuer: test/robustness/tokens.test.ts.
+describe.each([
+  ['EdDSA', 'ES256'],
+  ['ES256', 'EdDSA'],
+] as const)('a token signed with %s', (alg, otherAlg) => {
+  const [key, otherKey] = [generateIssuerKey(alg, 'the-key'), generateIssuerKey(otherAlg, 'the-other-key')];
+  const forge = createTokenForge({
+    key,
+    otherKey,
+    issuer: ISSUER,
+    clientId: CLIENT_ID,
+    userId: login.userId,
+    second: SECOND,
+  });
+  const jwks = [key, otherKey].map((each) => ({
+    ...each.privateKey.export({ format: 'jwk' }),
+    kid: each.kid,
+    alg: each.alg,
+  }));
+
+  test('is accepted when valid', async () => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await issuer.verify(forge.token(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId });
+  });
+
+  test.each(attacksOn(alg))('is refused with %s', async (_name, attack) => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await refusalOf(issuer.verify(attack(forge), CLIENT_ID, NOW))).toEqual(REFUSAL);
+  });
+
+  test('is refused by another application', async () => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await refusalOf(issuer.verify(forge.token(), `${CLIENT_ID}0`, NOW))).toEqual(REFUSAL);
   });
 });
 

@@ -73,10 +73,11 @@ test('tells of sessions that begin and of live ones that are revoked, and of no 
 test('tells every application that the user has signed in to of changes of the user, and no other', async () => {
   const one = await subscribe('/one', ['*']);
   const two = await subscribe('/two', ['user.deactivated', 'user.deleted']);
-  const never = await subscribe('/never', ['*']);
+  const never = await subscribe('/never', ['event.created', 'user.updated', 'user.deactivated', 'user.deleted']);
   const deleted = await subscribe('/deleted', ['user.updated', 'user.deleted']);
   const ada = await createTestUser(service, { name: 'Ada' });
   for (const { tenant } of [one, two, deleted]) await beginSession(service, tenant, ada);
+  await beginSession(service, never.tenant, await createTestUser(service));
   await admin.deleteApplication({ applicationId: deleted.tenant.id });
 
   await admin.updateUser({ userId: ada.id, name: 'Ada Lovelace' });
