@@ -18,8 +18,9 @@ const HEAD_START_MS = quickOrLong(1_500, 3_000);
 /** A machine that is busy otherwise is not to make calls late, nor to look like a database that is. */
 const REQUEST_TIMEOUT_MS = quickOrLong(60_000, 5_000);
 const MIN_SERVED = 39;
-const P99_MS = quickOrLong(REQUEST_TIMEOUT_MS, 1_000);
-const NOISE_MS = quickOrLong(3_000, 100);
+/** Of the long form, which has the machine to itself. The short one counts. */
+const P99_MS = 1_000;
+const NOISE_MS = 100;
 
 const LOADS = [
   { connections: 150, attendees: 1, commitMs: 0 },
@@ -72,6 +73,7 @@ test.for(LOADS.filter(({ connections, commitMs }) => quickOrLong(connections ===
       figures: `p50 ${others.p50Ms} ms, p99 ${others.p99Ms} ms; busy: ${all.served} of ${all.tried} served, p50 ${all.p50Ms} ms`,
     });
     expect(others.served).toBeGreaterThanOrEqual(MIN_SERVED);
+    if (!quickOrLong(false, true)) return;
     expect(others.p50Ms).toBeLessThan(all.p50Ms + NOISE_MS);
     expect(others.p99Ms).toBeLessThan(P99_MS);
   },
