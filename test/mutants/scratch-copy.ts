@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
 /** A test that has run. */
 export interface RunTest {
+  readonly file: string;
+  /** With the titles around it. */
   readonly title: string;
   readonly hasPassed: boolean;
 }
@@ -37,17 +39,22 @@ export class ScratchCopy {
     await writeFile(join(this.#directory, file), text);
   }
 
-  /** Runs test files of one tier. Returns their tests: none if the files could not be loaded. */
-  async runTests(files: readonly string[], timeoutMs: number): Promise<readonly RunTest[]> {
+  /**
+   * Runs the tests of files of one tier whose titles match. Returns them: none if the files could not be loaded.
+   */
+  async runTests(
+    files: readonly string[],
+    { timeoutMs, titles = /(?:)/ }: { timeoutMs: number; titles?: RegExp },
+  ): Promise<readonly RunTest[]> {
     const report = join(this.#directory, 'report.json');
     await rm(report, { force: true });
     const tier = files.some((file) => file.startsWith('test/robustness/')) ? ['--mode', 'robustness'] : [];
-    const options = [...tier, '--reporter=json', `--outputFile=${report}`];
+    const options = [...tier, '--reporter=json', `--outputFile=${report}`, `--testNamePattern=${titles.source}`];
     const vitest = join('node_modules', 'vitest', 'vitest.mjs');
     const settings = { cwd: this.#directory, timeout: timeoutMs, maxBuffer: 2 ** 26 };
     // It exits with an error when a test has failed; without a report, it has run none.
     await run(process.execPath, [vitest, 'run', ...files, ...options], settings).catch(() => {});
-    return readReport(report);
+    return readReport(report, this.#directory);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -57,17 +64,23 @@ export class ScratchCopy {
 
 interface Report {
   readonly testResults: readonly {
+    readonly name: string;
     readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
   }[];
 }
 
-async function readReport(path: string): Promise<readonly RunTest[]> {
+async function readReport(path: string, root: string): Promise<readonly RunTest[]> {
   const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
   const { testResults }: Report = JSON.parse(text);
-  return testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status }) => status === 'passed' || status === 'failed')
-    .map(({ fullName, status }) => ({ title: fullName, hasPassed: status === 'passed' }));
+  return testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'passed' || status === 'failed')
+      .map(({ fullName, status }) => ({
+        file: relative(root, name),
+        title: fullName,
+        hasPassed: status === 'passed',
+      })),
+  );
 }
 
 function ignoreDeleted(error: NodeJS.ErrnoException): void {

@@ -1,9 +1,13 @@
 import type { Fault } from '../fault.ts';
+import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { PAGE_FAULTS } from './pages.ts';
+import { SERVICE_FAULTS } from './service.ts';
 import { TENANT_FAULTS } from './tenants.ts';
+import { TOKEN_FAULTS } from './tokens.ts';
 import { USER_FAULTS } from './users.ts';
+import { WEBHOOK_FAULTS } from './webhooks.ts';
 
 export const FAULTS: readonly Fault[] = [
   ...TENANT_FAULTS,
@@ -11,4 +15,8 @@ export const FAULTS: readonly Fault[] = [
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
   ...PAGE_FAULTS,
+  ...TOKEN_FAULTS,
+  ...EVENT_FAULTS,
+  ...WEBHOOK_FAULTS,
+  ...SERVICE_FAULTS,
 ];

@@ -65,8 +65,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'RevokeUserSessions ends the sessions of the user in every application',
     file: 'sessions/cutoffs.ts',
-    find: 'where ${sessions.applicationId} = ${applicationId} and ${sessions.userId} = source.user_id',
-    replace: 'where ${sessions.userId} = source.user_id',
+    find: 'where ${sessions.applicationId} = ${applicationId} and ${sessions.userId} = cutoff.user_id',
+    replace: 'where ${sessions.userId} = cutoff.user_id',
     test,
     title: twins('RevokeUserSessions'),
   },

@@ -8,16 +8,16 @@ export const USER_FAULTS: readonly Fault[] = [
   ...inFolder('src/domain', [
     {
       what: 'EraseUser leaves the user in the lists of applications',
-      file: 'users/erase-user.ts',
-      find: 'delete from ${applicationUsers} using ${known} where ${applicationUsers.userId} = ${known.id}',
-      replace: 'select 1 from ${applicationUsers} where false',
+      file: 'users/personal-data.ts',
+      find: '${applicationUsers.userId} = erased.id',
+      replace: 'false',
       test: users,
       title: /whose ID is left in few tables/,
     },
     {
       what: 'EraseUser leaves the origins that the user signed in from',
-      file: 'users/erase-user.ts',
-      find: '${knownOrigins.userId} = ${known.id}',
+      file: 'users/personal-data.ts',
+      find: '${knownOrigins.userId} = erased.id',
       replace: 'false',
       test: users,
       title: /whose ID is left in few tables/,
