@@ -174,10 +174,13 @@ export const webhookAttempts = pgTable(
     statusCode: smallint('status_code'),
     error: text('error'),
     responseBody: text('response_body'),
+    /** Whom the message is about, if there is a body: an erasure removes that. */
+    userId: uuid('user_id'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.webhookId, table.messageId, table.id] }),
     index('webhook_attempts_attempted_at_idx').on(table.attemptedAt),
+    index('webhook_attempts_user_id_idx').on(table.userId).where(sql`${table.userId} is not null`),
   ],
 );
 

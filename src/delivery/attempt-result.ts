@@ -1,4 +1,5 @@
 /** What follows from an attempt: the new state of its delivery, and its line in the log of attempts. */
+import { findUserOf } from '../domain/webhooks/response-bodies.ts';
 import type { AttemptOutcome } from './exchange.ts';
 import type { DueDelivery } from './queue.ts';
 import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
@@ -44,6 +45,7 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
     status_code: outcome.statusCode,
     error: outcome.error,
     response_body: outcome.responseBody,
+    user_id: outcome.responseBody ? findUserOf(delivery) : null,
   };
 }
 

@@ -1,7 +1,7 @@
 /** Queues: each endpoint has one, which a single process works on at a time. */
 import { and, asc, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
 import { matches, type RowOf, type Statement } from '../database/database.ts';
-import { instantPlaceholder } from '../database/schema.ts';
+import { applications, instantPlaceholder } from '../database/schema.ts';
 import {
   webhookDeliveries,
   webhookMessages,
@@ -65,7 +65,6 @@ export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
     .returning(claimColumns)
     .prepare('claim_queue');
 
-/** Apart: Drizzle names no tables in what a select from one of them has directly. */
 const earlierSigningKeys = sql`array(
   select encode(${webhookSigningKeys.signingKey}, 'base64') from ${webhookSigningKeys}
   where ${webhookSigningKeys.applicationId} = ${webhooks.applicationId}
@@ -73,9 +72,17 @@ const earlierSigningKeys = sql`array(
     and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
   order by ${webhookSigningKeys.expiresAt} desc)`;
 
+/** Apart, like the next one: Drizzle names no tables in what a select from one of them has directly. */
+const isOfOpenApplication = sql`exists (
+  select 1 from ${applications}
+  where ${applications.id} = ${webhooks.applicationId} and ${applications.deletedAt} is null)`;
+
+/** Whether a webhook is active, and its application not deleted. */
+export const isDeliverable = sql<boolean>`(${webhooks.isActive} and ${isOfOpenApplication})`;
+
 const endpointColumns = {
   url: webhooks.url,
-  isActive: webhooks.isActive,
+  isActive: isDeliverable,
   ordered: webhooks.ordered,
   signingKey: webhooks.signingKey,
   /** In base64. */

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Db, placeholders, type RowOf, type Statement } from '../database/database.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
+import { isDeliverable } from './queue.ts';
 
 /** The most deliveries of one queue that are sent at a time. */
 const MAX_BATCH_SIZE = 32;
@@ -27,16 +28,19 @@ export interface LoggedAttempt {
   readonly status_code: number | null;
   readonly error: string | null;
   readonly response_body: string | null;
+  /** Whom the body may be about. */
+  readonly user_id: string | null;
 }
 
 /** Parameters: applicationId, webhookId, attempts as JSON. */
 export const insertAttempts: Statement<unknown> = (db) => {
   const logged = db.$with('logged', { id: sql`id`.as('id') }).as(sql`
     insert into ${webhookAttempts}
-      (application_id, webhook_id, message_id, attempted_at, duration_ms, status_code, error, response_body)
+      (application_id, webhook_id, message_id, attempted_at, duration_ms, status_code, error, response_body,
+        user_id)
     select ${sql.placeholder('applicationId')}::uuid, ${sql.placeholder('webhookId')}::text, attempt.*
     from json_to_recordset(${sql.placeholder('attempts')}::json) as attempt (message_id bigint,
-      attempted_at timestamptz, duration_ms integer, status_code smallint, error text, response_body text)
+      attempted_at timestamptz, duration_ms integer, status_code smallint, error text, response_body text, user_id uuid)
     returning id`);
   return db.with(logged).select({ id: logged.id }).from(logged).prepare('insert_attempts');
 };
@@ -76,7 +80,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
   const nextDue = sql`case when ${inOrder}::boolean
     then coalesce(${retryAt}, (${others} order by message_id limit 1))
     else least(${retryAt}, (${others} order by due_at, message_id limit 1)) end`;
-  const isActive = sql`(select is_active from ${webhooks}
+  const isActive = sql`(select ${isDeliverable} from ${webhooks}
     where application_id = ${applicationId} and id = ${webhookId})`;
   const released = db.$with('released', releasedColumns).as(sql`
     update ${webhookQueues} as queue set

@@ -9,6 +9,7 @@ import {
 } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
+import { removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
 import { type Attempted, markInFlight, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
@@ -128,8 +129,12 @@ export class Settlement {
   }
 
   async #log(made: readonly Attempted[]): Promise<void> {
-    const attempts = JSON.stringify(made.map(toLoggedAttempt));
-    if (made.length > 0) await this.#run(insertAttempts, { ...this.#ids, attempts });
+    if (made.length === 0) return;
+    const attempts = made.map(toLoggedAttempt);
+    await this.#run(insertAttempts, { ...this.#ids, attempts: JSON.stringify(attempts) });
+    // An erasure meanwhile and the insert have not seen each other.
+    const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
+    if (userIds.length > 0) await this.#run(removeBodiesOfErased, { ...this.#ids, userIds: `{${userIds.join()}}` });
   }
 
   async #disableIfNeeded(

@@ -354,7 +354,7 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
     await webhooks.redeliverFailed({ webhookId, since });
     await webhooks.listDeliveries({ webhookId });
   }
-  const gone = { statusCode: 410, error: 'Gone', responseBody: '', retryAfter: undefined };
+  const gone = { statusCode: 410, error: 'Gone', responseBody: 'Gone', retryAfter: undefined };
   const worker = new DeliveryWorker({
     cipher,
     database,
@@ -368,8 +368,8 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
   });
   const stop = new AbortController();
   const ended = worker.run(stop.signal, 5_000);
+  await beginSession(service, tenant, await createTestUser(service));
   await events.createEvent({ eventId: 'delivered' });
-  await beginSession(service, tenant, { id: ownerId });
   const active = () => service.database.sql`
     select from webhooks where application_id = ${tenant.id} and url = 'https://h.test' and is_active`;
   while ((await active()).length > 0) await sleep(20);

@@ -10,7 +10,11 @@ import { isExistingApplication } from './application.ts';
 
 const rules = { applicationId: uuid };
 
-/** Soft-deletes an application: its keys stop working and its sessions end. @throws ServiceError `Application not found` */
+/**
+ * Soft-deletes an application: its keys stop working, its sessions end, and nothing more is sent to its webhooks.
+ *
+ * @throws ServiceError `Application not found`
+ */
 export async function deleteApplication({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { applicationId } = check(request, rules);
   const [deleted] = await run(markDeleted, { applicationId, ...cutoffAt(now) });

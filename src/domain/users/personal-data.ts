@@ -7,6 +7,7 @@ import { users } from '../../database/schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
 import type { Call } from '../call.ts';
+import { removeResponseBodies } from '../webhooks/response-bodies.ts';
 import { isErasedUser } from './user.ts';
 
 /**
@@ -44,6 +45,7 @@ function leftBehind(erased: SQL): Record<string, SQL> {
     wallets_left: sql`
       delete from ${sharedWalletAddresses} using ${erased} where ${sharedWalletAddresses.userId} = erased.id`,
     messages_left: sql`delete from ${webhookMessages} using ${erased} where ${webhookMessages.userId} = erased.id`,
+    bodies_left: removeResponseBodies(erased),
     // Who has erased the user, and from where, stays.
     addresses_left: sql`
       update ${auditEvents} set ip_address = '' from ${erased}

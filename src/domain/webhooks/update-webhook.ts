@@ -41,6 +41,9 @@ export async function updateWebhook(
 const updateChanged: Statement<{ id: string }[]> = (db) => {
   const hasChanged = (name: string) => sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
   const owner = db.select({ one: sql`1` }).from(users).where(isOwner(db));
+  const before = db
+    .$with('before')
+    .as(db.select({ url: webhooks.url, isActive: webhooks.isActive }).from(webhooks).where(isOwnWebhook));
   const updated = db.$with('updated').as(
     db
       .update(webhooks)
@@ -55,7 +58,7 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
           or(sql`not ${hasChanged('ownerId')}`, eq(webhooks.ownerId, sql.placeholder('ownerId')), exists(owner)),
         ),
       )
-      .returning({ id: webhooks.id, isActive: webhooks.isActive }),
+      .returning({ id: webhooks.id, isActive: webhooks.isActive, url: webhooks.url }),
   );
   const queue = db.$with('queue', {}).as(sql`
     update ${webhookQueues} as queue set
@@ -63,10 +66,10 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
       next_at = case
         when queue.lease is not null then queue.next_at
         when updated.is_active then ${instantPlaceholder('now')}::timestamptz end
-    from updated
+    from updated, before
     where queue.application_id = ${sql.placeholder('applicationId')} and queue.webhook_id = updated.id
-      and (${hasChanged('isActive')} or ${hasChanged('url')})
+      and (before.is_active <> updated.is_active or before.url <> updated.url)
     returning queue.webhook_id`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
-  return db.with(updated, audit, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
+  return db.with(before, updated, audit, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
 };

@@ -1,5 +1,5 @@
 /** Messages about users and sessions: to which applications, when, and with what. */
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { MINUTE } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
@@ -129,6 +129,34 @@ test('an erasure deletes the user, and removes the messages that tell of the per
   const messages = await sql`select type, payload from webhook_messages where application_id = ${tenant.id}`;
   expect(messages.map(({ type }) => type).sort()).toEqual(['session.revoked', 'user.deleted']);
   for (const { payload } of messages) expect(payload).not.toContain(ada.email);
+});
+
+test('what an endpoint answers to messages about a person goes with the person, also from an attempt in flight', async () => {
+  const { tenant, events } = await subscribe('/echo', ['*']);
+  const ada = await createTestUser(service, { name: 'Ada' });
+  const inFlight = Promise.withResolvers<void>();
+  onTestFinished(() => receiver.answer(204));
+  receiver.respond = async ({ path, body }, response) => {
+    const { type } = JSON.parse(body);
+    if (path === '/echo' && type === 'user.updated') await inFlight.promise;
+    response.end(type.startsWith('event') ? 'ok' : `${type} ${ada.email}`);
+  };
+  const bodies = async () => {
+    const rows =
+      await sql`select response_body as body from webhook_attempts where application_id = ${tenant.id} order by id`;
+    return rows.map(({ body }) => body);
+  };
+  await beginSession(service, tenant, ada);
+  await expect.poll(bodies).toEqual([expect.stringContaining(ada.email)]);
+  await events.createEvent({ eventId: 'e' });
+  await expect.poll(bodies).toHaveLength(2);
+  await admin.updateUser({ userId: ada.id, name: 'Ada Lovelace' });
+  await expect.poll(() => receivedAt('/echo').length).toBe(3);
+  await admin.eraseUser({ userId: ada.id });
+  expect(await bodies()).toEqual([null, 'ok']);
+  inFlight.resolve();
+  // Of user.updated, session.revoked and user.deleted.
+  await expect.poll(bodies).toEqual([null, 'ok', null, null, null]);
 });
 
 test('an application without a webhook that subscribes has no messages', async () => {

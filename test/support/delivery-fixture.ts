@@ -1,0 +1,98 @@
+/** A service, and workers that hand messages to the test instead of endpoints. Time is the test's. */
+import { onTestFinished } from 'vitest';
+import { Database, type PlaceholderValues } from '../../src/database/database.ts';
+import type { AttemptRequest } from '../../src/delivery/attempt.ts';
+import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import { DeliveryWorker } from '../../src/delivery/worker.ts';
+import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { createLogger } from '../../src/log.ts';
+import { TestClock } from './clock.ts';
+import { clientsOf, createTenant, createTestUser, startTestService } from './service.ts';
+
+export type Send = (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptOutcome> | AttemptOutcome;
+
+/** Returns the outcome of an attempt that was answered so. */
+export const answer = (statusCode: number): AttemptOutcome => ({
+  statusCode,
+  error: statusCode < 300 ? null : `The endpoint answered with status ${statusCode}`,
+  responseBody: '',
+  retryAfter: undefined,
+});
+
+export interface WorkerOptions {
+  readonly schedule?: readonly number[];
+  readonly attemptTimeoutMs?: number;
+  readonly database?: Database;
+  readonly shutdownTimeoutMs?: number;
+}
+
+export async function openDeliveryFixture() {
+  const clock = new TestClock();
+  const service = await startTestService({ clock: clock.read });
+  const { sql } = service.database;
+  const { encryptionKeys = [] } = service.config.secrets;
+
+  /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
+  function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, ...options }: WorkerOptions = {}) {
+    const database =
+      options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+    const worker = new DeliveryWorker({
+      ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
+      ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule, attemptTimeoutMs },
+      ...{ userAgent: 'test', concurrency: 8 },
+    });
+    const signal = new AbortController();
+    const ended = worker.run(signal.signal, options.shutdownTimeoutMs ?? 20_000);
+    const stop = async () => {
+      signal.abort();
+      await ended;
+      await database.close();
+    };
+    onTestFinished(stop);
+    return { stop };
+  }
+
+  /** Creates a webhook of a new application that is told of new events. */
+  async function subscribe({ ordered = false } = {}) {
+    const tenant = await createTenant(service);
+    const { webhooks, events } = clientsOf(service, tenant);
+    const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
+    const fields = { url: 'https://hooks.test', ownerId, eventTypes: ['event.created'], ordered };
+    const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
+    const list = async () => (await webhooks.listDeliveries({ webhookId, pageSize: 100 })).deliveries;
+    const getWebhook = async () => (await webhooks.getWebhook({ webhookId })).webhook;
+    return { tenant, webhooks, events, webhookId, list, getWebhook };
+  }
+
+  /** Opens a database whose statements can be made to fail or to wait. */
+  function openMortalDatabase() {
+    const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+    let fails = (_: PlaceholderValues) => false;
+    let hold = async (_: PlaceholderValues): Promise<void> => {};
+    const run = database.run.bind(database);
+    database.run = async (statement, parameters, deadline) => {
+      await hold(parameters);
+      if (fails(parameters)) throw new Error('The statement fails');
+      return run(statement, parameters, deadline);
+    };
+    const failWhen = (condition: typeof fails) => {
+      fails = condition;
+    };
+    /** Holds statements back until `end`. Resolves when there is one. */
+    const holdBack = (condition: typeof fails, end: Promise<unknown>) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      hold = async (parameters) => {
+        if (!condition(parameters)) return;
+        resolve();
+        await end;
+      };
+      return promise;
+    };
+    return { database, failWhen, holdBack, die: () => failWhen(() => true) };
+  }
+
+  const readQueue = async (webhookId: string) =>
+    (await sql`select * from webhook_queues where webhook_id = ${webhookId}`)[0] ?? {};
+
+  return { clock, service, sql, startWorker, subscribe, openMortalDatabase, readQueue };
+}
