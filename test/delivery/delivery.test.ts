@@ -49,9 +49,11 @@ test('tells of events and check-ins', async () => {
 });
 
 test('gets the messages that it subscribes to, while it is active', async () => {
-  const { webhooks, events } = clientsOf(service, await createTenant(service));
+  const tenant = await createTenant(service);
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
   const subscribe = async (path: string, eventTypes: string[], isActive = true) => {
-    await webhooks.createWebhook({ url: `${receiver.url}${path}`, ownerId: owner.id, eventTypes, isActive });
+    await webhooks.createWebhook({ url: `${receiver.url}${path}`, ownerId, eventTypes, isActive });
   };
   await subscribe('/events', ['event.created', 'event.deleted']);
   await subscribe('/check-ins', ['check_in.created']);

@@ -9,8 +9,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'UpdateWebhook writes to a webhook of another application, and answers 404',
     file: 'webhooks/update-webhook.ts',
-    find: '.where(and(isOwnWebhook, or(',
-    replace: ".where(and(eq(webhooks.id, sql.placeholder('webhookId')), or(",
+    find: 'and(\n          isOwnWebhook,',
+    replace: "and(\n          eq(webhooks.id, sql.placeholder('webhookId')),",
     test,
     title: nothing('UpdateWebhook'),
   },

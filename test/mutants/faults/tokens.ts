@@ -88,12 +88,20 @@ export const TOKEN_FAULTS: readonly Fault[] = [
       title: /is refused with (padding|the spare bits)/,
     },
     {
-      what: 'A token of before a cut-off begins a session',
+      what: 'A token of before RevokeSession begins a session',
       file: 'sessions/cutoffs.ts',
-      find: "return sql`${authenticatedAt} > coalesce(${cutoff}, '-infinity')`;",
-      replace: "return sql`${authenticatedAt} > coalesce(${cutoff} - interval '1 day', '-infinity')`;",
+      find: 'and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})',
+      replace: 'and ${userId} is not null and ${sessionCutoffs.userId} = ${EVERY_USER}',
       test: 'test/contract/sessions.test.ts',
       title: /revoking a session ends it and older auth tokens/,
+    },
+    {
+      what: 'A token of before DeactivateUser begins a session once the user is active again',
+      file: 'sessions/cutoffs.ts',
+      find: '(select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId})',
+      replace: 'null::timestamptz',
+      test: 'test/contract/users.test.ts',
+      title: /deactivates a user: sessions and tokens end everywhere/,
     },
     {
       what: 'A session begins for a deactivated user',
