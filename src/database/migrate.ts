@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import postgres from 'postgres';
+import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
 import { ConnectionFailedError, StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer, readTarget } from './open-client.ts';
@@ -11,6 +12,7 @@ import { PrimaryFinder } from './primary-finder.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
+import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
 
 export interface MigrationOptions {
   /** Where the tables are. */
@@ -29,16 +31,11 @@ const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 /** The key of the advisory lock. Every version of Usher must use the same. */
 const ADVISORY_LOCK = 7_580_447;
 
-/**
- * How long a migration waits for a table. Statements of other replicas wait behind it, so it must be well below
- * their LOCK_TIMEOUT_MS.
- */
-const TABLE_LOCK_TIMEOUT_MS = 30;
 const PAUSE_MS = 200;
 const TIMEOUT_MS = 5 * 60_000;
 
-/** The codes of lock_not_available and deadlock_detected. */
-const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
+/** Which tries wait for an autovacuum to be cancelled. They make callers wait, so most do not: 5, 55, 105 … */
+const IS_PATIENT = (tries: number) => tries % 50 === 5;
 
 /**
  * Brings the database's tables up to date. Replicas that start together migrate one after the other. Where nothing is
@@ -61,7 +58,8 @@ export async function migrateDatabase(
     await requireUsable(client);
     await requirePreparedStatements(() => openSingleConnection(target, { ...options, prepare: true }, primary));
     const migrations = readMigrationFiles({ migrationsFolder: folder });
-    const migration = { client, schema: target.schema, migrations };
+    const openOther = () => openSingleConnection(target, options, primary);
+    const migration = { client, openOther, schema: target.schema, migrations };
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
   } catch (error) {
@@ -73,6 +71,8 @@ export async function migrateDatabase(
 
 interface Migration {
   readonly client: postgres.Sql;
+  /** Opens a client for what must be done outside the transaction of the first. */
+  readonly openOther: () => postgres.Sql;
   readonly schema: string;
   readonly migrations: readonly MigrationMeta[];
 }
@@ -106,9 +106,13 @@ async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiti
  */
 async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
   const waitUntil = performance.now() + timeoutMs;
-  for (let told = ''; (await selectPending(migration)).length > 0; ) {
-    const reason = await applyFirstPending(migration);
-    if (!reason) continue;
+  let told = '';
+  for (let tries = 1; (await selectPending(migration)).length > 0; tries++) {
+    const reason = await applyFirstPending(migration, IS_PATIENT(tries));
+    if (!reason) {
+      tries = 0;
+      continue;
+    }
     if (performance.now() > waitUntil) throw new Error(`It is not migrated after ${timeoutMs / 1_000} s: ${reason}`);
     if (reason !== told) onWait?.(reason);
     told = reason;
@@ -121,31 +125,44 @@ async function requireNonePending(migration: Migration): Promise<void> {
   if (length > 0) throw new Error(`${length} migrations are pending. Apply them with npm run migrate`);
 }
 
-async function apply({ sql, hash, folderMillis }: MigrationMeta, client: postgres.Sql, schema: string): Promise<void> {
-  // Foreign keys that drizzle-kit generates name `public`.
-  for (const statement of sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
-  await distributeNewTables(client, schema);
-  await client`insert into ${client(JOURNAL)} (hash, created_at) values (${hash}, ${folderMillis})`;
+async function apply(step: MigrationMeta, { client, openOther, schema }: Migration): Promise<void> {
+  if (isConcurrent(step)) {
+    await using stack = new AsyncDisposableStack();
+    const other = openOther();
+    stack.defer(() => other.end({ timeout: 1 }));
+    await createIndexes(other, step, schema);
+  } else {
+    // Foreign keys that drizzle-kit generates name `public`.
+    for (const statement of step.sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+    await distributeNewTables(client, schema);
+  }
+  await client`insert into ${client(JOURNAL)} (hash, created_at) values (${step.hash}, ${step.folderMillis})`;
 }
 
-/** Returns why it could not be done now, or undefined. Everything is local to one transaction, for poolers. */
-async function applyFirstPending(migration: Migration): Promise<string | undefined> {
+/**
+ * Returns why it could not be done now, or undefined. Everything but indexes is local to one transaction, for poolers.
+ * Between its statements it has no snapshot, for which indexes would wait.
+ */
+async function applyFirstPending(migration: Migration, isPatient: boolean): Promise<string | undefined> {
   const { client, schema, migrations } = migration;
   await client.unsafe(
-    `begin; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}; set local statement_timeout = 0; ${HANDLE_SHARDS_IN_TURN}`,
+    `begin isolation level read committed; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS};
+    set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; ${HANDLE_SHARDS_IN_TURN}`,
   );
   try {
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
-    if (!(await hasJournal(migration))) await createOwnSchema(client, schema, migrations);
+    if (isPatient) await awaitCancelledVacuum(client);
+    const isNew = !(await hasJournal(migration));
+    if (isNew) await createOwnSchema(client, schema, migrations);
     await client.unsafe(`set local search_path = "${schema}"`);
     const [first] = await selectPending(migration);
-    if (first) await apply(first, client, schema);
+    // Indexes would wait for the tables that this transaction has just moved.
+    if (first && !(isNew && isConcurrent(first))) await apply(first, migration);
     await client.unsafe('commit');
     return undefined;
   } catch (error) {
-    const isConflict = error instanceof postgres.PostgresError && LOCK_CONFLICTS.includes(error.code);
-    if (!isConflict) throw error;
+    if (!isLockConflict(error)) throw error;
     return 'a table is in use';
   } finally {
     // Does nothing after a commit.

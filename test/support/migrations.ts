@@ -1,7 +1,7 @@
 /** The migrations of other versions of Usher. */
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { type MigrationOptions, migrateDatabase } from '../../src/database/migrate.ts';
 import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 
@@ -23,7 +23,7 @@ export function migrationsBefore(name: string) {
 /** Migrates as another version would: with the present migrations up to `last`, and later ones after them. */
 export async function migrateWith(
   url: string,
-  { last, later = [] }: { last?: string; later?: readonly string[] },
+  { last, later = [], ...options }: { last?: string; later?: readonly string[] } & Omit<MigrationOptions, 'folder'>,
 ): Promise<void> {
   const folder = await copyMigrations((entries) => {
     const present = entries.filter(({ tag }) => last === undefined || tag <= last);
@@ -31,7 +31,7 @@ export async function migrateWith(
     return [...present, ...later.map((_, index) => ({ when: latest + 1 + index, tag: `later_${index}` }))];
   });
   for (const [index, text] of later.entries()) await writeFile(join(folder, `later_${index}.sql`), text);
-  await migrateDatabase(url, { folder });
+  await migrateDatabase(url, { ...options, folder });
 }
 
 async function copyMigrations(choose: (entries: readonly Entry[]) => readonly Entry[]) {

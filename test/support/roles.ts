@@ -8,7 +8,8 @@ import { REPOSITORY } from './process.ts';
  */
 export function readRolesSql(name: string) {
   const readme = readFileSync(join(REPOSITORY, 'src/database/README.md'), 'utf8');
-  const [ofServer = '', ofDatabase = ''] = [...readme.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) =>
+  const section = readme.slice(readme.indexOf('### Two roles'));
+  const [ofServer = '', ofDatabase = ''] = [...section.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) =>
     sql.replaceAll(/\busher(_owner)?\b/g, `${name}$1`),
   );
   return { ofServer: ofServer.split(';').filter((statement) => statement.trim()), ofDatabase };

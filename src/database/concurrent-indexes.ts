@@ -1,0 +1,38 @@
+/** Indexes on tables that exist, which are built while others write. */
+import type { MigrationMeta } from 'drizzle-orm/migrator';
+import type postgres from 'postgres';
+
+const CREATES_INDEX = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY "(\w+)" ON (?="\w+")/;
+
+/** Returns whether the migration creates indexes outside a transaction. */
+export function isConcurrent({ sql }: MigrationMeta): boolean {
+  return sql.some((statement) => CREATES_INDEX.test(statement));
+}
+
+/**
+ * Creates the indexes of a migration, each in a transaction of its own. It may be repeated: an index that is there stays,
+ * unless an interrupted try has left it invalid.
+ *
+ * While it waits for all transactions that are older, none may wait for it: Postgres does not see such a deadlock. So the
+ * transaction that keeps other processes from migrating must have no snapshot and no lock on a table.
+ */
+export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta, schema: string): Promise<void> {
+  await removeTimeouts(client);
+  for (const statement of sql) {
+    const name = CREATES_INDEX.exec(statement)?.[1];
+    if (!name) throw new Error(`A migration that creates indexes CONCURRENTLY does something else, too: ${statement}`);
+    const [index] = await client`
+      select indisvalid as "isValid" from pg_index join pg_class on pg_class.oid = indexrelid
+      where relname = ${name} and relnamespace = ${schema}::regnamespace`;
+    if (index?.isValid) continue;
+    if (index) await client.unsafe(`drop index concurrently if exists "${schema}"."${name}"`);
+    await client.unsafe(statement.replace(CREATES_INDEX, `$&"${schema}".`));
+  }
+}
+
+/** Behind a pooler they would stay on a connection that others use, and CONCURRENTLY allows no transaction block. */
+async function removeTimeouts(client: postgres.Sql): Promise<void> {
+  const rows = await client`select pg_backend_pid() as pid`;
+  const isPooled = rows[0]?.pid !== rows.state?.pid;
+  if (!isPooled) await client.unsafe('set statement_timeout = 0; set lock_timeout = 0');
+}
