@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
-import { ConnectionFailedError, StandbyError } from './errors.ts';
-import { type ClientTarget, type DatabaseServer, describeServer, readTarget } from './open-client.ts';
+import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
 import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
-import { PrimaryFinder } from './primary-finder.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
+import { isNetworkError, type Waiting, waitForPrimary } from './wait-for-primary.ts';
 
 export interface MigrationOptions {
   /** Where the tables are. */
@@ -20,10 +19,9 @@ export interface MigrationOptions {
   /** False only checks that nothing is pending. */
   readonly applies?: boolean;
   readonly folder?: string;
-  /** How long to wait for other processes that migrate, and for tables in use. */
+  /** How long to wait for a primary, for other processes that migrate, and for tables in use. */
   readonly timeoutMs?: number;
-  /** Called once for each reason to wait. */
-  readonly onWait?: (reason: string) => void;
+  readonly onWait?: Waiting['onWait'];
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -75,29 +73,6 @@ interface Migration {
   readonly openOther: () => postgres.Sql;
   readonly schema: string;
   readonly migrations: readonly MigrationMeta[];
-}
-
-interface Waiting {
-  readonly timeoutMs: number;
-  readonly onWait: MigrationOptions['onWait'];
-}
-
-/** Waits while there is no primary: a server may be about to start, or to become the primary. */
-async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
-  const waitUntil = performance.now() + timeoutMs;
-  using finder = new PrimaryFinder(target);
-  for (const told = new Set<string>(); ; await sleep(PAUSE_MS)) {
-    try {
-      return await finder.search();
-    } catch (error) {
-      if (!mayPass(error)) throw error;
-      const reason =
-        error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
-      if (!told.has(reason)) onWait?.(reason);
-      told.add(reason);
-      if (performance.now() > waitUntil) throw error;
-    }
-  }
 }
 
 /**
@@ -191,15 +166,4 @@ async function describeHolder(client: postgres.Sql): Promise<string> {
     where locktype = 'advisory' and objid = ${ADVISORY_LOCK} and granted
       and database = (select oid from pg_database where datname = current_database())`;
   return holder ? ` (Postgres process ${holder.pid}${holder.address ? ` of ${holder.address}` : ''})` : '';
-}
-
-/** Returns whether there may be a primary soon. A wrong password, database or certificate stays so. */
-function mayPass(error: unknown): boolean {
-  if (error instanceof ConnectionFailedError) return true;
-  if (error instanceof postgres.PostgresError) return error.code.startsWith('57P');
-  return isNetworkError(error) && /^(CONNECT|E(?!RR_|ACCES|PERM))/.test(String(error.code));
-}
-
-function isNetworkError(error: unknown): error is Error & { code: unknown } {
-  return error instanceof Error && !(error instanceof postgres.PostgresError) && 'code' in error;
 }

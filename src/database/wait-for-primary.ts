@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { ConnectionFailedError, StandbyError } from './errors.ts';
+import type { ClientTarget, DatabaseServer } from './open-client.ts';
+import { PrimaryFinder } from './primary-finder.ts';
+import { describeFailure } from './start-failure.ts';
+
+/** How long a start waits for what it needs. */
+export interface Waiting {
+  readonly timeoutMs: number;
+  /** Called once for each reason to wait. */
+  readonly onWait: ((reason: string) => void) | undefined;
+}
+
+const PAUSE_MS = 200;
+
+/** Waits while there is no primary: a server may be about to start, or to become the primary. */
+export async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
+  const waitUntil = performance.now() + timeoutMs;
+  using finder = new PrimaryFinder(target);
+  for (const told = new Set<string>(); ; await sleep(PAUSE_MS)) {
+    try {
+      return await finder.search();
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      const reason =
+        error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
+      if (!told.has(reason)) onWait?.(reason);
+      told.add(reason);
+      if (performance.now() > waitUntil) throw error;
+    }
+  }
+}
+
+/** Returns whether there may be a primary soon. A wrong password, database or certificate stays so. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof ConnectionFailedError) return true;
+  if (error instanceof postgres.PostgresError) return error.code.startsWith('57P');
+  return isNetworkError(error) && /^(CONNECT|E(?!RR_|ACCES|PERM))/.test(String(error.code));
+}
+
+/** Returns whether the server could not be reached. */
+export function isNetworkError(error: unknown): error is Error & { code: unknown } {
+  return error instanceof Error && !(error instanceof postgres.PostgresError) && 'code' in error;
+}
