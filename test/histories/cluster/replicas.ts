@@ -9,7 +9,7 @@ const ENV = {
   REQUEST_TIMEOUT_MS: '2000',
   WEBHOOK_TIMEOUT_MS: '2000',
   // On a busy machine an attempt may fail, and must not be waited for longer than for the fault.
-  WEBHOOK_RETRY_SCHEDULE: Array(30).fill(1).join(),
+  WEBHOOK_RETRY_SCHEDULE: [0, ...Array(30).fill(1)].join(),
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   SHUTDOWN_DELAY_MS: '0',
   SHUTDOWN_TIMEOUT_MS: '5000',
