@@ -79,7 +79,14 @@ export class DebianPostgres implements AsyncDisposable {
   /** Sends a signal to the server and all its backends, as where the whole machine stands still. */
   async signal(signal: NodeJS.Signals): Promise<void> {
     const [pid] = (await readFile(join(this.#data, 'postmaster.pid'), 'utf8')).split('\n');
-    for (const each of [Number(pid), ...(await descendantsOf(Number(pid))).keys()]) process.kill(each, signal);
+    process.kill(Number(pid), signal);
+    for (const backend of (await descendantsOf(Number(pid))).keys()) {
+      try {
+        process.kill(backend, signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
   }
 
   async promote(): Promise<void> {
