@@ -4,13 +4,12 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/own-schema.ts';
-import { restartWorker } from '../support/citus.ts';
+import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
-import { onServer, withDatabase } from '../support/on-server.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
 import { raceCheckInsWithDeletes, raceExchanges } from '../support/races.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
@@ -127,7 +126,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
 
     const failed = failuresOf(answers);
     // Citus commits what the worker has prepared: without this within a minute.
-    await expect.poll(countPrepared).toBe(0);
+    await expect.poll(() => countPrepared(service.database, inject('workerUrls'))).toBe(0);
     const [row] = await service.database.sql`
       select count(*)::int as count from events where id = any(string_to_array(${acknowledged.join()}, ','))`;
     const lost = acknowledged.length - row?.count;
@@ -143,20 +142,6 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     const { events } = clientsOf(service, tenant);
     await expect(events.createEvent({ eventId: 'after' })).resolves.toMatchObject({ event: { eventId: 'after' } });
   });
-
-  /** Returns how many transactions the workers still have prepared when Citus has recovered. */
-  async function countPrepared(): Promise<number> {
-    // Its own connections may be lost, too.
-    await service.database.sql`select recover_prepared_transactions()`.catch(() => {});
-    const { pathname } = new URL(service.database.url);
-    const counts = inject('workerUrls').map((url) =>
-      onServer(
-        withDatabase(url, pathname),
-        (sql) => sql`select from pg_prepared_xacts where database = current_database()`,
-      ),
-    );
-    return (await Promise.all(counts)).reduce((sum, rows) => sum + rows.length, 0);
-  }
 });
 
 /** How many shards statements may touch that are not of one application or login. */

@@ -1,4 +1,5 @@
 /** A Citus cluster that is there already: the tests make databases of their own on each of its servers. */
+import type postgres from 'postgres';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { runAsPostgres } from './debian-postgres.ts';
@@ -53,6 +54,20 @@ export async function connectServers(url: string, database: string): Promise<voi
 export async function restartWorker(url: string, mode: 'fast' | 'immediate'): Promise<void> {
   const directory = await onServer(url, async (sql) => (await sql`show data_directory`)[0]?.data_directory);
   await runAsPostgres('pg_ctl', ['restart', '-D', directory, '-m', mode, '-w', '-l', `${directory}.log`]);
+}
+
+/** Returns how many transactions the workers still have prepared when Citus has recovered. */
+export async function countPrepared(database: { url: string; sql: postgres.Sql }, workers: readonly string[]) {
+  // Its own connections may be lost, too.
+  await database.sql`select recover_prepared_transactions()`.catch(() => {});
+  const { pathname } = new URL(database.url);
+  const counts = workers.map((url) =>
+    onServer(
+      withDatabase(url, pathname),
+      (sql) => sql`select from pg_prepared_xacts where database = current_database()`,
+    ),
+  );
+  return (await Promise.all(counts)).reduce((sum, rows) => sum + rows.length, 0);
 }
 
 async function readNodes(url: string): Promise<{ coordinator: Node; workers: readonly Node[] }> {

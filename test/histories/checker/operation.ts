@@ -82,5 +82,7 @@ export function groupBySubject(operations: readonly Operation[], kind: string): 
 
 export function describeOperation({ rpc, replica, input, calledAt, returnedAt, outcome }: Operation): string {
   const interval = `${calledAt.toFixed(1)}-${returnedAt.toFixed(1)}`;
-  return `${interval} ms at ${replica}: ${rpc} ${JSON.stringify(input)} -> ${JSON.stringify(outcome)}`;
+  const text = `${rpc} ${JSON.stringify(input)} -> ${JSON.stringify(outcome)}`;
+  // The end of a token tells it from others.
+  return `${interval} ms at ${replica}: ${text.replaceAll(/"eyJ[^"]*(.{8}")/g, '"...$1')}`;
 }

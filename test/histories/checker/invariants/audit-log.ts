@@ -19,7 +19,6 @@ export function findAuditViolations(operations: readonly Operation[], log: reado
   return [
     ...ofOperations,
     ...strange.map((event) => ({ rule: 'an audit event has no call', details: JSON.stringify(event) })),
-    ...findSecondBeginnings(operations, byRequest),
   ];
 }
 
@@ -43,18 +42,6 @@ function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Vi
 /** UpdateWebhook reads in another statement what it answers, and may then find that the webhook is gone. */
 function mayChangeAndFail({ rpc }: Operation): boolean {
   return rpc === 'WebhookService/UpdateWebhook';
-}
-
-/** A session begins once, by one call. */
-function findSecondBeginnings(
-  operations: readonly Operation[],
-  log: ReadonlyMap<string, readonly AuditEvent[]>,
-): Violation[] {
-  const begun = operations.filter((operation) => answerOf(operation)?.session?.id && log.has(operation.id));
-  const groups = Map.groupBy(begun, (operation) => answerOf(operation)?.session?.id);
-  return [...groups.values()]
-    .filter((group) => group.length > 1)
-    .map((group) => ({ rule: 'a session has begun twice', details: group.map(describeOperation).join('\n') }));
 }
 
 /** What the log tells of calls without an answer: they took effect, before the end of the history, or did not. */

@@ -1,5 +1,5 @@
 /** Messages: one, delivered at least once, for each change that committed, and none for any other. */
-import { answerOf, type Operation, type Violation } from '../operation.ts';
+import { answerOf, groupBySubject, type Operation, type Violation } from '../operation.ts';
 import type { AuditEvent } from './audit-log.ts';
 
 export interface Message {
@@ -14,7 +14,6 @@ const TYPES: Readonly<Record<string, string>> = {
   'EventService/DeleteEvent': 'event.deleted',
   'EventService/CheckIn': 'check_in.created',
   'EventService/UndoCheckIn': 'check_in.undone',
-  'AuthService/ExchangeToken': 'session.created',
   'AdminService/UpdateUser': 'user.updated',
   'AdminService/ReactivateUser': 'user.updated',
 };
@@ -25,7 +24,11 @@ export function findDeliveryViolations(
   received: readonly Message[],
 ): Violation[] {
   const messages = [...new Map(received.map((message) => [message.id, message])).values()];
-  return [...compareWithLog(log, messages), ...findEndingViolations(operations, messages)];
+  return [
+    ...compareWithLog(log, messages),
+    ...findSessionViolations(operations, log, messages),
+    ...findDeactivationViolations(operations, messages),
+  ];
 }
 
 function compareWithLog(log: readonly AuditEvent[], messages: readonly Message[]): Violation[] {
@@ -40,30 +43,56 @@ function compareWithLog(log: readonly AuditEvent[], messages: readonly Message[]
   });
 }
 
-/** What a call ends has no audit event of its own. */
-function findEndingViolations(operations: readonly Operation[], messages: readonly Message[]): Violation[] {
-  const counts = count(messages.map(describeMessage));
-  const countOf = (type: string, userId: string) => counts.get(`${type} ${userId}`) ?? 0;
-  const begun = new Set(messages.filter(({ type }) => type === 'session.created').map(({ data }) => data.userId ?? ''));
-  const ofSessions = [...begun].flatMap((userId) => {
-    const [created, revoked] = [countOf('session.created', userId), countOf('session.revoked', userId)];
-    const details = `session.revoked ${userId}: ${created} begun, ${revoked} told`;
-    // A user has one session at a time, which here no other than a revocation ends.
-    if (revoked < created - 1) return [{ rule: 'a change was not delivered', details }];
-    return revoked > created ? [{ rule: 'a message tells of no change', details }] : [];
+/**
+ * An audit event of an exchange may stand for a later sign-in of a live session, and one of a revocation for nothing. But
+ * a user has one session at a time, which here no other than a revocation ends.
+ */
+function findSessionViolations(
+  operations: readonly Operation[],
+  log: readonly AuditEvent[],
+  messages: readonly Message[],
+): Violation[] {
+  const told = count(messages.map(describeMessage));
+  const exchanges = count(log.flatMap(({ action, resource }) => (action.endsWith('/ExchangeToken') ? [resource] : [])));
+  return [...groupBySubject(operations, 'session')].flatMap(([subject, ofUser]) => {
+    const userId = subject.slice('session '.length);
+    const created = told.get(`session.created ${userId}`) ?? 0;
+    const revoked = told.get(`session.revoked ${userId}`) ?? 0;
+    const details = `session of ${userId}: ${created} times told to begin, ${revoked} times to end`;
+    if (created < countBegun(ofUser) || revoked < created - 1) return [{ rule: 'a change was not delivered', details }];
+    const isTooOften = created > (exchanges.get(userId) ?? 0) || revoked > created;
+    return isTooOften ? [{ rule: 'a message tells of no change', details }] : [];
   });
+}
+
+/** Returns how many sessions have begun at least, besides successors. */
+function countBegun(ofUser: readonly Operation[]): number {
+  const idsOf = (rpc: string) =>
+    ofUser.filter((operation) => operation.rpc === rpc).flatMap((operation) => answerOf(operation)?.session?.id ?? []);
+  const renewals = ofUser.filter(({ rpc }) => rpc === 'SessionService/RenewSession');
+  const successors = new Set(
+    renewals.flatMap((renewal) => {
+      const id = answerOf(renewal)?.session?.id;
+      return id !== undefined && id !== renewal.input.sessionId ? id : [];
+    }),
+  );
+  const begun = new Set(idsOf('AuthService/ExchangeToken').filter((id) => !successors.has(id)));
+  return begun.size - renewals.filter(({ outcome }) => outcome === 'unknown').length;
+}
+
+function findDeactivationViolations(operations: readonly Operation[], messages: readonly Message[]): Violation[] {
+  const told = count(messages.map(describeMessage));
   const deactivations = Map.groupBy(
     operations.filter(({ rpc }) => rpc === 'AdminService/DeactivateUser'),
-    (operation) => operation.subject.slice(operation.subject.indexOf(' ') + 1),
+    ({ subject }) => subject.slice(subject.indexOf(' ') + 1),
   );
-  const ofUsers = [...deactivations].flatMap(([userId, calls]) => {
+  return [...deactivations].flatMap(([userId, calls]) => {
     const instants = new Set(calls.flatMap((call) => answerOf(call)?.user?.deactivatedAt ?? []));
-    const told = countOf('user.deactivated', userId);
-    const details = `user.deactivated ${userId}: ${instants.size} acknowledged, ${told} told`;
-    if (told < instants.size) return [{ rule: 'a change was not delivered', details }];
-    return told > calls.length ? [{ rule: 'a message tells of no change', details }] : [];
+    const times = told.get(`user.deactivated ${userId}`) ?? 0;
+    const details = `user.deactivated ${userId}: ${instants.size} acknowledged, ${times} told`;
+    if (times < instants.size) return [{ rule: 'a change was not delivered', details }];
+    return times > calls.length ? [{ rule: 'a message tells of no change', details }] : [];
   });
-  return [...ofSessions, ...ofUsers];
 }
 
 /** Returns what a message tells, as `check_in.created <event>/<attendee>`. */
