@@ -8,6 +8,7 @@ import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
 import { reactivateUser } from '../../../src/domain/users/reactivate-user.ts';
+import { MINUTE } from '../../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
   adminClient,
@@ -119,7 +120,7 @@ test('DeactivateUser ends a session from a clock that is ahead, also after React
   const sessionId = await beginSession(service, tenant, user);
   const { sql } = service.database;
   for (const table of ['sessions', 'session_ids'])
-    await sql`update ${sql(table)} set authenticated_at = authenticated_at + interval '1 min' where id = ${sessionId}`;
+    await sql`update ${sql(table)} set authenticated_at = ${new Date(Date.now() + MINUTE)} where id = ${sessionId}`;
   await admin.deactivateUser({ userId: user.id });
   await sql`update users set deactivated_at = null where id = ${user.id}`;
   expect(await isActive(sessionId)).toBe(false);
