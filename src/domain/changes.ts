@@ -20,6 +20,13 @@ export function setChanges(table: PgTable, names: readonly string[]): Record<str
   return Object.fromEntries(entries);
 }
 
+/** Returns whether one of the values is another than its column has. */
+export function differ(table: PgTable, values: Readonly<Record<string, SQL>>): SQL {
+  const columns: Readonly<Record<string, PgColumn>> = getTableColumns(table);
+  const differences = Object.entries(values).map(([name, value]) => sql`${value} is distinct from ${columns[name]}`);
+  return sql`(${sql.join(differences, sql` or `)})`;
+}
+
 /** Returns the values of the placeholders of `setChanges`. */
 export function changeParameters(changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const changed = Object.keys(changes).filter((name) => changes[name] !== undefined);

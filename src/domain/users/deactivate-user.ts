@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
@@ -27,20 +27,30 @@ export async function deactivateUser(call: Call, request: Unchecked<keyof typeof
 }
 
 const markDeactivated: Statement<({ user: User } & HasMessages)[]> = (db) => {
+  const before = db
+    .$with('before')
+    .as(
+      db
+        .select({ id: users.id, deactivatedAt: users.deactivatedAt })
+        .from(users)
+        .where(isExistingUser)
+        .for('no key update'),
+    );
   const deactivated = db.$with('deactivated').as(
     db
       .update(users)
       .set({ deactivatedAt: sql`coalesce(${users.deactivatedAt}, ${instantPlaceholder('now')})` })
-      .where(isExistingUser)
+      .from(before)
+      .where(eq(users.id, before.id))
       .returning(userColumns),
   );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deactivated`, applicationId: noApplication });
-  // The instant of one who was deactivated before is another.
   const changed = sql`(
-    select * from ${deactivated} where deactivated_at = ${instantPlaceholder('now')}::timestamptz)`;
+    select deactivated.* from deactivated inner join before on before.deactivated_at is null)`;
+  const from = sql`${changed} as changed`;
+  const audit = insertAuditEvent(db, { resource: sql`id`, from, applicationId: noApplication });
   const message = insertMessages(db, sessionsRevoked, userMessage('user.deactivated', changed));
   return db
-    .with(deactivated, audit, ...endUserSessions(db, sql`${deactivated}`), message)
+    .with(before, deactivated, audit, ...endUserSessions(db, sql`${deactivated}`), message)
     .select({ user: pickUser(deactivated), notifiedIds })
     .from(deactivated)
     .prepare('mark_user_deactivated');

@@ -5,7 +5,7 @@ import { users } from '../../database/schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { announce } from '../webhooks/insert-message.ts';
-import { type ChangedUser, changeUser } from './change-user.ts';
+import { type ChangedProfile, changeUser } from './change-user.ts';
 import { isExistingUser } from './user.ts';
 
 /**
@@ -19,13 +19,14 @@ export async function linkWallet(
 ): Promise<void> {
   try {
     const [linked] = await call.run(setWallet, { ...link, now: call.now });
+    if (linked?.isTaken) throw new ServiceError('WALLET_ALREADY_LINKED');
     if (linked) announce(call.onMessage, linked);
   } catch (error) {
     throw isUniqueViolation(error) ? new ServiceError('WALLET_ALREADY_LINKED') : error;
   }
 }
 
-const setWallet: Statement<ChangedUser[]> = (db) => {
+const setWallet: Statement<ChangedProfile[]> = (db) => {
   const walletAddress = sql`${sql.placeholder('walletAddress')}`;
   const hasEmail = sql`lower(${users.email}) = lower(${sql.placeholder('email')})`;
   const condition = and(isExistingUser, isNull(users.deactivatedAt), hasEmail);

@@ -4,7 +4,7 @@ import { users } from '../../database/schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { cutoffAt, endSessions } from '../sessions/cutoffs.ts';
+import { endSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
@@ -19,14 +19,11 @@ const rules = { applicationId: uuid, userId: uuid };
  *
  * @throws ServiceError `Application not found`, `User not found`
  */
-export async function removeApplicationUser(
-  { run, now, onMessage }: Call,
-  request: Unchecked<keyof typeof rules>,
-): Promise<string> {
+export async function removeApplicationUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const parameters = check(request, rules);
-  const found = await run(deleteApplicationUser, { ...parameters, ...cutoffAt(now) });
+  const found = await runCutoff(call, deleteApplicationUser, parameters);
   requireBoth(found);
-  for (const messages of found) announce(onMessage, messages);
+  for (const messages of found) announce(call.onMessage, messages);
   return parameters.userId;
 }
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
 import { announce } from '../webhooks/insert-message.ts';
-import { type ChangedUser, changeUser } from './change-user.ts';
+import { type ChangedProfile, changeUser } from './change-user.ts';
 import { profileRules, type User } from './user.ts';
 
 /** Null clears it. */
@@ -30,9 +30,10 @@ export async function updateUser(call: Call, request: Unchecked<keyof typeof rul
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('USER_NOT_FOUND');
+  if (updated.isTaken) throw new ServiceError('USER_ALREADY_EXISTS');
   announce(call.onMessage, updated);
   return updated.user;
 }
 
-const updateChanged: Statement<ChangedUser[]> = (db) =>
+const updateChanged: Statement<ChangedProfile[]> = (db) =>
   changeUser(db, setChanges(users, Object.keys(changeRules))).prepare('update_user');

@@ -1,14 +1,14 @@
-import { and, eq, exists, or, sql } from 'drizzle-orm';
+import { and, eq, exists, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { changeParameters, setChanges } from '../changes.ts';
+import { changeParameters, differ, setChanges } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { getWebhook, requireWebhook } from './get-webhook.ts';
+import { getWebhook } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { isOwner, isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
@@ -30,34 +30,35 @@ export async function updateWebhook(
   const { webhookId, ...changes } = check(request, { webhookId: webhookIdRule, ...webhookChangeRules(policy) });
   const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
   const [updated] = await run(updateChanged, parameters);
-  if (!updated) {
-    await requireWebhook(call, webhookId);
-    throw new ServiceError('USER_NOT_FOUND');
-  }
+  if (!updated) throw new ServiceError('WEBHOOK_NOT_FOUND');
+  if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');
   onMessage?.(application.id);
   return getWebhook(call, cipher, { webhookId });
 }
 
-const updateChanged: Statement<{ id: string }[]> = (db) => {
+/** Values that the webhook has already change nothing. */
+const updateChanged: Statement<{ hasOwner: boolean }[]> = (db) => {
   const hasChanged = (name: string) => sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
-  const owner = db.select({ one: sql`1` }).from(users).where(isOwner(db));
   const before = db
     .$with('before')
-    .as(db.select({ url: webhooks.url, isActive: webhooks.isActive }).from(webhooks).where(isOwnWebhook));
+    .as(
+      db
+        .select({ id: webhooks.id, ownerId: webhooks.ownerId, isActive: webhooks.isActive, url: webhooks.url })
+        .from(webhooks)
+        .where(isOwnWebhook)
+        .for('no key update'),
+    );
+  const owner = db.select({ one: sql`1` }).from(users).where(isOwner(db));
+  const hasOwner = sql<boolean>`(not ${hasChanged('ownerId')}
+    or ${eq(before.ownerId, sql.placeholder('ownerId'))} or ${exists(owner)})`;
+  const changes = setChanges(webhooks, CHANGEABLE);
+  const disabledReason = sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`;
   const updated = db.$with('updated').as(
     db
       .update(webhooks)
-      .set({
-        ...setChanges(webhooks, CHANGEABLE),
-        disabledReason: sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`,
-        updatedAt: instantPlaceholder('now'),
-      })
-      .where(
-        and(
-          isOwnWebhook,
-          or(sql`not ${hasChanged('ownerId')}`, eq(webhooks.ownerId, sql.placeholder('ownerId')), exists(owner)),
-        ),
-      )
+      .set({ ...changes, disabledReason, updatedAt: instantPlaceholder('now') })
+      .from(before)
+      .where(and(isOwnWebhook, eq(webhooks.id, before.id), differ(webhooks, { ...changes, disabledReason }), hasOwner))
       .returning({ id: webhooks.id, isActive: webhooks.isActive, url: webhooks.url }),
   );
   const queue = db.$with('queue', {}).as(sql`
@@ -68,8 +69,8 @@ const updateChanged: Statement<{ id: string }[]> = (db) => {
         when updated.is_active then ${instantPlaceholder('now')}::timestamptz end
     from updated, before
     where queue.application_id = ${sql.placeholder('applicationId')} and queue.webhook_id = updated.id
-      and (before.is_active <> updated.is_active or before.url <> updated.url)
+      and (updated.is_active <> before.is_active or updated.url <> before.url)
     returning queue.webhook_id`);
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
-  return db.with(before, updated, audit, queue).select({ id: updated.id }).from(updated).prepare('update_webhook');
+  return db.with(before, updated, audit, queue).select({ hasOwner }).from(before).prepare('update_webhook');
 };

@@ -183,7 +183,7 @@ test('the longest message is far below 256 KiB', async () => {
   expect(await request(service.url, { method: 'POST', path: '/api/oauth/exchange', headers, body })).toMatchObject({
     status: 200,
   });
-  await admin.updateUser({ userId: ada.id, name: long });
+  await admin.updateUser({ userId: ada.id, name: '"\\'.repeat(127) });
   await events.createEvent({ eventId: 'e', name: long });
   await events.checkIn({ eventId: 'e', attendeeId: long });
   await expect.poll(() => receivedAt('/long').length).toBe(4);
