@@ -41,6 +41,8 @@ const MAY_KEEP_USER_ID = [
   'session_ids',
   'user_cutoffs',
   'users',
+  // Whom the attempts were about. They expire.
+  'webhook_attempts',
   // It tells applications of the deletion.
   'webhook_messages',
   'webhooks',
@@ -243,6 +245,9 @@ describe('an operator', () => {
     await sql`
       insert into login_codes (application_id, login_intent_id, id, user_id, browser_digest, code_digest, email, created_at, expires_at)
       select application_id, id, id, ${userId}, '', '', ${email}, now(), now() from (${intent}) as intent`;
+    await sql`
+      insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms, response_body, user_id)
+      values (${tenant.id}, ${webhookId}, 1, now(), 1, ${email}, ${userId})`;
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns
