@@ -113,14 +113,15 @@ export class Database {
     deadline: Deadline,
     onLockWait?: () => void,
   ): Promise<Rows> {
-    const pool = this.#detector.isRead(statement) ? this.#reads : this.#writes;
+    const mayWrite = !this.#detector.isRead(statement);
+    const pool = mayWrite ? this.#writes : this.#reads;
     const startedAt = performance.now();
     for (let now = startedAt; ; now = performance.now()) {
       try {
         // A statement that nobody waits for must not take effect.
         if (now >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
         const answer = pool.run({ statement, parameters, deadline, onLockWait });
-        const rows = await (this.#lease?.guard(answer, deadline) ?? answer);
+        const rows = await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
         this.#record(statement, startedAt, '');
         return rows;
       } catch (error) {
@@ -145,7 +146,7 @@ export class Database {
   /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
   async ping(deadline: Deadline): Promise<void> {
     await this.#monitor.requireWritable(deadline);
-    await this.#lease?.confirm(deadline);
+    await this.#lease?.require(deadline);
   }
 
   /** Returns the time by the clock of Postgres, in milliseconds since 1970. Waits for no other statement. */
@@ -163,7 +164,7 @@ export class Database {
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
     await Promise.all([this.#reads, this.#writes, this.#isolation, this.#control].map((part) => part.close()));
-    await this.#lease?.connection.close();
+    await this.#lease?.close();
     this.#primary[Symbol.dispose]();
     clearInterval(this.#timer);
   }

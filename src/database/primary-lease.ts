@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
 import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import { LEASE_MS, type PrimaryFinder } from './primary-finder.ts';
@@ -11,6 +12,8 @@ const RENEWAL_INTERVAL_MS = 250;
 const STALLED_MS = LEASE_MS - RENEWAL_INTERVAL_MS;
 
 interface Waiting {
+  /** A commit has to begin after this instant. */
+  readonly since: number;
   readonly deadline: Deadline;
   resolve(): void;
   reject(error: Error): void;
@@ -26,7 +29,8 @@ export class PrimaryLease {
   /** For the lease alone, so that no other statement delays it. */
   readonly connection: PipelinedConnection;
   readonly #primary: PrimaryFinder;
-  #endsAt = Number.NEGATIVE_INFINITY;
+  /** When the last commit began that Postgres has confirmed. */
+  #confirmedAt = Number.NEGATIVE_INFINITY;
   #nextAt = 0;
   #isRenewing = false;
   /** When the commit began that has not been answered. */
@@ -38,27 +42,28 @@ export class PrimaryLease {
     this.#primary = primary;
   }
 
-  /** Returns what Postgres has answered, be it an error, once there is a lease. @throws DatabaseUnavailableError */
-  async guard<Rows>(answer: Promise<Rows>, deadline: Deadline): Promise<Rows> {
-    const isOfPostgres = await answer.then(
-      () => true,
-      (error) => !(error instanceof DatabaseUnavailableError),
+  /**
+   * Returns what Postgres has answered, be it an error, once there is a lease. A statement that `mayWrite` and has found
+   * nothing waits for a commit after it: its caller may rely on what is not there, such as a session that it revokes.
+   *
+   * @throws DatabaseUnavailableError
+   */
+  async guard<Rows>(answer: Promise<Rows>, { mayWrite, deadline }: { mayWrite: boolean; deadline: Deadline }) {
+    const hasFound = await answer.then(
+      (rows) => !Array.isArray(rows) || rows.length > 0,
+      (error) => {
+        if (error instanceof DatabaseUnavailableError) throw error;
+        return true;
+      },
     );
-    if (isOfPostgres) await this.confirm(deadline);
+    const now = performance.now();
+    await this.#confirm(mayWrite && !hasFound ? now : now - LEASE_MS, deadline);
     return answer;
   }
 
-  /**
-   * Resolves when there is a lease.
-   *
-   * @throws DatabaseUnavailableError when there is none by the deadline, or commits have waited for long
-   */
-  async confirm(deadline: Deadline): Promise<void> {
-    if (performance.now() < this.#endsAt) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.push({ deadline, resolve, reject });
-    this.#settle();
-    await promise;
+  /** Resolves when there is a lease. @throws DatabaseUnavailableError when commits have waited for long */
+  async require(deadline: Deadline): Promise<void> {
+    await this.#confirm(performance.now() - LEASE_MS, deadline);
   }
 
   tick(now: number): void {
@@ -67,31 +72,48 @@ export class PrimaryLease {
     this.#settle();
   }
 
+  async close(): Promise<void> {
+    await this.connection.close();
+    for (const { reject } of this.#waiting) reject(new DatabaseUnavailableError('The database is closed'));
+  }
+
+  async #confirm(since: number, deadline: Deadline): Promise<void> {
+    if (this.#confirmedAt > since) return;
+    const now = performance.now();
+    // Where commits do not wait, the next one comes at once.
+    if (this.#confirmedAt > now - LEASE_MS) this.#nextAt = now;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ since, deadline, resolve, reject });
+    this.#settle();
+    await promise;
+  }
+
   async #renew(): Promise<void> {
     this.#isRenewing = true;
     try {
       // The wait for a primary is no part of the commit.
       await this.#primary.find();
       this.#nextAt = performance.now() + RENEWAL_INTERVAL_MS;
-      this.#endsAt = Math.max(this.#endsAt, await this.#commit());
+      this.#confirmedAt = await this.#commit();
     } catch {
+      // Without a primary there is no lease.
       this.#nextAt = performance.now() + RENEWAL_INTERVAL_MS;
     }
     this.#isRenewing = false;
     this.#settle();
   }
 
-  /** Returns when the lease ends. */
+  /** Commits, and returns when that began. */
   async #commit(): Promise<number> {
     const sentAt = performance.now();
     this.#sentAt = sentAt;
     try {
       // No deadline: a connection that is given up while its commit waits leaves a backend behind.
       await this.connection.run({ statement: commitNothing, parameters: {}, deadline: Number.POSITIVE_INFINITY });
-      return sentAt + LEASE_MS;
+      return sentAt;
     } catch (error) {
-      if (error instanceof DatabaseUnavailableError) throw error;
-      // A database that has no such function has no such lease.
+      if (!isUnsupported(error)) throw error;
+      this.#nextAt = Number.POSITIVE_INFINITY;
       return Number.POSITIVE_INFINITY;
     } finally {
       this.#sentAt = Number.POSITIVE_INFINITY;
@@ -105,12 +127,17 @@ export class PrimaryLease {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) {
-      if (now < this.#endsAt) each.resolve();
+      if (this.#confirmedAt > each.since) each.resolve();
       else if (isStalled) each.reject(new DatabaseUnavailableError('Commits wait for a standby'));
       else if (each.deadline <= now) each.reject(new DatabaseUnavailableError(new DeadlinePassedError()));
       else this.#waiting.push(each);
     }
   }
+}
+
+/** A database that is no plain Postgres may lack the function. It has no lease. */
+function isUnsupported(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && /^(0A000|42501|42883)$/.test(error.code);
 }
 
 /** Writes a message to the WAL that nobody reads, which needs no table and no privilege. */

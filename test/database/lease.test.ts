@@ -47,7 +47,6 @@ describe('while commits wait for a standby', () => {
     sessionId = await beginSession(several, tenant, await createTestUser(several));
     eventId = await createTestEvent(several, tenant);
     expect(await readiness(several)).toBe(200);
-    await setStandby('nobody');
   });
   afterAll(async () => {
     await setStandby('');
@@ -78,6 +77,20 @@ describe('while commits wait for a standby', () => {
         clientsOf(service, { apiKey: unusedApiKey }).events.getEvent({ eventId }),
     };
   };
+
+  test('a revocation that finds nothing does not say so, though commits have waited for a moment only', async () => {
+    await setStandby('nobody');
+    const { revokeApiKey, deactivateUser } = adminClient(several);
+    const { revokeUserSessions } = clientsOf(several, tenant).sessions;
+    const revocations = [
+      revokeApiKey({ apiKeyId: randomUUID() }),
+      deactivateUser({ userId: randomUUID() }),
+      revokeUserSessions({ userId: randomUUID() }),
+    ];
+    const outcomes = await Promise.allSettled(revocations);
+    for (const { reason } of outcomes as PromiseRejectedResult[])
+      expect(reason?.message).toContain('Service unavailable');
+  });
 
   test('a replica whose URL names several servers is not ready, though nobody writes', async () => {
     await expect.poll(() => readiness(several), { interval: 20 }).toBe(503);

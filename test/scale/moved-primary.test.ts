@@ -10,6 +10,7 @@ import { countMissing, startWrites, write } from '../support/failover-load.ts';
 import { startLoad } from '../support/load.ts';
 import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
 import { report } from '../support/soak.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const PAUSE_MS = 4_000;
 const SYNCHRONOUS = { synchronous_standby_names: 'twin', synchronous_commit: 'on' };
@@ -18,6 +19,8 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with an old primary that still accepts c
   let stack: AsyncDisposableStack;
   let old: DebianPostgres;
   let next: DebianPostgres;
+  /** Leads the second replica to the standby. */
+  let link: TcpProxy;
   let one: TestService;
   let two: TestService;
   let tenant: Tenant;
@@ -35,7 +38,10 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with an old primary that still accepts c
     const url = `postgres://usher@${old.address},${next.address}/usher`;
     await migrateDatabase(url);
     one = stack.use(await startTestService({ database: stack.use(openDatabase(url)) }));
-    two = stack.use(await startTestService({ database: stack.use(openDatabase(url)), like: one.config }));
+    link = stack.use(await TcpProxy.open(next.urlOf('usher')));
+    const { host } = new URL(link.through(next.urlOf('usher')));
+    const database = stack.use(openDatabase(`postgres://usher@${old.address},${host}/usher`));
+    two = stack.use(await startTestService({ database, like: one.config }));
     tenant = await createTenant(one);
   });
   afterEach(() => stack.disposeAsync());
