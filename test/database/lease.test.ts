@@ -1,8 +1,11 @@
 /** Commits that wait for a standby: an old primary may be asked, beside which another has been promoted. */
 import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Database, type Statement } from '../../src/database/database.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { openDatabase } from '../support/database.ts';
+import { LEASE_MS } from '../../src/database/primary-finder.ts';
+import { cloneDatabase, openDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { onServer } from '../support/on-server.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
@@ -116,6 +119,21 @@ describe('while commits wait for a standby', () => {
     expect(await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({ active: true });
   });
 });
+
+test('a primary that a process has just found gets no statement before leases on an old one have ended', async () => {
+  await using database = await cloneDatabase();
+  await using proxy = await TcpProxy.open(database.url);
+  const url = proxy.through(database.url);
+  const { host } = new URL(url);
+  const replica = new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+  const startedAt = performance.now();
+  await replica.run(selectOne, {}, performance.now() + 60_000);
+  expect(performance.now() - startedAt).toBeGreaterThan(LEASE_MS);
+  await replica.close();
+});
+
+const selectOne: Statement<{ one: number }[]> = (db) =>
+  db.select({ one: sql<number>`1` }).from(sql`(select) as nothing`).prepare('select_one');
 
 async function readiness({ url }: TestService): Promise<number> {
   return (await request(url, { path: '/readyz' })).status;

@@ -124,7 +124,14 @@ export class DebianPostgres implements AsyncDisposable {
   async #signal(signal: NodeJS.Signals): Promise<void> {
     const [line] = (await readFile(join(this.#data, 'postmaster.pid'), 'utf8')).split('\n');
     const pid = Number(line);
-    for (const each of [pid, ...(await descendantsOf(pid)).keys()]) process.kill(each, signal);
+    process.kill(pid, signal);
+    for (const child of (await descendantsOf(pid)).keys()) {
+      try {
+        process.kill(child, signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
   }
 
   async #control(command: string, ...parameters: string[]): Promise<void> {
