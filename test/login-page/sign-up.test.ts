@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { MINUTE } from '../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
+import { type Arrival, type Arrived, LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTenant, createTestUser, type Tenant } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
@@ -209,6 +209,17 @@ describe('a wallet that nobody has', () => {
       const [user] = await usersWith(email);
       expect(user?.wallet_address).toBe(before[0]?.wallet_address ?? '');
     }
+  });
+
+  it.each<[string, (proved: Awaited<ReturnType<typeof proveWallet>>) => Arrival]>([
+    ['in another browser', ({ login }) => ({ login })],
+    ['at another login', ({ browser }) => ({ browser })],
+  ])('is not linked to a user who fills in the form that links it %s', async (_where, next) => {
+    const [wallet, email] = [new Wallet(), newEmail()];
+    const { browser, login } = await fixture.arrive({ of: open, ...next(await proveWallet(wallet)) });
+    const page = await browser.open(`/login/link?${new URLSearchParams({ intent: login.loginIntentId })}`);
+    expect((await (await ask(email, { browser, login, page })).enter()).status).toBe(303);
+    expect(await usersWith(email)).toMatchObject([{ wallet_address: '' }]);
   });
 
   it('is refused if somebody else has got it in the meantime', async () => {

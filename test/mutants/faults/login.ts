@@ -20,7 +20,15 @@ export const LOGIN_FAULTS: readonly Fault[] = [
       find: "matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest')",
       replace: "matches(walletChallenges, 'applicationId', 'loginIntentId')",
       test: signUp,
-      title: /is not linked to a user in another browser/,
+      title: /fills in the form that links it in another browser/,
+    },
+    {
+      what: 'A wallet is linked at another login',
+      file: 'create-login-code.ts',
+      find: "matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest')",
+      replace: "matches(walletChallenges, 'applicationId', 'browserDigest')",
+      test: signUp,
+      title: /fills in the form that links it at another login/,
     },
     {
       what: 'Attempts at a code are not counted',
