@@ -50,6 +50,37 @@ describe('removeExpired', () => {
     expect(await fixture.count('session_ids')).toBe(isKept ? 1 : 0);
   });
 
+  test('keeps the audit log for 400 days', async () => {
+    await using fixture = await openFixture(testDatabase);
+    const { sql } = fixture;
+    await sql`truncate audit_events`;
+    for (const days of [0, 399, 401, 1_000]) {
+      const at = new Date(NOW.getTime() - days * 24 * 60 * MINUTE_MS);
+      await sql`
+        insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+        values (${fixture.applicationId}, ${at}, ${randomUUID()}, 'usher', '', 'Test', ${days}, '', '')`;
+    }
+    await removeExpired(fixture.database, OPTIONS);
+    const left = await sql`select resource from audit_events order by occurred_at desc`;
+    expect(left.map(({ resource }) => resource)).toEqual(['0', '399']);
+  });
+
+  test.each([
+    ['lives', 1, true],
+    ['has expired', -1, false],
+  ])('keeps or removes a cut-off that %s', async (_, livesForMs, isKept) => {
+    await using fixture = await openFixture(testDatabase);
+    const { sql, applicationId, userId } = fixture;
+    const [cutoffAt, expiresAt] = [new Date(NOW.getTime() - 60 * MINUTE_MS), new Date(NOW.getTime() + livesForMs)];
+    await sql`delete from session_cutoffs`;
+    await sql`delete from user_cutoffs`;
+    await sql`insert into session_cutoffs values (${applicationId}, ${userId}, ${cutoffAt}, ${expiresAt})`;
+    await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
+    await removeExpired(fixture.database, OPTIONS);
+    expect(await fixture.count('session_cutoffs')).toBe(isKept ? 1 : 0);
+    expect(await fixture.count('user_cutoffs')).toBe(isKept ? 1 : 0);
+  });
+
   test('keeps a session whose predecessor has expired', async () => {
     await using fixture = await openFixture(testDatabase);
     await fixture.addSessions(1, new Date(NOW.getTime() - 1));
@@ -234,6 +265,7 @@ async function openFixture({ url, sql }: TestDatabase) {
     url,
     sql,
     database,
+    applicationId,
     userId,
     async count(table: string): Promise<number> {
       const [row] = await sql`select count(*)::int as count from ${sql(table)}`;

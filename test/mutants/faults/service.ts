@@ -263,7 +263,15 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       find: 'AUDIT_RETENTION_MS = 400 * DAY_MS',
       replace: 'AUDIT_RETENTION_MS = 30 * DAY_MS',
       test: 'test/jobs/expiry.test.ts',
-      title: /audit/,
+      title: /^removeExpired keeps the audit log for 400 days/,
+    },
+    {
+      what: 'Cut-offs are removed while tokens of before may live',
+      file: 'jobs/expiring-rows.ts',
+      find: '{ expiresAt: sessionCutoffs.expiresAt, graceMs: 0 }',
+      replace: '{ expiresAt: sessionCutoffs.cutoffAt, graceMs: 0 }',
+      test: 'test/jobs/expiry.test.ts',
+      title: /^removeExpired keeps or removes a cut-off that lives/,
     },
     {
       what: 'Live sessions expire',

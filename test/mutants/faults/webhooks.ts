@@ -7,6 +7,7 @@ const messages = 'test/domain/webhooks/user-messages.test.ts';
 const attempt = 'test/delivery/attempt.test.ts';
 const delivery = 'test/delivery/delivery.test.ts';
 const schedule = 'test/delivery/retry-schedule.test.ts';
+const changes = 'test/delivery/webhook-changes.test.ts';
 const worker = 'test/delivery/worker.test.ts';
 
 /** Webhooks: what is stored, whom Usher connects to, and how it delivers. */
@@ -125,6 +126,38 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       title: /a redelivery of one message leaves the state of the others/,
     },
     {
+      what: 'Redelivery to one webhook is one to all',
+      file: 'webhooks/redeliver.ts',
+      find: 'and delivery.webhook_id = ${webhookId}',
+      replace: 'and ${webhookId}::text is not null',
+      test: changes,
+      title: /^a message for two webhooks is delivered again to the one that was asked for/,
+    },
+    {
+      what: 'A delivery shows the attempts of another webhook',
+      file: 'webhooks/get-delivery.ts',
+      find: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))",
+      replace: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'messageId'))",
+      test: changes,
+      title: /and each shows its own attempts/,
+    },
+    {
+      what: 'A message is delivered again after 15 days',
+      file: 'webhooks/redeliver.ts',
+      find: "and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz",
+      replace: "and ${instantPlaceholder('since')}::timestamptz is not null",
+      test: changes,
+      title: /^a message is delivered again for 14 days/,
+    },
+    {
+      what: 'A webhook that is made active again keeps the time of its failures',
+      file: 'webhooks/update-webhook.ts',
+      find: 'failed_batches = 0, failing_since = null,',
+      replace: 'failed_batches = 0,',
+      test: changes,
+      title: /^a webhook that is made active again is not made inactive by its next failure/,
+    },
+    {
       what: 'Rotation with an overlap of 0 leaves the earlier keys',
       file: 'webhooks/rotate-signing-key.ts',
       find: 'not ${hasOverlap}::boolean and exists (select 1 from replaced)',
@@ -155,8 +188,16 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'queue.ts',
       find: "and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}",
       replace: "and ${instantPlaceholder('now')}::timestamptz is not null",
-      test: worker,
-      title: /sign|key/,
+      test: changes,
+      title: /^a signing key no longer signs after its overlap/,
+    },
+    {
+      what: 'An ordered webhook does not wait for what is not fanned out',
+      file: 'batch.ts',
+      find: 'due: first.isFirst ? [first] : []',
+      replace: 'due: [first]',
+      test: changes,
+      title: /^an ordered webhook waits for an earlier message that has not been fanned out/,
     },
     {
       what: 'A lease does not keep other processes away',
