@@ -8,7 +8,8 @@ import { answerOf, CONNECT, call, REST } from '../support/protocols.ts';
 import { createTestUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
-const { createWebhook, getWebhook, listWebhooks, updateWebhook } = WebhookService.method;
+const { createWebhook, getWebhook, listDeliveries, listWebhooks, sendTestMessage, updateWebhook } =
+  WebhookService.method;
 const NOW = '2026-03-01T12:00:00.120Z';
 const LONGEST_URL = 'https://hooks.test/'.padEnd(2048, 'a');
 const FIELDS = { url: 'https://hooks.test/usher?a=b', eventTypes: ['*'], ordered: true, description: 'Old' };
@@ -178,5 +179,40 @@ describe('UpdateWebhook', () => {
     const { application: _application, signingKey: _key, ...before } = await create();
     expect(await callWith(updateWebhook, { webhookId: before.webhookId, ...fields })).toEqual(validationFailed(field));
     expect(await read(before.webhookId)).toEqual(before);
+  });
+});
+
+// Its pages: lists.test.ts.
+describe('ListDeliveries', async () => {
+  const { webhookId } = await create();
+  const send = async () => (await callWith(sendTestMessage, { webhookId })).data as { messageId: string };
+  const STATUSES = ['pending', 'succeeded', 'failed'] as const;
+  /** Of each status one of now and one of yesterday. */
+  const sent = await Promise.all([...STATUSES, ...STATUSES].map(async (status) => ({ status, ...(await send()) })));
+  for (const [index, { status, messageId }] of sent.entries()) {
+    const at = index < STATUSES.length ? '2026-02-28T12:00:00Z' : NOW;
+    await sql`
+      update webhook_deliveries set status = ${status}, created_at = ${at}
+      where webhook_id = ${webhookId} and message_id = ${messageId.slice('msg_'.length)}`;
+  }
+  const idsOf = async (fields: JsonObject) => {
+    const { deliveries } = (await callWith(listDeliveries, { webhookId, ...fields })).data as {
+      deliveries: { messageId: string }[];
+    };
+    return deliveries.map(({ messageId }) => messageId).toSorted();
+  };
+  const idsIn = (some: typeof sent) => some.map(({ messageId }) => messageId).toSorted();
+
+  it.each(STATUSES)('returns those with the status %s', async (status) => {
+    expect(await idsOf({ status })).toEqual(idsIn(sent.filter((each) => each.status === status)));
+    const recent = sent.slice(STATUSES.length).filter((each) => each.status === status);
+    expect(await idsOf({ status, since: '2026-03-01T00:00:00Z' })).toEqual(idsIn(recent));
+  });
+
+  it('returns those since the instant, and all without one', async () => {
+    expect(await idsOf({})).toEqual(idsIn(sent));
+    expect(await idsOf({ since: '2026-02-28T12:00:00Z' })).toEqual(idsIn(sent));
+    expect(await idsOf({ since: '2026-02-28T12:00:00.001Z' })).toEqual(idsIn(sent.slice(STATUSES.length)));
+    expect(await idsOf({ since: NOW })).toEqual(idsIn(sent.slice(STATUSES.length)));
   });
 });

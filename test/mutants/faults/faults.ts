@@ -2,6 +2,7 @@ import type { Fault } from '../fault.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LOGIN_FAULTS } from './login.ts';
+import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { TENANT_FAULTS } from './tenants.ts';
@@ -19,4 +20,5 @@ export const FAULTS: readonly Fault[] = [
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,
+  ...OTHER_FAULTS,
 ];

@@ -151,6 +151,14 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
     title: twins('ListUsers'),
   },
   {
+    what: 'A user of another application owns a webhook, which shows the profile',
+    file: 'webhooks/webhook.ts',
+    find: ', isUserOfApplication(db, ownerId))',
+    replace: ')',
+    test: 'test/contract/webhooks.test.ts',
+    title: /owner|application/,
+  },
+  {
     what: 'GenerateAuthUrl takes the client ID of another application',
     file: 'login/generate-auth-url.ts',
     find: 'clientId !== application.clientId',
