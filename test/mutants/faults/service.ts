@@ -111,13 +111,13 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       title: /CreateEvent returns AlreadyExists/,
     },
     {
-      what: 'A body without a credential is read',
+      what: 'A body is read before the admin key is checked',
       file: 'pipeline.ts',
-      find: 'return procedure.handle(await readFields(), this.#toDomainCall(call, { ...origin, ...actor }), peer);',
+      find: "const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;\n      return procedure.handle(await readFields(),",
       replace:
-        'const fields = await readFields();\n      return procedure.handle(fields, this.#toDomainCall(call, { ...origin, ...actor }), peer);',
+        "const early = await readFields();\n      const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;\n      return procedure.handle(early,",
       test: authentication,
-      title: /./,
+      title: /A body without a credential, .* is 401 when it is/,
     },
     {
       what: 'A header of another site is allowed by CORS',
