@@ -23,8 +23,10 @@ function judgeCheck(check: Operation, ofUser: readonly Operation[]): Violation[]
     ...ofUser.filter((operation) => answerOf(operation)?.session?.id === sessionId).map(({ returnedAt }) => returnedAt),
   );
   const endings = ofUser.filter(({ rpc }) => ENDINGS.test(rpc));
+  // The revocation of another session ends this one only where that one is a live relative.
+  const ofThis = endings.filter(({ input }) => input.sessionId === undefined || input.sessionId === sessionId);
   if (answer.active) {
-    const end = endings.find(
+    const end = ofThis.find(
       (ending) => answerOf(ending) && ending.calledAt > knownAt && ending.returnedAt + maxStalenessMs < check.calledAt,
     );
     return end ? violate('a session is active later than its bound after its end', end, check) : [];
