@@ -1,0 +1,16 @@
+/** Errors of Postgres that pass, as Citus relays them from a worker that is away. */
+import { inject, test } from 'vitest';
+import { isTemporaryFailure } from '../../src/database/errors.ts';
+import { onServer } from '../support/on-server.ts';
+
+test.for([
+  ['terminating connection due to administrator command', true],
+  ['server closed the connection unexpectedly', true],
+  ['connection not open', true],
+  ['failure on connection marked as essential: 127.0.0.1:5432', true],
+  ['cache lookup failed for relation 12345', false],
+] as const)('"%s" without a code of its own passes: %s', async ([message, passes], { expect }) => {
+  const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
+  const failed = onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
+  await expect(failed).rejects.toSatisfy((error) => isTemporaryFailure(error) === passes);
+});
