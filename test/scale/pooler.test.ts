@@ -1,9 +1,12 @@
 /** Usher behind pgbouncer, which needs PGBOUNCER or /usr/local/bin/pgbouncer, 1.21 or later. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Database, type Statement } from '../../src/database/database.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase } from '../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
+import { migrateWith } from '../support/migrations.ts';
 import { onServer } from '../support/on-server.ts';
 import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
 import {
@@ -59,6 +62,32 @@ describe.runIf(isInstalled).each(['transaction', 'session'])('behind pgbouncer i
     expect(new Set(settings)).toEqual(new Set(['0/0/"$user", public']));
   });
 
+  test('a statement that failed after its first rows leaves none to the next', async () => {
+    const database = new Database(pooler.urlOf('usher'), { connections: 1, statementTimeoutMs: 60_000 });
+    const run = (statement: Statement<unknown[]>) => database.run(statement, {}, performance.now() + 60_000);
+    try {
+      for (let round = 0; round < 5; round++) {
+        const failed = Promise.allSettled([run(divide), run(divide)]);
+        expect(await Promise.all([run(selectNumbers), run(selectNumbers)])).toEqual([NUMBERS, NUMBERS]);
+        expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+        expect(await Promise.all([run(selectNumbers), run(selectNumbers)])).toEqual([NUMBERS, NUMBERS]);
+      }
+    } finally {
+      await database.close();
+    }
+  });
+
+  test('an index on a table that exists is created', async () => {
+    const index = `CREATE INDEX CONCURRENTLY "events_name_idx" ON "events" ("name");`;
+    await Promise.all([1, 2].map(() => migrateWith(pooler.urlOf('usher'), { later: [index] })));
+    const found = await server.sql(
+      'usher',
+      (sql) => sql`
+      select indisvalid as "isValid" from pg_index where indexrelid = 'usher.events_name_idx'::regclass`,
+    );
+    expect([...found]).toEqual([{ isValid: true }]);
+  });
+
   test('a reload of the pooler fails no call', async () => {
     const load = checkInEverywhere(services);
     await pooler.admin('reload');
@@ -108,6 +137,14 @@ describe.runIf(isInstalled)('a pooler without prepared statements', () => {
     );
   });
 });
+
+const NUMBERS = [1, 2, 3].map((number) => ({ number }));
+
+const divide: Statement<unknown[]> = (db) =>
+  db.select({ quotient: sql`1 / (50 - i)` }).from(sql`generate_series(1, 100) i`).prepare('divide');
+
+const selectNumbers: Statement<unknown[]> = (db) =>
+  db.select({ number: sql`number` }).from(sql`generate_series(1, 3) number`).prepare('select_numbers');
 
 /** Checks attendees in to one event through every service, and reads it. */
 async function checkInEverywhere(services: readonly TestService[]) {
