@@ -1,2 +1,1 @@
-ALTER TABLE "webhook_attempts" ADD COLUMN "user_id" uuid;--> statement-breakpoint
-CREATE INDEX "webhook_attempts_user_id_idx" ON "webhook_attempts" USING btree ("user_id") WHERE "webhook_attempts"."user_id" is not null;
+ALTER TABLE "webhook_attempts" ADD COLUMN "user_id" uuid;
