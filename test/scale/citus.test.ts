@@ -11,7 +11,7 @@ import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
-import { raceCheckInsWithDeletes, raceExchanges } from '../support/races.ts';
+import { raceCheckInsWithDeletes, raceExchanges, raceRevocations } from '../support/races.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { clientsOf, createTestEvent, createTestUser, type Tenant, type TestService } from '../support/service.ts';
@@ -19,6 +19,7 @@ import { report } from '../support/soak.ts';
 import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
 
 const RACES = 300;
+const REVOCATIONS = 150;
 /** By turns of each worker, and by turns as an operator does it and as a crash does. */
 const RESTARTS = ['fast', 'immediate', 'immediate', 'fast'] as const;
 /** Enough that both workers have some. */
@@ -88,6 +89,14 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
   test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {
     await raceExchanges(RACES);
     report(context, { tried: `${RACES} x 16 exchanges at once`, lost: '0 rounds with two sessions' });
+  });
+
+  test('nothing that races a revocation outlives it, or begins by it', { timeout: 900_000 }, async (context) => {
+    await raceRevocations(REVOCATIONS);
+    report(context, {
+      tried: `${REVOCATIONS} revocations against 16 callers`,
+      lost: '0 sessions that live on or begin',
+    });
   });
 
   test('nobody is admitted after a delete that races check-ins', { timeout: 900_000 }, async (context) => {

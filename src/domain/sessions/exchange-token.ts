@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, getTableColumns, gt, not, notExists, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
-import type { Db, Statement } from '../../database/database.ts';
+import { type Db, matches, type Statement } from '../../database/database.ts';
 import { instantPlaceholder, users } from '../../database/schema.ts';
 import { applicationUsers, sessionIds, sessions } from '../../database/session-schema.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
@@ -99,6 +99,14 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
   const shown = pickShown(getTableColumns(sessions));
   const { userId, expiresAt, ipAddress, userAgent, method } = sessions;
 
+  // Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would else
+  // remove the session, and another begin that the revocation has ended.
+  const live = db.$with('live').as(
+    db
+      .select({ ...shown, authenticatedAt: sessions.authenticatedAt, isOutdated: isOutdated.as('outdated') })
+      .from(sessions)
+      .where(and(matches(sessions, 'applicationId', 'userId'), gt(sessions.expiresAt, instantPlaceholder('now')))),
+  );
   const caller = db.$with('caller').as(
     db
       .select({
@@ -113,20 +121,7 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
       .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),
   );
   const isAccepted = sql<boolean>`${instantPlaceholder('authenticatedAt')} > ${caller.latestCutoff}`;
-  const live = db.$with('live').as(
-    db
-      .select({ ...shown, isOutdated: isOutdated.as('outdated') })
-      .from(sessions)
-      .innerJoin(caller, eq(sessions.userId, sql.placeholder('userId')))
-      .where(
-        and(
-          eq(sessions.applicationId, sql.placeholder('applicationId')),
-          gt(sessions.expiresAt, instantPlaceholder('now')),
-          gt(sessions.authenticatedAt, caller.latestCutoff),
-          isAccepted,
-        ),
-      ),
-  );
+  const isLive = gt(live.authenticatedAt, caller.latestCutoff);
   const begun = db.$with('begun').as(
     db
       .insert(sessions)
@@ -154,7 +149,7 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
           .where(
             and(
               isAccepted,
-              notExists(db.select({ one: sql`1` }).from(live)),
+              notExists(db.select({ one: sql`1` }).from(live).where(isLive)),
               tells ? undefined : not(hasSubscriber('session.created', applicationId)),
             ),
           ),
@@ -171,11 +166,14 @@ function findOrBegin(db: Db, { tells }: { tells: boolean }) {
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun}` });
   const message = tells ? [insertMessages(db, sessionCreated(sql`${begun}`))] : [];
   const session = unionAll(
-    db.select({ ...pickShown(live), isOutdated: live.isOutdated }).from(live),
+    db
+      .select({ ...pickShown(live), isOutdated: live.isOutdated })
+      .from(live)
+      .innerJoin(caller, isLive),
     db.select({ ...pickShown(begun), isOutdated: sql<boolean>`false` }).from(begun),
   ).as('session');
   return db
-    .with(caller, live, begun, audit, recorded, joined, ...message)
+    .with(live, caller, begun, audit, recorded, joined, ...message)
     .select({
       isAccepted,
       session: { ...pickShown(session), isOutdated: session.isOutdated },
