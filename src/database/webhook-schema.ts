@@ -92,7 +92,10 @@ export const webhookDeliveries = pgTable(
     status: text('status').notNull().default('pending'),
     /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
     dueAt: instant('due_at'),
-    /** Until when an attempt that is slow may be under way; `due_at` is the same then. */
+    /**
+     * The first end of the lease of an attempt that is slow. While that is under way, `due_at` is when the lease ends: the
+     * same, or later.
+     */
     leaseEnd: instant('lease_end'),
     attemptCount: integer('attempt_count').notNull().default(0),
     /** How many attempts of the schedule have been made. It begins again with a redelivery. */

@@ -1,6 +1,7 @@
 /** What follows from an attempt: the new state of its delivery, and its line in the log of attempts. */
 import { findUserOf } from '../domain/webhooks/response-bodies.ts';
 import type { AttemptOutcome } from './exchange.ts';
+import type { Lease } from './leases.ts';
 import type { DueDelivery } from './queue.ts';
 import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
 import type { LoggedAttempt, Result } from './settle.ts';
@@ -50,8 +51,8 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
 }
 
 /** Returns the state of a delivery whose attempt is in flight: it is due when the lease ends, in case the process dies. */
-export function markInFlight(delivery: DueDelivery, leaseEnd: Date): Result {
-  return { ...postpone(delivery, leaseEnd), lease_end: leaseEnd };
+export function markInFlight(delivery: DueDelivery, { end, firstEnd }: Lease): Result {
+  return { ...postpone(delivery, end), lease_end: firstEnd };
 }
 
 /** Returns the state of a delivery that is left as it is, but for when it is due. */

@@ -4,7 +4,7 @@ import { type Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
 import { createLookup, ForbiddenAddressError, type Resolve } from './address-lookup.ts';
-import { type AttemptOutcome, Exchange, fail, ShutdownError, TimeoutError } from './exchange.ts';
+import { AbortedError, type AttemptOutcome, Exchange, fail, TimeoutError } from './exchange.ts';
 import { createTlsAgent } from './tls-agent.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -56,7 +56,7 @@ export class Sender {
       end ??= error;
       exchange?.end(end);
     };
-    const abort = () => endWith(new ShutdownError());
+    const abort = () => endWith(new AbortedError());
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(() => endWith(new TimeoutError()), timeoutMs);

@@ -1,17 +1,10 @@
 /** One batch: claims a queue, sends what is due, and settles it. No transaction is open while it sends. */
-import { randomUUID } from 'node:crypto';
 import type { Run } from '../database/database.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Attempted } from './attempt-result.ts';
 import { InFlight } from './in-flight.ts';
-import {
-  claimQueue,
-  type DueDelivery,
-  type DueQueue,
-  selectDueDeliveries,
-  selectEndpoint,
-  selectFirstDelivery,
-} from './queue.ts';
+import type { Lease } from './leases.ts';
+import { claimQueue, type DueDelivery, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
 import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
 import { type Claim, Settlement, type SettleParts, STATEMENT_TIMEOUT_MS } from './settlement.ts';
@@ -19,27 +12,24 @@ import type { BatchSlots } from './slots.ts';
 
 export interface DeliveryParts extends SendParts, SettleParts {
   readonly cipher: SigningKeyCipher;
-  readonly attemptTimeoutMs: number;
 }
 
 /** An attempt is slow that has not ended after this. The queue does not wait for it. */
 const SLOW_MS = 1_000;
-/** The lease outlasts the attempts by this. */
-const LEASE_MARGIN_MS = 4 * STATEMENT_TIMEOUT_MS;
 /** How long an ordered queue waits for an earlier message that has not been fanned out. */
 const ORDER_WAIT_MS = 50;
 
 export class Batch {
   readonly #parts: DeliveryParts;
-  readonly #queue: DueQueue;
+  readonly #lease: Lease;
   /** Aborted when the process cannot wait any longer. */
   readonly #signal: AbortSignal;
   #settlement: Settlement | undefined;
   #attempts: InFlight<DueDelivery, Attempted> | undefined;
 
-  constructor(parts: DeliveryParts, queue: DueQueue, signal: AbortSignal) {
+  constructor(parts: DeliveryParts, lease: Lease, signal: AbortSignal) {
     this.#parts = parts;
-    this.#queue = queue;
+    this.#lease = lease;
     this.#signal = signal;
   }
 
@@ -53,7 +43,7 @@ export class Batch {
     if (!chosen) return;
     const { target, due, mustWait, settlement } = chosen;
     const attempts = new InFlight(due, (delivery) =>
-      sendDelivery(this.#parts, target, delivery, this.#signal).finally(() => slots.end()),
+      sendDelivery(this.#parts, target, delivery, this.#lease.signal).finally(() => slots.end()),
     );
     await attempts.waitForAll(SLOW_MS);
     const isQuick = attempts.left.length === 0;
@@ -76,26 +66,23 @@ export class Batch {
 
   /** Claims the queue. Returns what to send, or undefined if there is nothing. */
   async #choose(limit: number) {
-    const { clock, attemptTimeoutMs, cipher } = this.#parts;
-    const { applicationId, webhookId } = this.#queue;
+    const { clock, cipher } = this.#parts;
+    const { applicationId, webhookId, token, firstEnd } = this.#lease;
     const ids = { applicationId, webhookId };
     const now = clock();
-    const leaseMs = attemptTimeoutMs + LEASE_MARGIN_MS;
-    const lease = { lease: randomUUID(), leaseEnd: new Date(now.getTime() + leaseMs) };
-    const deadline = performance.now() + leaseMs;
-    const [claimed] = await this.#run(claimQueue, { ...ids, ...lease, now });
+    const [claimed] = await this.#run(claimQueue, { ...ids, lease: token, leaseEnd: firstEnd, now });
     if (!claimed) return undefined;
-    if (claimed.isRedelivering) await this.#run(redeliverBatch, { ...ids, lease: lease.lease, now });
+    if (claimed.isRedelivering) await this.#run(redeliverBatch, { ...ids, lease: token, now });
 
     const { endpoint, due, inOrder, isHeld } = await selectBatch(this.#run, { ...ids, now }, limit);
-    const claim: Claim = { ...ids, ...lease, ...claimed, deadline, inOrder };
+    const claim: Claim = { ...claimed, lease: this.#lease, inOrder };
     const settlement = new Settlement(this.#parts, claim, this.#signal);
     if (!endpoint?.isActive || due.length === 0) {
       await settlement.releaseUnused(isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
       return undefined;
     }
-    // Statements that were late have used up the time of the attempts. The queue is due again when the lease ends.
-    if (performance.now() + attemptTimeoutMs > deadline) return undefined;
+    // Statements that were late have used up the lease. The queue is due again when it ends.
+    if (this.#lease.isOver) return undefined;
     // Held until its attempts have ended: an ordered endpoint gets one message after the other, and one that fails is
     // probed with one.
     const mustWait = inOrder || claimed.failedBatches > 0;

@@ -26,7 +26,7 @@ export interface AttemptOutcome {
 }
 
 export class TimeoutError extends Error {}
-export class ShutdownError extends Error {}
+export class AbortedError extends Error {}
 class FloodError extends Error {}
 
 /** A request and its response, of which it reads no more than the limits. */
@@ -127,6 +127,6 @@ function describe(error?: Error & { code?: unknown }): string {
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) {
     return 'The TLS connection failed';
   }
-  if (error instanceof ShutdownError) return 'Usher was shutting down';
+  if (error instanceof AbortedError) return 'Usher ended the attempt';
   return 'The connection failed';
 }

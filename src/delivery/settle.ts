@@ -13,7 +13,7 @@ export interface Result {
   readonly status: 'pending' | 'succeeded' | 'failed';
   /** When it is attempted again. */
   readonly due_at: Date | null;
-  /** Until when an attempt that is under way has the delivery. */
+  /** The first end of the lease by which an attempt that is under way has the delivery. */
   readonly lease_end: Date | null;
   readonly status_code: number | null;
   readonly error: string | null;
@@ -105,7 +105,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
 };
 
 /**
- * Settles deliveries that have been put off until `leaseEnd`, and wakes their queue. A failure counts unless an attempt
+ * Settles deliveries of the lease whose first end is `leaseEnd`, unless it is over, and wakes their queue. A failure counts unless an attempt
  * has succeeded since the release, and those of one batch or of several at the same time count once.
  *
  * Parameters: applicationId, webhookId, now, results as JSON, outcome (success, failure, or null if nothing was
@@ -114,7 +114,7 @@ export const settleBatch: Statement<Released[]> = (db) => {
 export const settleSlow: Statement<Released[]> = (db) => {
   const { applicationId, webhookId } = placeholders('applicationId', 'webhookId');
   const [now, leaseEnd] = [instant('now'), instant('leaseEnd')];
-  const { result, settled } = settleDeliveries(db, sql`delivery.due_at = ${leaseEnd} and ${leaseEnd} > ${now}`);
+  const { result, settled } = settleDeliveries(db, sql`delivery.lease_end = ${leaseEnd} and delivery.due_at > ${now}`);
   const isFailing = sql`(${outcome} = 'failure' and queue.failing_since <= ${instant('releasedAt')})`;
   const woken = db.$with('woken', releasedColumns).as(sql`
     update ${webhookQueues} as queue set

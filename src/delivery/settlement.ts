@@ -12,6 +12,7 @@ import { pause } from '../domain/pause.ts';
 import { removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
 import { type Attempted, markInFlight, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
+import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
 import { insertAttempts, type Outcome, type Released, type Result, settleBatch, settleSlow } from './settle.ts';
@@ -28,12 +29,7 @@ export interface SettleParts {
 
 /** A queue that this process holds. */
 export interface Claim extends ClaimedQueue {
-  readonly applicationId: string;
-  readonly webhookId: string;
-  readonly lease: string;
-  readonly leaseEnd: Date;
-  /** The end of the lease, of `performance.now()`. */
-  readonly deadline: number;
+  readonly lease: Lease;
   /** Whether the deliveries are sent one after the other. */
   readonly inOrder: boolean;
 }
@@ -41,6 +37,8 @@ export interface Claim extends ClaimedQueue {
 /** How long a statement may take. */
 export const STATEMENT_TIMEOUT_MS = 5_000;
 const SETTLE_RETRY_MS = 500;
+/** How long it is tried. What the lease has passed on is not changed. */
+const SETTLE_TIMEOUT_MS = 30_000;
 
 export class Settlement {
   readonly #parts: SettleParts;
@@ -61,13 +59,13 @@ export class Settlement {
   }
 
   /**
-   * Settles the attempts that have ended, and releases the queue. The slow ones keep their deliveries until the lease
-   * ends.
+   * Settles the attempts that have ended, and releases the queue. The slow ones keep their deliveries as long as the
+   * lease is extended.
    */
   async release(ended: readonly Attempted[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
     // What was cut short by a shutdown counts as not attempted, and is due as before.
     const made = ended.filter((attempted) => !this.#isCut(attempted));
-    const results = [...this.#toResults(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.leaseEnd))];
+    const results = [...this.#toResults(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease))];
     const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
     const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
     const notBefore = outcome === 'failure' ? this.#backOff() : null;
@@ -80,24 +78,25 @@ export class Settlement {
     const cut = ended.filter((attempted) => this.#isCut(attempted));
     const results = [...this.#toResults(made), ...cut.map(({ delivery }) => postpone(delivery, this.#parts.clock()))];
     const outcome = toOutcome(made);
-    const leaseEnd = this.#claim.leaseEnd.toISOString();
+    const leaseEnd = this.#claim.lease.firstEnd.toISOString();
     const values = { results, outcome, leaseEnd, releasedAt: this.#releasedAt, notBefore: this.#backOff() };
     await this.#conclude(made, outcome, this.#write(settleSlow, values));
   }
 
   #release({ results, ...values }: Settled): Promise<Released | undefined> {
-    const { lease, wakeCount, inOrder } = this.#claim;
+    const { wakeCount, inOrder } = this.#claim;
+    const lease = this.#claim.lease.token;
     const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
     const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)).toISOString() : null;
     this.#releasedAt = this.#parts.clock().toISOString();
     return this.#write(settleBatch, { results, lease, wakeCount, inOrder, retryAt, ...values });
   }
 
-  /** Tries until the lease has ended, since what is not settled is sent again. */
+  /** Tries for some time, since what is not settled is sent again. */
   async #write(statement: Statement<Released[]>, { results, ...values }: Settled): Promise<Released | undefined> {
-    const { applicationId, webhookId, deadline } = this.#claim;
+    const deadline = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
-      const parameters = { applicationId, webhookId, results: JSON.stringify(results) };
+      const parameters = { ...this.#ids, results: JSON.stringify(results) };
       try {
         const now = this.#parts.clock().toISOString();
         const [released] = await this.#run(statement, { ...parameters, ...values, now });
@@ -115,10 +114,11 @@ export class Settlement {
     outcome: Outcome | null,
     settled: Promise<Released | undefined>,
   ): Promise<void> {
+    const now = this.#parts.clock();
     // A delivery is settled even if its log cannot be written.
     const logged = this.#log(made).catch((error) => this.#parts.logger.warn({ err: error }, 'attempt log failed'));
     const [released] = await Promise.all([settled, logged]);
-    if (released) await this.#disableIfNeeded(released, made, outcome);
+    if (released) await this.#disableIfNeeded(released, made, outcome, now);
   }
 
   #toResults(made: readonly Attempted[]): Result[] {
@@ -141,8 +141,8 @@ export class Settlement {
     { failingSince }: Released,
     made: readonly Attempted[],
     outcome: Outcome | null,
+    now: Date,
   ): Promise<void> {
-    const now = this.#parts.clock();
     const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
     const isCounted = outcome === 'failure' && made.some(({ delivery }) => !delivery.isManual);
     const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
@@ -159,11 +159,11 @@ export class Settlement {
   }
 
   #isCut({ outcome }: Attempted): boolean {
-    return outcome.statusCode === null && this.#signal.aborted;
+    return outcome.statusCode === null && this.#claim.lease.signal.aborted;
   }
 
   get #ids() {
-    const { applicationId, webhookId } = this.#claim;
+    const { applicationId, webhookId } = this.#claim.lease;
     return { applicationId, webhookId };
   }
 

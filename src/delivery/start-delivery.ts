@@ -54,7 +54,6 @@ export function openDelivery(
     sender,
     concurrency: settings.webhookConcurrency,
     schedule: settings.webhookRetrySchedule,
-    attemptTimeoutMs: timeoutMs,
     userAgent: `Usher-Webhooks/${VERSION}`,
   });
   return {

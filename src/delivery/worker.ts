@@ -3,6 +3,7 @@ import type { Run } from '../database/database.ts';
 import { pause } from '../domain/pause.ts';
 import { Batch, type DeliveryParts } from './batch.ts';
 import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
+import { Leases } from './leases.ts';
 import { type DueQueue, selectDueQueues } from './queue.ts';
 import { Repeater } from './repeater.ts';
 import { STATEMENT_TIMEOUT_MS } from './settlement.ts';
@@ -21,6 +22,7 @@ export interface WorkerOptions extends DeliveryParts {
 export class DeliveryWorker {
   readonly #options: WorkerOptions;
   readonly #slots: Slots;
+  readonly #leases: Leases;
   /** The webhooks whose queues this process is about to claim, or holds. */
   readonly #held = new Set<string>();
   readonly #batches = new Set<Promise<void>>();
@@ -36,6 +38,7 @@ export class DeliveryWorker {
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#slots = new Slots(options.concurrency);
+    this.#leases = new Leases(options.clock, () => this.#run);
   }
 
   /** Tells that an application has a new message, or that one of its queues may be due. */
@@ -47,19 +50,29 @@ export class DeliveryWorker {
   /** Delivers until the signal is aborted; then waits for attempts in flight, up to `shutdownTimeoutMs`. */
   async run(signal: AbortSignal, shutdownTimeoutMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const startTimer = () => {
-      timer = setTimeout(() => this.#abort.abort(), shutdownTimeoutMs);
+    const stopping = Promise.withResolvers<unknown>();
+    const stop = () => {
+      timer = setTimeout(() => this.#abortAttempts(), shutdownTimeoutMs);
+      stopping.resolve(Promise.all([this.#fanOuts.stop(), this.#starts.stop()]));
     };
     // Not after the loop: its statements may take long.
-    signal.addEventListener('abort', startTimer, { once: true });
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    const stopKeeping = this.#leases.keep();
     while (!signal.aborted) {
       await this.#attempt(() => this.#poll());
       // Jitter, so that replicas started together do not look at the same instant.
       await pause(POLL_MS * (0.75 + Math.random() / 2), signal);
     }
-    await Promise.all([this.#fanOuts.stop(), this.#starts.stop()]);
+    await stopping.promise;
     await Promise.all(this.#batches);
     clearTimeout(timer);
+    stopKeeping();
+  }
+
+  #abortAttempts(): void {
+    this.#abort.abort();
+    this.#leases.abort();
   }
 
   async #poll(): Promise<void> {
@@ -100,12 +113,14 @@ export class DeliveryWorker {
   }
 
   async #runBatch(queue: DueQueue, slots: BatchSlots): Promise<void> {
-    const batch = new Batch(this.#options, queue, this.#abort.signal);
+    const lease = this.#leases.begin(queue);
+    const batch = new Batch(this.#options, lease, this.#abort.signal);
     this.#held.add(queue.webhookId);
     await this.#attempt(() => batch.run(slots));
     this.#held.delete(queue.webhookId);
     this.#starts.start();
     await this.#attempt(() => batch.settleSlow(() => this.#starts.start()));
+    this.#leases.end(lease);
   }
 
   async #attempt(work: () => Promise<void>): Promise<void> {

@@ -364,7 +364,6 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
     logger: createLogger('silent'),
     sender: { send: () => sleep(1_100, gone) },
     schedule: [0, 1],
-    attemptTimeoutMs: 5_000,
     userAgent: 'test',
     concurrency: 4,
   });

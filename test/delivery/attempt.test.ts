@@ -353,7 +353,7 @@ test('an attempt does not begin after its signal was aborted', async () => {
   const endpoint = await listen(reply(`${HEAD}\r\n`));
   const attempt = { url: `http://127.0.0.1:${endpoint.port}/`, headers: {}, body: BODY };
   const outcome = await createSender().send(attempt, AbortSignal.abort());
-  expect(outcome).toMatchObject({ statusCode: null, error: 'Usher was shutting down' });
+  expect(outcome).toMatchObject({ statusCode: null, error: 'Usher ended the attempt' });
   expect(endpoint.reached).toEqual([]);
 });
 
@@ -367,5 +367,5 @@ test('an aborted signal ends the attempt', async () => {
   await expect.poll(() => endpoint.reached.length).toBe(1);
   await sleep(1);
   stop.abort();
-  expect(await sent).toMatchObject({ statusCode: null, error: 'Usher was shutting down' });
+  expect(await sent).toMatchObject({ statusCode: null, error: 'Usher ended the attempt' });
 });

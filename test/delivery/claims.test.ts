@@ -58,7 +58,6 @@ function createWorker(run: (statement: unknown, parameters: PlaceholderValues) =
     logger: createLogger('silent'),
     sender: { send: () => Promise.reject(new Error('Nothing is sent')) },
     schedule: [0],
-    attemptTimeoutMs: 1_000,
     userAgent: 'test',
     concurrency: 8,
   });

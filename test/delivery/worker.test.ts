@@ -4,6 +4,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import { LEASE_MS } from '../../src/delivery/leases.ts';
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { answer, openDeliveryFixture, type WorkerOptions } from '../support/delivery-fixture.ts';
 import { adminClient } from '../support/service.ts';
@@ -133,16 +134,16 @@ test('a process that takes over an expired lease settles, and the late one chang
   await events.createEvent({ eventId: 'e' });
   const late = Promise.withResolvers<AttemptOutcome>();
   const send = vi.fn(() => late.promise);
-  const stalled = startWorker(send);
+  const { database, failWhen } = openMortalDatabase();
+  failWhen((parameters) => 'leases' in parameters);
+  const stalled = startWorker(send, { database });
   await expect.poll(() => send).toHaveBeenCalled();
   const { lease } = await readQueue(webhookId);
-  clock.advance(10 * SECOND);
   const idle = Promise.withResolvers<AttemptOutcome>();
   const second = startWorker(() => idle.promise);
-  // The lease outlasts the deadline of the attempt.
-  clock.advance(14 * SECOND);
+  clock.advance(LEASE_MS - SECOND);
   expect((await readQueue(webhookId)).lease).toBe(lease);
-  clock.advance(2 * SECOND);
+  clock.advance(SECOND);
   await expect.poll(async () => (await readQueue(webhookId)).lease).not.toBe(lease);
   const { lease: newer } = await readQueue(webhookId);
   late.resolve(answer(500));
@@ -152,6 +153,36 @@ test('a process that takes over an expired lease settles, and the late one chang
   idle.resolve(answer(204));
   await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1 }]);
   await second.stop();
+});
+
+test('a lease is extended as long as an attempt lasts, so that no other process begins one', async () => {
+  const { events, list, webhookId } = await subscribe({ ordered: true });
+  await events.createEvent({ eventId: 'held' });
+  const hanging = Promise.withResolvers<AttemptOutcome>();
+  const sent: string[] = [];
+  const send = ({ body }: AttemptRequest) => {
+    const { eventId } = JSON.parse(body).data;
+    if (eventId !== 'held') return answer(204);
+    sent.push(eventId);
+    return hanging.promise;
+  };
+  startWorker(send);
+  await expect.poll(() => sent).toEqual(['held']);
+  const { lease, next_at } = await readQueue(webhookId);
+  const begunAt = clock.read();
+  clock.advance(LEASE_MS - SECOND);
+  await expect.poll(async () => (await readQueue(webhookId)).next_at > next_at).toBe(true);
+  expect((await readQueue(webhookId)).next_at.getTime()).toBe(clock.read().getTime() + LEASE_MS);
+  clock.advance(2 * SECOND);
+  expect(clock.read().getTime()).toBeGreaterThan(begunAt.getTime() + LEASE_MS);
+  startWorker(send);
+  const other = await subscribe();
+  await other.events.createEvent({ eventId: 'other' });
+  await expect.poll(other.list).toMatchObject([{ status: 'succeeded' }]);
+  expect(await readQueue(webhookId)).toMatchObject({ lease });
+  expect(sent).toEqual(['held']);
+  hanging.resolve(answer(202));
+  await expect.poll(list).toMatchObject([{ status: 'succeeded', attemptCount: 1, lastStatusCode: 202 }]);
 });
 
 describe('a message whose endpoint does not answer for a second', () => {
@@ -233,15 +264,42 @@ describe('a message whose endpoint does not answer for a second', () => {
     die();
     const { sent, endAll } = startHanging();
     await events.createEvent({ eventId: 'next' });
-    clock.advance(24 * SECOND);
+    clock.advance(LEASE_MS - SECOND);
     await expect.poll(() => sent).toEqual(['next']);
     await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
-    clock.advance(2 * SECOND);
+    clock.advance(SECOND);
     await expect.poll(() => sent).toEqual(['next', 'slow']);
     dead.endAll(500);
     endAll(204);
     const succeeded = { status: 'succeeded', attemptCount: 1 };
     await expect.poll(list).toMatchObject([succeeded, succeeded]);
+  });
+
+  test('is not sent by another process while its lease is extended', async () => {
+    const { events, list, webhookId, webhooks } = await subscribe();
+    const { sent, endAll } = startHanging();
+    await events.createEvent({ eventId: 'slow' });
+    await expect.poll(() => sent).toEqual(['slow']);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    const leaseEnd = async () =>
+      (await sql`select due_at from webhook_deliveries where webhook_id = ${webhookId}`)[0]?.due_at;
+    const before = await leaseEnd();
+    clock.advance(LEASE_MS - SECOND);
+    await expect.poll(async () => (await leaseEnd()) > before).toBe(true);
+    // The queue is not claimed in vain.
+    expect((await readQueue(webhookId)).next_at).toEqual(await leaseEnd());
+    clock.advance(2 * SECOND);
+    const [{ messageId = '' } = {}] = await list();
+    expect((await webhooks.getDelivery({ webhookId, messageId })).delivery).not.toHaveProperty(
+      'nextAttemptAt',
+      expect.anything(),
+    );
+    const second = startHanging();
+    await events.createEvent({ eventId: 'next' });
+    await expect.poll(async () => (await list())[0]).toMatchObject({ status: 'succeeded' });
+    endAll(202);
+    await expect.poll(list).toMatchObject([{}, { status: 'succeeded', attemptCount: 1, lastStatusCode: 202 }]);
+    expect([...sent, ...second.sent].toSorted()).toEqual(['next', 'slow']);
   });
 
   test('is settled by whoever sends it after its lease has ended, and the late answer changes nothing', async () => {
@@ -250,7 +308,7 @@ describe('a message whose endpoint does not answer for a second', () => {
     await events.createEvent({ eventId: 'slow' });
     await expect.poll(() => late.sent).toHaveLength(1);
     await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
-    clock.advance(26 * SECOND);
+    clock.advance(LEASE_MS);
     late.endAll(500);
     await late.stop();
     expect(await list()).toMatchObject([{ status: 'pending', attemptCount: 0 }]);

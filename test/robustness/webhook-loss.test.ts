@@ -15,7 +15,7 @@ const APPLICATIONS = 8;
 const CALLERS = 12;
 const MAX_PAUSE_MS = quickOrLong(500, 3_000);
 const SOAK_MS = quickOrLong(0, Number(process.env.SOAK_MINUTES ?? 10) * 60_000);
-/** A lease of a killed process ends 20 seconds after this. */
+/** An attempt without an answer ends after this. */
 const TIMEOUT_MS = 5_000;
 /** Endpoints that fail for a minute must not exhaust it. */
 const SCHEDULE = Array.from({ length: 100 }, (_, attempt) => Math.min(attempt, 3)).join();

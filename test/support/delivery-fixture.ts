@@ -21,7 +21,6 @@ export const answer = (statusCode: number): AttemptOutcome => ({
 
 export interface WorkerOptions {
   readonly schedule?: readonly number[];
-  readonly attemptTimeoutMs?: number;
   readonly database?: Database;
   readonly shutdownTimeoutMs?: number;
 }
@@ -33,12 +32,12 @@ export async function openDeliveryFixture() {
   const { encryptionKeys = [] } = service.config.secrets;
 
   /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
-  function startWorker(send: Send, { schedule = [0, 0], attemptTimeoutMs = 5_000, ...options }: WorkerOptions = {}) {
+  function startWorker(send: Send, { schedule = [0, 0], ...options }: WorkerOptions = {}) {
     const database =
       options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
     const worker = new DeliveryWorker({
       ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
-      ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule, attemptTimeoutMs },
+      ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule },
       ...{ userAgent: 'test', concurrency: 8 },
     });
     const signal = new AbortController();

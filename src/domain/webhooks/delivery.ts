@@ -30,8 +30,7 @@ export const deliveryColumns = {
   attemptCount: webhookDeliveries.attemptCount,
   lastStatusCode: webhookDeliveries.lastStatusCode,
   lastError: webhookDeliveries.lastError,
-  // A process of the version before changes `due_at` alone.
-  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} = ${webhookDeliveries.leaseEnd} then null
+  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} >= ${webhookDeliveries.leaseEnd} then null
     when ${webhookDeliveries.dueAt} = ${URGENT} then ${webhookDeliveries.createdAt} else ${webhookDeliveries.dueAt} end`
     .mapWith(webhookDeliveries.dueAt)
     .as('next_attempt_at'),

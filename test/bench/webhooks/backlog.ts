@@ -1,6 +1,7 @@
 /** The cost of a batch with ten million pending deliveries, and with ten thousand. */
 import { Database } from '../../../src/database/database.ts';
 import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
+import { Lease } from '../../../src/delivery/leases.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';
 import { Slots } from '../../../src/delivery/slots.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
@@ -66,7 +67,6 @@ function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryP
     logger: createLogger('silent'),
     sender: { send: async () => outcome },
     schedule: [0, 5],
-    attemptTimeoutMs: TIMEOUT_MS,
     userAgent: 'bench',
   };
 }
@@ -79,7 +79,7 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
     const queues = await run(selectDueQueues, { now: new Date(), quick: 10, unproven: 10, failing: 10 });
     for (const queue of queues) {
       const slots = new Slots(SLOTS).take({ ...queue, line: 'quick', batchSize: BATCH_SIZE });
-      await new Batch(parts, queue, new AbortController().signal).run(slots);
+      await new Batch(parts, new Lease(queue, new Date()), new AbortController().signal).run(slots);
     }
     done += queues.length;
   }

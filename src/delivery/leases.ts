@@ -1,0 +1,145 @@
+/** Leases of queues, and of slow deliveries. They last for seconds, and their holder extends them until it has settled. */
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { placeholders, type Run, type Statement } from '../database/database.ts';
+import { instantPlaceholder } from '../database/schema.ts';
+import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
+
+/** How long the endpoints of a process that has died are left alone. */
+export const LEASE_MS = 9_000;
+/** Most batches end before, and need no extension. */
+const EXTEND_MS = LEASE_MS / 3;
+const CHECK_MS = 1_000;
+/** The holder stops before the lease ends: by a check, and by what the clocks of replicas differ. */
+const MARGIN_MS = 2 * CHECK_MS;
+
+export class Lease {
+  readonly applicationId: string;
+  readonly webhookId: string;
+  readonly token = randomUUID();
+  /** When it ends unless it is extended. Slow deliveries are known by it. */
+  readonly firstEnd: Date;
+  readonly #abort = new AbortController();
+  /** When it ends, as far as is known: at least so long. */
+  end: Date;
+  /** When it was extended, of `performance.now()`. */
+  extendedAt = performance.now();
+
+  constructor({ applicationId, webhookId }: Pick<Lease, 'applicationId' | 'webhookId'>, now: Date) {
+    this.applicationId = applicationId;
+    this.webhookId = webhookId;
+    this.firstEnd = leaseEndAt(now);
+    this.end = this.firstEnd;
+  }
+
+  /** Aborted when attempts must end: before another process may get the lease, or at the end of a shutdown. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get isOver(): boolean {
+    return performance.now() >= this.extendedAt + LEASE_MS - MARGIN_MS;
+  }
+
+  abort(): void {
+    this.#abort.abort();
+  }
+}
+
+/** The leases that this process holds. */
+export class Leases {
+  readonly #clock: () => Date;
+  readonly #getRun: () => Run;
+  readonly #held = new Set<Lease>();
+  readonly #extending = new Set<Lease>();
+  #isAborted = false;
+
+  constructor(clock: () => Date, getRun: () => Run) {
+    this.#clock = clock;
+    this.#getRun = getRun;
+  }
+
+  begin(queue: Pick<Lease, 'applicationId' | 'webhookId'>): Lease {
+    const lease = new Lease(queue, this.#clock());
+    if (this.#isAborted) lease.abort();
+    this.#held.add(lease);
+    return lease;
+  }
+
+  end(lease: Lease): void {
+    this.#held.delete(lease);
+  }
+
+  /** Extends leases until the function that it returns is called. */
+  keep(): () => void {
+    const timer = setInterval(() => this.check(), CHECK_MS);
+    return () => clearInterval(timer);
+  }
+
+  /** Extends what is due: a statement for each application, since on Citus each has a shard of its own. */
+  check(): void {
+    const due = new Map<string, Lease[]>();
+    for (const lease of this.#held) {
+      if (lease.isOver) lease.abort();
+      else if (performance.now() >= lease.extendedAt + EXTEND_MS && !this.#extending.has(lease)) {
+        due.set(lease.applicationId, [...(due.get(lease.applicationId) ?? []), lease]);
+      }
+    }
+    for (const [applicationId, leases] of due) this.#extend(applicationId, leases);
+  }
+
+  /** Ends every attempt, also those that are about to begin. */
+  abort(): void {
+    this.#isAborted = true;
+    for (const lease of this.#held) lease.abort();
+  }
+
+  async #extend(applicationId: string, leases: readonly Lease[]): Promise<void> {
+    const now = this.#clock();
+    const [until, extendedAt] = [leaseEndAt(now), performance.now()];
+    const held = leases.map(({ webhookId, token, firstEnd, end }) => ({
+      webhook_id: webhookId,
+      lease: token,
+      first_end: firstEnd,
+      lease_end: end,
+    }));
+    for (const lease of leases) this.#extending.add(lease);
+    try {
+      const rows = await this.#getRun()(extendLeases, { applicationId, now, until, leases: JSON.stringify(held) });
+      const extended = new Set(rows.map(({ lease }) => lease));
+      for (const lease of leases) if (extended.has(lease.token)) Object.assign(lease, { extendedAt, end: until });
+    } catch {
+      // The next check tries again.
+    } finally {
+      for (const lease of leases) this.#extending.delete(lease);
+    }
+  }
+}
+
+function leaseEndAt(now: Date): Date {
+  return new Date(now.getTime() + LEASE_MS);
+}
+
+/** A queue that was released with slow deliveries is due when they are, so that nobody claims it in vain. */
+const extendLeases: Statement<{ lease: string }[]> = (db) => {
+  const { applicationId, leases } = placeholders('applicationId', 'leases');
+  const [now, until] = [instantPlaceholder('now'), instantPlaceholder('until')].map((at) => sql`${at}::timestamptz`);
+  const held = db.$with('held', {}).as(sql`
+    select * from json_to_recordset(${leases}::json) as held (
+      webhook_id text, lease uuid, first_end timestamptz, lease_end timestamptz)`);
+  const queue = db.$with('queue', {}).as(sql`
+    update ${webhookQueues} as queue set next_at = ${until} from held
+    where queue.application_id = ${applicationId} and queue.webhook_id = held.webhook_id
+      and (queue.lease = held.lease or queue.lease is null and queue.next_at = held.lease_end)
+    returning queue.lease`);
+  const slow = db.$with('slow', {}).as(sql`
+    update ${webhookDeliveries} as delivery set due_at = ${until} from held
+    where delivery.application_id = ${applicationId} and delivery.webhook_id = held.webhook_id
+      and delivery.due_at > ${now} and delivery.due_at <= ${until} and delivery.lease_end = held.first_end
+    returning held.lease`);
+  return db
+    .with(held, queue, slow)
+    .select({ lease: sql<string>`lease` })
+    .from(sql`(select lease from queue where lease is not null union select lease from slow) as extended`)
+    .prepare('extend_leases');
+};
