@@ -53,12 +53,13 @@ test('gets the messages that it subscribes to, while it is active', async () => 
   const { webhooks, events } = clientsOf(service, tenant);
   const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
   const subscribe = async (path: string, eventTypes: string[], isActive = true) => {
-    await webhooks.createWebhook({ url: `${receiver.url}${path}`, ownerId, eventTypes, isActive });
+    const fields = { url: `${receiver.url}${path}`, ownerId, eventTypes, isActive };
+    return (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
   };
   await subscribe('/events', ['event.created', 'event.deleted']);
   await subscribe('/check-ins', ['check_in.created']);
   await subscribe('/nothing', []);
-  await subscribe('/inactive', ['*'], false);
+  const webhookId = await subscribe('/inactive', ['*'], false);
   await subscribe('/everything', ['*']);
   await events.createEvent({ eventId: 'e' });
   await events.checkIn({ eventId: 'e', attendeeId: 'ada' });
@@ -73,6 +74,11 @@ test('gets the messages that it subscribes to, while it is active', async () => 
   await expect.poll(() => typesAt('/events')).toEqual(all.slice(1));
   await expect.poll(() => typesAt('/check-ins')).toEqual(all.slice(0, 1));
   expect([...typesAt('/nothing'), ...typesAt('/inactive')]).toEqual([]);
+  // What has happened meanwhile is not made up for.
+  await webhooks.updateWebhook({ webhookId, isActive: true });
+  await events.createEvent({ eventId: 'later' });
+  await expect.poll(() => typesAt('/inactive')).not.toEqual([]);
+  expect((await webhooks.listDeliveries({ webhookId })).deliveries).toHaveLength(1);
 });
 
 test('waits as long as Retry-After says, and sends the same message again', async () => {

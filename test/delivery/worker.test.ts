@@ -129,6 +129,21 @@ test('a message of a webhook that is made inactive meanwhile waits until it is a
   await expect.poll(() => send).toHaveBeenCalledTimes(2);
 });
 
+test('one of two processes sends a message that both look for', async () => {
+  const { events, list } = await subscribe();
+  const sent: string[] = [];
+  const send = async ({ body }: AttemptRequest) => {
+    sent.push(JSON.parse(body).data.eventId);
+    await sleep(900);
+    return answer(204);
+  };
+  for (let process = 0; process < 2; process++) startWorker(send);
+  const eventIds = ['a', 'b', 'c'];
+  for (const eventId of eventIds) await events.createEvent({ eventId });
+  await expect.poll(list).toMatchObject(eventIds.map(() => ({ status: 'succeeded' })));
+  expect(sent.toSorted()).toEqual(eventIds);
+});
+
 test('a process that takes over an expired lease settles, and the late one changes nothing', async () => {
   const { events, list, webhookId } = await subscribe({ ordered: true });
   await events.createEvent({ eventId: 'e' });

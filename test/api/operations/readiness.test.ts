@@ -42,6 +42,14 @@ test('tells everyone who waits of a change', async () => {
   expect(asked()).toBe(2);
 });
 
+test('stops being ready at the moment of a drain', async () => {
+  const { readiness, answer, drain } = openReadiness();
+  answer(true);
+  expect(await readiness.read()).toBe(true);
+  drain.abort();
+  expect(await readiness.read()).toBe(false);
+});
+
 test('is not ready from the moment of a drain, whatever the database answers', async () => {
   const { readiness, answer, drain } = openReadiness();
   const read = readiness.read();

@@ -71,10 +71,10 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       title: /admits an equal share for each caller/,
     },
     {
-      what: 'Calls are admitted without limit',
+      what: 'A call more than the limit is admitted',
       file: 'admission.ts',
       find: 'if (this.#inFlight < this.#limit) return;',
-      replace: 'if (this.#inFlight >= 0) return;',
+      replace: 'if (this.#inFlight < this.#limit + 1) return;',
       test: admission,
       title: /admits a thousand calls and refuses the next/,
     },
@@ -84,7 +84,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       find: "drain.addEventListener('abort', () => this.#set(false));",
       replace: '',
       test: readiness,
-      title: /is not ready from the moment of a drain/,
+      title: /^stops being ready at the moment of a drain/,
     },
     {
       what: 'A process is ready without its database',
@@ -113,9 +113,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'A body is read before the admin key is checked',
       file: 'pipeline.ts',
-      find: "const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;\n      return procedure.handle(await readFields(),",
-      replace:
-        "const early = await readFields();\n      const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;\n      return procedure.handle(early,",
+      find: "const isAdmin = procedure.credential === 'adminKey';",
+      replace: "const isAdmin = procedure.credential === 'adminKey';\n      await readFields();",
       test: authentication,
       title: /A body without a credential, .* is 401 when it is/,
     },

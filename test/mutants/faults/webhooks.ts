@@ -205,7 +205,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       find: "nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz`,",
       replace: "nextAt: sql`least(${instantPlaceholder('leaseEnd')}::timestamptz, now() - interval '1 hour')`,",
       test: worker,
-      title: /lease|another process/,
+      title: /^one of two processes sends a message that both look for/,
     },
     {
       what: 'A process settles a queue whose lease another one has taken',
