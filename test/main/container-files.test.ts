@@ -9,8 +9,8 @@ import { REPOSITORY } from '../support/process.ts';
 const read = (path: string) => readFileSync(join(REPOSITORY, path), 'utf8');
 const dockerfile = read('Dockerfile');
 const { services } = parse(read('compose.yaml'), { merge: true });
-const [deployment, service, budget] = parseAllDocuments(read('test/examples/kubernetes/usher.yaml')).map((document) =>
-  document.toJS(),
+const [deployment, service, budget, policy] = parseAllDocuments(read('test/examples/kubernetes/usher.yaml')).map(
+  (document) => document.toJS(),
 );
 const { spec } = deployment.spec.template;
 const [container] = spec.containers;
@@ -42,6 +42,36 @@ test('none of them lets Usher write or become root', () => {
     capabilities: { drop: ['ALL'] },
     readOnlyRootFilesystem: true,
   });
+});
+
+test('a container of compose.yaml has limits for memory and logs, and no more than one writes the secrets', () => {
+  for (const [name, { mem_limit, logging }] of Object.entries<Record<string, unknown>>(services)) {
+    expect(mem_limit, name).toMatch(/^\d+[mg]$/);
+    expect(logging, name).toEqual({ driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } });
+  }
+  expect(services.usher.volumes).toEqual(['secrets:/secrets:ro']);
+  expect(services.secrets.volumes).toEqual(['secrets:/secrets']);
+});
+
+test('the manifest trusts few addresses, and lets nobody but a Prometheus reach the metrics', () => {
+  const { value } = container.env.find(({ name }: { name: string }) => name === 'TRUSTED_PROXIES');
+  const prefixes = String(value)
+    .split(',')
+    .map((range) => Number(range.split('/')[1] ?? 32));
+  expect(Math.min(...prefixes)).toBeGreaterThanOrEqual(28);
+  const { podSelector, policyTypes, ingress } = policy.spec;
+  expect(podSelector.matchLabels).toEqual(deployment.spec.selector.matchLabels);
+  expect(policyTypes).toEqual(['Ingress']);
+  const names = container.ports.map(({ name }: { name: string }) => name);
+  // Each rule is for one port of the container, and names who may connect.
+  expect(ingress.flatMap(({ ports }: { ports: { port: string }[] }) => ports.map(({ port }) => port))).toEqual(names);
+  const peers = ingress.flatMap(({ from }: { from: Record<string, { matchLabels: object }>[] }) => from);
+  const labels = peers.map((peer: Record<string, { matchLabels: object }>) => Object.values(peer)[0]?.matchLabels);
+  expect(labels).toEqual([
+    { 'kubernetes.io/metadata.name': 'ingress-nginx' },
+    { 'calls-usher': 'true' },
+    { 'kubernetes.io/metadata.name': 'monitoring' },
+  ]);
 });
 
 test('the image has all of src, any file of which may import any other', () => {
