@@ -5,6 +5,8 @@ import { headerOf, type NodeRequest } from './http-context.ts';
 /** How long, and for how many bytes, we keep reading after a response that came before the end of its request. */
 const DISCARD_MS = 1_000;
 const DISCARD_BYTES = 1_048_576;
+/** Chunks of a byte cost more than the bytes. */
+const DISCARD_CHUNKS = 1_000;
 
 /** @throws HttpError 413 if `Content-Length` says that the body is larger. */
 export function checkContentLength(request: NodeRequest, maxBytes: number): void {
@@ -46,6 +48,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
 /** Reads the rest of a body that has been answered, within limits. Then calls the listener, at least once. */
 export function discardBody(request: Readable, onDone: () => void): void {
   let length = 0;
+  let chunks = 0;
   const timer = setTimeout(onDone, DISCARD_MS);
   const finish = () => {
     clearTimeout(timer);
@@ -53,7 +56,7 @@ export function discardBody(request: Readable, onDone: () => void): void {
   };
   request.on('data', (chunk: Buffer) => {
     length += chunk.length;
-    if (length > DISCARD_BYTES) finish();
+    if (length > DISCARD_BYTES || ++chunks > DISCARD_CHUNKS) finish();
   });
   request.once('end', finish).once('error', finish).once('close', finish);
   request.resume();

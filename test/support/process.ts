@@ -35,6 +35,8 @@ export interface MainOptions {
   readonly files?: Record<string, string>;
   /** The descriptor to write standard output to, instead of a pipe that the test reads. */
   readonly stdoutFd?: number;
+  /** A control group to run in, by its file of processes. */
+  readonly cgroup?: string | undefined;
   /** False keeps only errors of the log, for tests that make many calls. */
   readonly keepsLog?: boolean;
 }
@@ -53,10 +55,14 @@ export class UsherProcess implements AsyncDisposable {
   readonly #isEmbedded: boolean;
   readonly #started = Promise.withResolvers<void>();
 
-  private constructor(directory: string, { env, stdoutFd, keepsLog = true }: MainOptions) {
+  private constructor(directory: string, { cgroup, env, stdoutFd, keepsLog = true }: MainOptions) {
     this.#keepsLog = keepsLog;
     this.#isEmbedded = env.DATABASE_URL === undefined;
-    const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js')], {
+    const command = [process.execPath, join(REPOSITORY, 'src/start.js')];
+    // Memory counts where it was first used, so the process begins in its group.
+    const inGroup = cgroup ? ['sh', '-c', 'echo $$ > "$0" && exec "$@"', cgroup, ...command] : command;
+    const [program = '', ...args] = inGroup;
+    const child = spawn(program, args, {
       cwd: directory,
       // As below npm, it ends with its parent.
       env: { PATH, npm_lifecycle_event: 'start', ...env },
@@ -176,9 +182,9 @@ export const startMain = UsherProcess.start;
 export function startUsher(
   databaseUrl: string,
   env: Record<string, string> = {},
-  { keepsLog = false } = {},
+  { cgroup, keepsLog = false }: Pick<MainOptions, 'cgroup' | 'keepsLog'> = {},
 ): Promise<UsherProcess> {
-  return UsherProcess.start({ ...optionsFor(databaseUrl, env), keepsLog });
+  return UsherProcess.start({ ...optionsFor(databaseUrl, env), cgroup, keepsLog });
 }
 
 /** Returns the options of a process on a database of the test's. */
