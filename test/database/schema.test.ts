@@ -32,6 +32,21 @@ const TABLES_WITHOUT_APPLICATION = [
   'users',
 ];
 
+/** Columns of text that hold nothing of a person, or only what an application has chosen. */
+const IMPERSONAL = [
+  /^api_keys\.name$/,
+  /^applications\./,
+  /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
+  /^(check_ins|events)\./,
+  /^login_intents\.(method|redirect_uri|state)$/,
+  /^sessions\.method$/,
+  /^webhook_(queues|signing_keys)\./,
+  /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
+  /^webhook_messages\.(type|fanned_out_to)$/,
+  /^webhooks\./,
+  /^__drizzle_migrations\./,
+];
+
 const database = await cloneDatabase();
 
 afterAll(async () => {
@@ -117,4 +132,24 @@ describe('the tables', () => {
       where attname like '%\\_at' and relname <> ${JOURNAL}`;
     expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
   });
+});
+
+test('Postgres keeps no samples of personal data in its statistics', async () => {
+  const { sql } = database;
+  const columns = await sql<{ name: string; target: number | null }[]>`
+    select table_name.relname || '.' || attname as name, nullif(attstattarget, -1)::int as target
+    from pg_attribute inner join pg_class table_name on table_name.oid = attrelid
+    where relnamespace = 'usher'::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
+      and atttypid::regtype::text ~ '^(text|jsonb?)'`;
+  const sampled = columns.filter(({ name, target }) => target !== 0 && !IMPERSONAL.some((each) => each.test(name)));
+  expect(sampled).toEqual([]);
+
+  const expressions = await sql<{ name: string; target: number | null }[]>`
+    select index_name.relname as name, nullif(attstattarget, -1)::int as target
+    from pg_index inner join pg_class index_name on index_name.oid = indexrelid
+    inner join pg_attribute on attrelid = indexrelid
+    where relnamespace = 'usher'::regnamespace and indexprs is not null and indkey[attnum - 1] = 0
+      and pg_get_indexdef(indexrelid) ~ '(email|wallet_address|name)'`;
+  expect(expressions.length).toBeGreaterThan(0);
+  expect(expressions.filter(({ target }) => target !== 0)).toEqual([]);
 });

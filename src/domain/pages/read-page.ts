@@ -1,4 +1,7 @@
-/** Lists in pages, newest first. A page begins below the last row of the one before, so new rows move nothing. */
+/**
+ * Lists in pages, newest first. A page begins below the last row of the one before, so new rows move nothing. The order
+ * is that of the calls, not of their commits: a row that is committed late may come above pages that were read before.
+ */
 import { and, desc, getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Db } from '../../database/database.ts';
