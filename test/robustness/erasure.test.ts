@@ -10,7 +10,15 @@ import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
 import { request } from '../support/http.ts';
 import { LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTenant, createTestUser, createTestWebhook, logIn } from '../support/service.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  createTestWebhook,
+  logIn,
+  type Tenant,
+} from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -102,6 +110,40 @@ test('leaves nothing of the person in any table', { timeout: quickOrLong(240_000
   for (const table of tablesWith(dump, ids)) expect(MAY_KEEP_THE_ID).toContain(table);
 });
 
+test('removes what a call has half stored when the erasure comes', async () => {
+  await sql.unsafe(`
+    create table gate (is_closed boolean);
+    create function wait_at_gate() returns trigger language plpgsql as $$
+      begin while exists (select from gate) loop perform pg_sleep(0.01); end loop; return new; end $$;
+    create trigger gate before insert on sessions for each row execute function wait_at_gate();
+    create trigger gate before insert on known_origins for each row execute function wait_at_gate();
+    create trigger gate before insert on login_codes for each row execute function wait_at_gate()`);
+  const waiters = () => sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event = 'PgSleep' and application_name like 'usher pool%'`;
+  for (let act = 0; act < 3; act++) {
+    const person = await createPerson();
+    const login = { browser: new LoginBrowser(service, { address: person.address }), user: asUser(person) };
+    const token = await logIn(service, newTenant, person);
+    const asked = act === 1 ? await fixture.askForCode(login) : undefined;
+    const arrived = await fixture.arrive({ browser: login.browser });
+    const acts = [
+      () => exchangeAs(person, token, newTenant),
+      () => asked?.enter(asked.code),
+      () => arrived.browser.submit(arrived.page, '/login/email', { email: person.email }),
+    ];
+    await sql`insert into gate values (true)`;
+    const acted = acts[act]?.();
+    await expect.poll(waiters).not.toEqual([]);
+    await admin.eraseUser({ userId: person.id });
+    await sql`delete from gate`;
+    await acted;
+    const find = async (texts: string[]) => tablesWith(await dumpDatabase(service.database), texts);
+    await expect.poll(() => find(person.traces), { message: `act ${act}` }).toEqual([]);
+    for (const table of await find([person.id])) expect(MAY_KEEP_THE_ID, `act ${act}`).toContain(table);
+  }
+});
+
 /** Returns a user who has signed in, and all texts by which the person may be found. */
 async function createPerson() {
   const mark = randomBytes(8).toString('hex');
@@ -123,18 +165,28 @@ async function createPerson() {
 
 type Person = Awaited<ReturnType<typeof createPerson>>;
 
+const asUser = (person: Person) => ({
+  ...person,
+  walletAddress: person.wallet.address,
+  name: person.name,
+  profileImage: person.profileImage,
+});
+
+function exchangeAs({ address, userAgent }: Person, authToken: string, { apiKey }: Tenant) {
+  return request(service.url, {
+    method: 'POST',
+    path: '/api/oauth/exchange',
+    headers: { 'x-api-key': apiKey, 'x-forwarded-for': address, 'user-agent': userAgent },
+    body: JSON.stringify({ authToken }),
+  });
+}
+
 /** Returns calls, each up to its last step, after some that have been made. */
 async function prepareActs(person: Person): Promise<(() => Promise<unknown>)[]> {
-  const { id: userId, email, address, userAgent, wallet } = person;
-  const user = { ...person, walletAddress: wallet.address, name: person.name, profileImage: person.profileImage };
+  const { id: userId, email, address, wallet } = person;
+  const user = asUser(person);
   const browser = () => new LoginBrowser(service, { address });
-  const exchange = (authToken: string, { apiKey } = tenant) =>
-    request(service.url, {
-      method: 'POST',
-      path: '/api/oauth/exchange',
-      headers: { 'x-api-key': apiKey, 'x-forwarded-for': address, 'user-agent': userAgent },
-      body: JSON.stringify({ authToken }),
-    });
+  const exchange = (authToken: string, of = tenant) => exchangeAs(person, authToken, of);
   const before = await fixture.askForCode({ browser: browser(), user });
   await before.enter(before.code);
   const { data } = JSON.parse((await exchange(await logIn(service, tenant, person))).body);
