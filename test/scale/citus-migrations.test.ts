@@ -21,7 +21,8 @@ const LATER = [
   'ALTER TABLE "users" ADD COLUMN "note" text',
   'ALTER TABLE "events" ADD COLUMN "note" text',
   'CREATE INDEX "users_note_idx" ON "users" ("note")',
-  'CREATE INDEX "events_note_idx" ON "events" ("application_id", "note")',
+  'CREATE INDEX CONCURRENTLY "users_notes_idx" ON "users" ("note", "id")',
+  'CREATE INDEX CONCURRENTLY "events_note_idx" ON "events" ("application_id", "note")',
   'ALTER TABLE "sessions" ADD COLUMN "note" text; ALTER TABLE "users" ADD COLUMN "other" text; ALTER TABLE "events" ADD COLUMN "other" text',
 ];
 
@@ -98,6 +99,8 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     expect(failuresOf(answers)).toEqual([]);
     expect(await distributeTables(url)).toEqual([]);
     expect(await sql`select count(*)::int as count from notes`).toEqual([{ count: ROWS }]);
+    const invalid = await sql`select from pg_index where not indisvalid`;
+    expect(invalid).toHaveLength(0);
   });
 });
 
