@@ -33,8 +33,20 @@ export class DeadlinePassedError extends Error {
 export class NotIsolatedError extends Error {}
 
 /** What Citus says of a worker that it has lost, without a code of its own. */
-const OF_WORKER =
-  /while executing command on |failure on connection marked as essential|failed to COPY to shard|terminating connection due to |server closed the connection unexpectedly|connection not open/;
+const OF_WORKER = new RegExp(
+  [
+    'while executing command on ',
+    'failure on connection marked as essential',
+    'failed to COPY to shard',
+    'failed to prepare transaction ',
+    'failed to read result ',
+    'cannot connect to .* to fetch intermediate results',
+    'postmaster was shut down',
+    'terminating connection due to ',
+    'server closed the connection unexpectedly',
+    'connection not open',
+  ].join('|'),
+);
 
 /** Returns whether the connection is lost or cannot be trusted any more. */
 export function isConnectionFault(error: unknown): error is Error {

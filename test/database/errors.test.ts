@@ -8,6 +8,10 @@ test.for([
   ['server closed the connection unexpectedly', true],
   ['connection not open', true],
   ['failure on connection marked as essential: 127.0.0.1:5432', true],
+  ["failed to prepare transaction ''citus_0_1_2_3'' on host 127.0.0.1:5432", true],
+  ['failed to read result "1_2" from node 127.0.0.1:5432', true],
+  ['cannot connect to 127.0.0.1:5432 to fetch intermediate results', true],
+  ['postmaster was shut down, exiting', true],
   ['cache lookup failed for relation 12345', false],
 ] as const)('"%s" without a code of its own passes: %s', async ([message, passes], { expect }) => {
   const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
