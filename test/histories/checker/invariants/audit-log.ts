@@ -9,7 +9,7 @@ export interface AuditEvent {
 
 /** Whose success is always a change. The others may find nothing to do. */
 const ALWAYS_CHANGES =
-  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|UpdateWebhook|DeleteWebhook|CreateApiKey|CompleteLogin)$/;
+  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|CreateApiKey|CompleteLogin)$/;
 
 export function findAuditViolations(operations: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
   const byRequest = Map.groupBy(log, ({ requestId }) => requestId);
@@ -34,7 +34,10 @@ function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Vi
   const isRepeatedCheckIn = answer?.alreadyCheckedIn === true;
   if (event && isRepeatedCheckIn) return [{ rule: 'a call that changes nothing has an audit event', details }];
   const changes =
-    ALWAYS_CHANGES.test(operation.rpc) || (operation.rpc === 'EventService/CheckIn' && !isRepeatedCheckIn);
+    ALWAYS_CHANGES.test(operation.rpc) ||
+    (operation.rpc === 'EventService/CheckIn' && !isRepeatedCheckIn) ||
+    // Each description is new; the activity may be what it was.
+    (operation.rpc === 'WebhookService/UpdateWebhook' && operation.input.description !== undefined);
   if (!event && answer && changes) return [{ rule: 'an acknowledged change has no audit event', details }];
   return [];
 }
