@@ -42,9 +42,12 @@ function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Vi
   return [];
 }
 
-/** UpdateWebhook reads in another statement what it answers, and may then find that the webhook is gone. */
+/**
+ * Calls with a second statement, before which another call may come: UpdateWebhook reads what it answers, and may find
+ * that the webhook is gone; an exchange that has noted a later sign-in finds its session, which may have been ended.
+ */
 function mayChangeAndFail({ rpc }: Operation): boolean {
-  return rpc === 'WebhookService/UpdateWebhook';
+  return rpc === 'WebhookService/UpdateWebhook' || rpc === 'AuthService/ExchangeToken';
 }
 
 /** What the log tells of calls without an answer: they took effect, before the end of the history, or did not. */
