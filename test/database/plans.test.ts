@@ -362,7 +362,8 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
     database,
     clock: () => new Date(),
     logger: createLogger('silent'),
-    sender: { send: () => sleep(1_100, gone) },
+    // As long as it takes to extend a lease.
+    sender: { send: () => sleep(4_500, gone) },
     schedule: [0, 1],
     userAgent: 'test',
     concurrency: 4,
