@@ -155,8 +155,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
     file: 'webhooks/webhook.ts',
     find: ', isUserOfApplication(db, ownerId))',
     replace: ')',
-    test: 'test/contract/webhooks.test.ts',
-    title: /owner|application/,
+    test,
+    title: /tells nothing of a user of another application/,
   },
   {
     what: 'GenerateAuthUrl takes the client ID of another application',
