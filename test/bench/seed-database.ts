@@ -51,12 +51,14 @@ async function insertWebhooks(sql: postgres.Sql, { application, encryptionKey, c
 }
 
 async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fixtures): Promise<void> {
+  const expiresAt = new Date(createdAt.getTime() + SESSION_LIFETIME_MS);
   const rows = Array.from({ length: SIGNED_IN_USERS }, (_, number) => {
     const { id: userId, ...user } = userAt(number);
     return {
       ...{ applicationId: application.id, id: sessionIdAt(number), userId, ...user },
       ...{ ipAddress: '127.0.0.1', userAgent: 'bench', method: 'page' },
-      ...{ createdAt, expiresAt: new Date(createdAt.getTime() + SESSION_LIFETIME_MS) },
+      // No token is of a later sign-in, so that exchanging one reads.
+      ...{ createdAt, expiresAt, authenticatedAt: expiresAt },
     };
   });
   await sql`insert into sessions ${sql(rows)}`;
