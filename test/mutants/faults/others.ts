@@ -123,14 +123,6 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
     title: /^CreateEvent has an event that says/,
   },
   {
-    what: 'A session shows the profile of today',
-    file: 'domain/sessions/exchange-token.ts',
-    find: '.select({ ...shown, isOutdated:',
-    replace: '.select({ ...shown, name: caller.name, isOutdated:',
-    test: 'test/contract/exchange-token.test.ts',
-    title: /A session shows the profile as it was when the session began/,
-  },
-  {
     what: 'A renewal keeps the old profile',
     file: 'domain/sessions/renew-session.ts',
     find: '[sessions.name.name]: sql`target.name`,',
