@@ -98,7 +98,8 @@ describe('a session check', () => {
       await sleep(5);
     }
     expect(lastActive - revokedAt).toBeLessThanOrEqual(400);
-    expect(count()).toBeLessThanOrEqual(3);
+    // One read for each half of the bound, and the first.
+    expect(count()).toBeLessThanOrEqual(1 + (performance.now() - revokedAt) / 200);
   });
 
   test('is never answered from another application', async () => {
