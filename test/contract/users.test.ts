@@ -314,6 +314,7 @@ describe('AddApplicationUser and RemoveApplicationUser', () => {
     for (const act of [admin.removeApplicationUser, admin.addApplicationUser]) {
       for (let time = 0; time < 2; time++) await act(fields);
     }
+    clock.advance(1);
     for (let time = 0; time < 2; time++) await admin.removeApplicationUser(fields);
     const events = await service.database.sql`
       select action, application_id from audit_events where resource = ${userId} and action like '%ApplicationUser'
