@@ -3,7 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { fieldOf, refusal, success, validationFailed } from '../support/answers.ts';
-import { SECOND, TestClock } from '../support/clock.ts';
+import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { adminClient, createTenant, startTestService } from '../support/service.ts';
 import { API_KEY, INVALID_API_KEY, openContractFixture, UUID } from './contract-fixture.ts';
 
@@ -139,6 +139,18 @@ describe('ListApiKeys', () => {
     expect(await listedKey(applicationId, apiKeyId)).not.toHaveProperty('lastUsedAt');
     const lastUsedAt = `${clock.read().toISOString().slice(0, 16)}:00Z`;
     await closing.close();
+    expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ lastUsedAt });
+  });
+
+  it('shows the latest use, also if a process stores an earlier one after it', async () => {
+    const { applicationId, apiKeyId, apiKey } = await createKey();
+    const lastUsedAt = `${clock.read().toISOString().slice(0, 16)}:00Z`;
+    for (const minutesBefore of [0, 5]) {
+      const usedAt = new Date(clock.read().getTime() - minutesBefore * MINUTE);
+      const { database, config: like } = service;
+      await using replica = await startTestService({ database, like, clock: () => usedAt });
+      await fetch(`${replica.url}/api/events`, { headers: { 'x-api-key': apiKey } });
+    }
     expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ lastUsedAt });
   });
 });

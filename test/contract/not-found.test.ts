@@ -28,7 +28,8 @@ const loginIntentId = await createLoginIntent(service, deletedTenant);
 await admin.deleteApplication({ applicationId: deletedTenant.id });
 const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id });
 await admin.revokeApiKey({ apiKeyId });
-const { id: deletedUserId } = await createTestUser(service);
+// Of the application, which alone does not make a deleted user one to be found.
+const { id: deletedUserId } = await createTestUser(service, { applicationIds: [tenant.id] });
 await admin.deleteUser({ userId: deletedUserId });
 const eventId = await createTestEvent(service, tenant);
 await events.deleteEvent({ eventId });

@@ -100,6 +100,19 @@ test('has every metric of one process, in the format of Prometheus', async () =>
   if (!SKIPS_PROMETHEUS) expect(await promtool(['check', 'metrics'], text)).toBe('');
 });
 
+test('is all that its port serves, to GET and HEAD', async () => {
+  const answers = ['GET /metrics', 'HEAD /metrics', 'POST /metrics', 'GET /', 'GET /api/webhooks'].map(async (sent) => {
+    const [method = '', path = ''] = sent.split(' ');
+    const response = await fetch(new URL(path, metrics.url), { method });
+    return { status: response.status, hasSeries: (await response.text()).includes('usher_ready') };
+  });
+  expect(await Promise.all(answers)).toEqual([
+    { status: 200, hasSeries: true },
+    { status: 200, hasSeries: false },
+    ...[405, 404, 404].map((status) => ({ status, hasSeries: false })),
+  ]);
+});
+
 test('is off without METRICS_PORT', async () => {
   await using unmeasured = await startTestService();
   expect(unmeasured.collect).toBeUndefined();

@@ -1,10 +1,27 @@
 import type { Fault } from '../fault.ts';
 
+const apiKeys = 'test/contract/api-keys.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
 const HANDLERS = 'src/api/handlers/admin-handlers.ts';
 
 /** API keys and admin keys. */
 export const KEY_FAULTS: readonly Fault[] = [
+  {
+    what: 'A later use of an API key is overwritten by an earlier one',
+    file: 'src/domain/api-keys/api-key-usage.ts',
+    find: ' and (${apiKeys.lastUsedAt} is null or ${apiKeys.lastUsedAt} < used.at)',
+    replace: '',
+    test: apiKeys,
+    title: /shows the latest use, also if a process stores an earlier one after it/,
+  },
+  {
+    what: 'CreateApiKey takes an expiry that has passed',
+    file: 'src/domain/api-keys/create-api-key.ts',
+    find: "if (value <= now) throw new Unacceptable('must be in the future');",
+    replace: 'if (value === now) return value;',
+    test: apiKeys,
+    title: /An API key with a name and an expiry is refused with/,
+  },
   ...['deleteApplication', 'revokeApiKey'].map((name) => ({
     what: `${name} is not seen at once by the process that has run it`,
     file: HANDLERS,

@@ -62,5 +62,21 @@ export const LOGIN_FAULTS: readonly Fault[] = [
       test: email,
       title: /the code of another browser at the same login/,
     },
+    {
+      what: 'Each spelling of an address has codes of its own',
+      file: 'login-code-limits.ts',
+      find: 'address: foldEmail(email),',
+      replace: 'address: email || foldEmail(email),',
+      test: email,
+      title: /ten codes go to an address, in whatever case it is typed/,
+    },
+    {
+      what: 'A completed login answers every browser',
+      file: 'find-login-state.ts',
+      find: '!browserDigest?.equals(browser.digest)',
+      replace: '!browserDigest?.equals(browserDigest ?? browser.digest)',
+      test: email,
+      title: /the browser that has completed a login gets the same answer again, and no other does/,
+    },
   ]),
 ];

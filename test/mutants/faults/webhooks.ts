@@ -118,6 +118,14 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       title: /and no other/,
     },
     {
+      what: 'A deleted user owns a webhook',
+      file: 'webhooks/webhook.ts',
+      find: 'eq(users.id, ownerId), isNull(users.deletedAt), isUserOf',
+      replace: 'eq(users.id, ownerId), isUserOf',
+      test: 'test/contract/not-found.test.ts',
+      title: /^User not found is the answer of CreateWebhook/,
+    },
+    {
       what: 'Redelivery of one message is one of all',
       file: 'webhooks/redeliver.ts',
       find: 'and delivery.message_id = ${messageId} and',
