@@ -8,11 +8,16 @@ export interface Fault {
   readonly replace: string;
   /** The test file that runs. */
   readonly test: string;
-  /** The full title of a test that must fail, without its numbers, matches this. */
+  /** The full title of a test that must fail, without its numbers, matches this. It has no flags: Vitest takes none. */
   readonly title: RegExp;
 }
 
 /** Returns the faults of an area, all of them in one folder. */
 export function inFolder(folder: string, faults: readonly Fault[]): readonly Fault[] {
   return faults.map((fault) => ({ ...fault, file: `${folder}/${fault.file}` }));
+}
+
+/** Returns the name that a function of the operation has. */
+export function uncapitalize(operation: string): string {
+  return operation.charAt(0).toLowerCase() + operation.slice(1);
 }

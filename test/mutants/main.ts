@@ -55,6 +55,7 @@ async function runWithoutFaults(copy: ScratchCopy, faults: readonly Fault[]): Pr
 function findProblem({ file, find, test, title }: Fault, text: string): string | undefined {
   const count = text.split(find).length - 1;
   if (count !== 1) return `STALE: ${file} has the text ${count} times`;
+  if (title.flags !== '') return `STALE: ${title} has flags, which Vitest does not take`;
   const ofTitle = tests.filter((each) => each.file === test && title.test(each.title));
   if (ofTitle.length === 0) return `STALE: no test ${title}`;
   const broken = ofTitle.find(({ hasPassed }) => !hasPassed);

@@ -1,4 +1,4 @@
-import type { Fault } from '../fault.ts';
+import { type Fault, uncapitalize } from '../fault.ts';
 
 const apiKeys = 'test/contract/api-keys.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
@@ -22,13 +22,13 @@ export const KEY_FAULTS: readonly Fault[] = [
     test: apiKeys,
     title: /An API key with a name and an expiry is refused with/,
   },
-  ...['deleteApplication', 'revokeApiKey'].map((name) => ({
+  ...['DeleteApplication', 'RevokeApiKey'].map((name) => ({
     what: `${name} is not seen at once by the process that has run it`,
     file: HANDLERS,
-    find: `await ${name}(call, fields);\n      apiKeys.forgetAll();`,
-    replace: `await ${name}(call, fields);`,
+    find: `await ${uncapitalize(name)}(call, fields);\n      apiKeys.forgetAll();`,
+    replace: `await ${uncapitalize(name)}(call, fields);`,
     test: revocations,
-    title: new RegExp(`After ${name} the API key is refused`, 'i'),
+    title: new RegExp(`After ${name} the API key is refused`),
   })),
   {
     what: 'RotateApiKey with an overlap of 0 is not seen at once by the process that has run it',

@@ -1,4 +1,4 @@
-import { type Fault, inFolder } from '../fault.ts';
+import { type Fault, inFolder, uncapitalize } from '../fault.ts';
 
 const revocations = 'test/contract/revocations.test.ts';
 const users = 'test/contract/users.test.ts';
@@ -39,19 +39,30 @@ export const USER_FAULTS: readonly Fault[] = [
       title: /another replica sees a revocation at once/,
     },
   ]),
-  ...['deactivateUser', 'deleteUser', 'eraseUser'].map((name) => ({
+  {
+    what: 'DeactivateUser is not seen at once by the process that has run it',
+    file: 'src/api/handlers/admin-handlers.ts',
+    find: 'await liveSessions.forgetUser(user.id);',
+    replace: '',
+    test: revocations,
+    title: /After DeactivateUser a session/,
+  },
+  ...['DeleteUser', 'EraseUser', 'RemoveApplicationUser'].map((name) => ({
     what: `${name} is not seen at once by the process that has run it`,
     file: 'src/api/handlers/admin-handlers.ts',
-    find:
-      {
-        deactivateUser: 'await liveSessions.forgetUser(user.id);',
-        deleteUser: 'await liveSessions.forgetUser(await deleteUser(call, fields));',
-        eraseUser: 'await liveSessions.forgetUser(await eraseUser(call, fields));',
-      }[name] ?? '',
-    replace: name === 'deactivateUser' ? '' : `await ${name}(call, fields);`,
+    find: `await liveSessions.forgetUser(await ${uncapitalize(name)}(call, fields));`,
+    replace: `await ${uncapitalize(name)}(call, fields);`,
     test: revocations,
-    title: new RegExp(`After ${name} a session`, 'i'),
+    title: new RegExp(`After ${name} a session`),
   })),
+  {
+    what: 'RevokeSession is not seen at once by the process that has run it',
+    file: 'src/api/handlers/session-handlers.ts',
+    find: 'if (userId) await liveSessions.forgetUser(userId);',
+    replace: '',
+    test: revocations,
+    title: /After RevokeSession a session/,
+  },
   {
     what: 'RevokeUserSessions is not seen at once by the process that has run it',
     file: 'src/api/handlers/session-handlers.ts',
