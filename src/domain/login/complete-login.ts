@@ -3,6 +3,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Db, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
 import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
+import { userCutoffs } from '../../database/session-schema.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -100,7 +101,11 @@ const completeIntent: Statement<CompletedIntent[]> = (db) => {
     .select({ id: users.id })
     .from(users)
     .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser, isOwner));
-  const completed = db.$with('completed').as(updateIntent(db, exists(user)));
+  // This statement may have begun before a reactivation that it has seen, which ends what is not later than its cut-off.
+  const completedAt = sql`greatest(${statementInstant}, (
+    select ${userCutoffs.cutoffAt} + interval '1 ms' from ${userCutoffs}
+    where ${userCutoffs.userId} = ${sql.placeholder('userId')}))`;
+  const completed = db.$with('completed').as(updateIntent(db, exists(user), completedAt));
   return db.with(completed, auditCompletion(db)).select().from(completed).prepare('complete_login_intent');
 };
 
@@ -108,12 +113,12 @@ const completeIntent: Statement<CompletedIntent[]> = (db) => {
  * Completes an open intent of an application that exists, if the condition holds. Cut-offs are compared with the instant,
  * so it has the clock that they have. Placeholders: loginIntentId, userId, method, browserDigest, now, instant.
  */
-export function updateIntent(db: Db, condition: SQL) {
+export function updateIntent(db: Db, condition: SQL, completedAt: SQL = statementInstant) {
   const now = instantPlaceholder('now');
   return db
     .update(loginIntents)
     .set({
-      completedAt: statementInstant,
+      completedAt,
       userId: sql`${sql.placeholder('userId')}`,
       method: sql`${sql.placeholder('method')}`,
       browserDigest: sql`${sql.placeholder('browserDigest')}`,

@@ -8,7 +8,7 @@ import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
 import { reactivateUser } from '../../../src/domain/users/reactivate-user.ts';
-import { MINUTE } from '../../support/clock.ts';
+import { MINUTE, TestClock } from '../../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
   adminClient,
@@ -103,6 +103,21 @@ test('a sign-in while DeactivateUser waits after it has taken its instant is end
   expect(await isActive(session?.id ?? '')).toBe(false);
   await expect(auth.exchangeToken({ authToken })).rejects.toThrow(INVALID_TOKEN);
   expect(await isActive(await beginSession(service, tenant, user))).toBe(true);
+});
+
+test('a sign-in that succeeds after ReactivateUser is later than it, although its statement began no later', async () => {
+  const clock = new TestClock();
+  await using behind = await startTestService({ database: service.database, like: service.config, clock: clock.read });
+  const user = await createTestUser(service);
+  const operator = adminClient(behind);
+  const loginIntentId = await createLoginIntent(behind, tenant);
+  await operator.deactivateUser({ userId: user.id });
+  await operator.reactivateUser({ userId: user.id });
+  const { redirectUrl } = await operator.completeLogin({ loginIntentId, userId: user.id });
+  const authToken = new URL(redirectUrl).searchParams.get('authToken') ?? '';
+  clock.advance(1);
+  const { user: signedIn } = await clientsOf(behind, tenant).auth.exchangeToken({ authToken });
+  expect(signedIn).toMatchObject({ email: user.email });
 });
 
 test('ReactivateUser of a user who is active changes nothing and ends nothing', async () => {
