@@ -29,10 +29,11 @@ export async function openIssuerFixture() {
     tenant,
     user,
     claims,
-    /** Starts a service that has not requested the keys of this issuer yet. */
+    /** Starts a service that has not requested the keys of this issuer yet, and whose clock is `Date`. */
     startWith: ({ url: jwksUrl }: JwksServer, settings: Partial<Config> = {}) => {
       const { database, config: like } = service;
-      return startTestService({ database, like, config: { authIssuer: { issuer: ISSUER, jwksUrl }, ...settings } });
+      const config = { authIssuer: { issuer: ISSUER, jwksUrl }, ...settings };
+      return startTestService({ database, like, config, clock: () => new Date() });
     },
     /** Returns a token that is valid except for the given claims. */
     token: ({ key: by = key, claims: changed = {} }: { key?: IssuerKey; claims?: JsonObject } = {}) =>
