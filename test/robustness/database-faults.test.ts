@@ -24,7 +24,8 @@ const SLACK_MS = quickOrLong(1_000, 250);
 /** The longest time from the end of the fault to the last failure; silent connections are given up after 6 s. */
 const RECOVERY_MS = quickOrLong(10_000, 6_500);
 const LONG = { timeout: SOAK_MS + 300_000 };
-const RECONNECTS_PER_SECOND = 10;
+/** Eight for calls, and eight for the delivery of webhooks. */
+const RECONNECTS_PER_SECOND = 16;
 const GROWTH_MB = 64;
 /** Persistent HTTP/2 connections of Connect's clients, and the control connection to Postgres. */
 const GROWTH_FILES = 4;
