@@ -41,6 +41,11 @@ export class Connection implements ConnectionQuota {
     this.end = () => socket.destroy();
   }
 
+  /** How many requests are in flight. */
+  get requests(): number {
+    return this.#requests;
+  }
+
   get isFull(): boolean {
     return this.#requests >= MAX_REQUESTS_PER_CONNECTION;
   }

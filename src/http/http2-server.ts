@@ -14,6 +14,7 @@ import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_
 import { createStreamContext, type Origin, type StreamHandler } from './http-context.ts';
 import { discardBody } from './read-body.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
+import { StreamLimit } from './stream-limit.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
@@ -36,18 +37,21 @@ type Http2Server = ReturnType<typeof createHttp2Server>;
 export function createHttp2Server() {
   const server = createServer(OPTIONS);
   const sessions = new Map<Http2Session, Connection>();
+  const limit = new StreamLimit(MAX_REQUESTS_PER_CONNECTION);
   let accepted: Connection | undefined;
   server.on('session', (session) => {
     session.on('error', () => session.destroy());
     if (!accepted) return;
     sessions.set(session, accepted);
     session.once('close', () => sessions.delete(session));
-    watchStreams(session, accepted);
+    limit.open(session);
+    watchStreams(session, accepted, limit);
   });
   server.on('sessionError', () => {});
   return {
     server,
     sessions,
+    limit,
     /** When the stream of a Node request came, in milliseconds of `performance.now()`. */
     receivedAt: new WeakMap<ServerHttp2Stream, number>(),
     /** Takes over a connection that speaks HTTP/2. */
@@ -61,12 +65,13 @@ export function createHttp2Server() {
 }
 
 /** Ends streams whose client takes too long to send the request or to read the response. */
-function watchStreams(session: ServerHttp2Session, connection: Connection): void {
+function watchStreams(session: ServerHttp2Session, connection: Connection, limit: StreamLimit): void {
   const watched: { readonly stream: ServerHttp2Stream; stalledSweeps: number; isEnded: boolean }[] = [];
-  session.on('stream', (stream) => {
+  session.on('stream', (stream, _headers, _flags, rawHeaders) => {
     const entry = { stream, stalledSweeps: 0, isEnded: false };
     watched.push(entry);
     connection.startRequest();
+    limit.count(stream, rawHeaders);
     stream.once('close', () => {
       watched.splice(watched.indexOf(entry), 1);
       connection.finishRequest({ hasStalled: entry.stalledSweeps > 0 });
@@ -74,6 +79,7 @@ function watchStreams(session: ServerHttp2Session, connection: Connection): void
   });
   connection.end = () => session.close();
   connection.onSweep = () => {
+    limit.restore(session);
     for (const entry of watched) {
       const { stream } = entry;
       // Not even the end of the stream could be sent since the last sweep: the client reads nothing.
@@ -118,7 +124,7 @@ export function endEmptyRequest(request: Http2ServerRequest): void {
 
 /** Offers every stream to the handler. Node wraps the streams that it leaves in request objects, as usual. */
 export function serveStreams(
-  { server, sessions, receivedAt }: Http2Server,
+  { server, sessions, limit, receivedAt }: Http2Server,
   handleStream: StreamHandler,
   { scheduler, origin }: { scheduler: RequestScheduler; origin: Omit<Origin, 'receivedAt'> },
 ): void {
@@ -128,8 +134,9 @@ export function serveStreams(
     const [stream] = event;
     stream.on('error', () => {});
     const connection = stream.session && sessions.get(stream.session);
+    if (!connection || limit.refuse(stream, connection.requests)) return;
     const now = performance.now();
-    if (connection) scheduler.run(() => serve(now, event), connection);
+    scheduler.run(() => serve(now, event), connection);
   });
 
   const serve = (now: number, event: StreamEvent) => {

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { openHttp2Session } from '../support/http2-session.ts';
+import { serveListener } from './serve-listener.ts';
+
+const STREAMS = 100;
+/** Streams of so many headers count for more than six others. */
+const HEADERS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`x-${at}`, '']));
+const REFUSED = 7;
+
+test('connections with many open streams leave some to others, and get theirs back', async () => {
+  await using server = await serveListener(({ request, response }) => {
+    request.resume().once('end', () => response.end());
+  });
+  const crowd = Array.from({ length: 20 }, () => openHttp2Session(server.url));
+  const streams = crowd.flatMap(({ open }) =>
+    Array.from({ length: STREAMS }, () => open({ ':method': 'POST', ...HEADERS })),
+  );
+  await expect.poll(() => streams.some(({ rstCode }) => rstCode === REFUSED)).toBe(true);
+
+  using other = openHttp2Session(server.url);
+  expect(await Promise.all([other.exchange({}), other.exchange({})])).toMatchObject([{ status: 200 }, { status: 200 }]);
+  const maxOfOther = () => other.session.remoteSettings.maxConcurrentStreams;
+  expect(maxOfOther()).toBeLessThan(STREAMS);
+
+  for (const member of crowd) member[Symbol.dispose]();
+  await expect.poll(maxOfOther).toBe(STREAMS);
+  const replies = await Promise.all(Array.from({ length: STREAMS }, () => other.exchange({})));
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(streams.filter(({ rstCode }) => rstCode === REFUSED).length).toBeLessThan(streams.length / 2);
+});
