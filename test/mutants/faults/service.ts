@@ -11,6 +11,8 @@ const validation = 'test/domain/validation.test.ts';
 const keyCache = 'test/domain/api-keys/api-key-cache.test.ts';
 const address = 'test/http/client-address.test.ts';
 
+const ACTOR = `const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;\n`;
+
 /** What every call goes through: credentials, limits, envelopes, logs, settings, and the pages' forms. */
 export const SERVICE_FAULTS: readonly Fault[] = [
   ...inFolder('src/api', [
@@ -113,8 +115,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'A body is read before the admin key is checked',
       file: 'pipeline.ts',
-      find: "const isAdmin = procedure.credential === 'adminKey';",
-      replace: "const isAdmin = procedure.credential === 'adminKey';\n      await readFields();",
+      find: `${ACTOR}      isAuthenticated = isAdmin;\n      return procedure.handle(await readFields(),`,
+      replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n      return procedure.handle(fields,`,
       test: authentication,
       title: /A body without a credential, .* is 401 when it is/,
     },
