@@ -59,6 +59,9 @@ describe('while commits wait for a standby', () => {
     onServer(postgres.url, async (sql) => {
       await sql.unsafe(`alter system set synchronous_standby_names = '${name}'`);
       await sql`select pg_reload_conf()`;
+      // Postgres takes the setting a moment later. A replica commits all the time.
+      const waiting = () => sql`select from pg_stat_activity where wait_event = 'SyncRep'`;
+      if (name) await expect.poll(async () => (await waiting()).length, { interval: 5 }).toBeGreaterThan(0);
     });
 
   /** Definite answers, besides those that wait for a commit. */
