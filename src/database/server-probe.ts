@@ -60,7 +60,6 @@ export class ServerProbe {
   #open(): postgres.Sql {
     const options = {
       max: 1,
-      max_lifetime: null,
       fetch_types: false,
       prepare: false,
       onnotice: () => {},

@@ -92,10 +92,7 @@ export const webhookDeliveries = pgTable(
     status: text('status').notNull().default('pending'),
     /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
     dueAt: instant('due_at'),
-    /**
-     * The first end of the lease of an attempt that is slow. While that is under way, `due_at` is when the lease ends: the
-     * same, or later.
-     */
+    /** When the lease of a slow attempt ends if it is not extended. Extensions move `due_at` alone. */
     leaseEnd: instant('lease_end'),
     attemptCount: integer('attempt_count').notNull().default(0),
     /** How many attempts of the schedule have been made. It begins again with a redelivery. */
