@@ -121,7 +121,7 @@ export class BrowserSessions {
     return this.#write('login', states.join('.'), `; Max-Age=${states.length > 0 ? LOGIN_COOKIE_SECONDS : 0}`);
   }
 
-  /** Returns the value of the cookie, or nothing. */
+  /** Returns the value of the cookie, or nothing. The package `cookie` needs Node 22, and applications may run Node 20. */
   #read(header: string | undefined, name: string): string {
     const start = `${this.#nameOf(name)}=`;
     const pair = header?.split(/; */).find((candidate) => candidate.startsWith(start));

@@ -1,4 +1,5 @@
 /** The demo application, as an application of yours might be: it knows Usher by its REST API only. */
+import { parseCookie, stringifySetCookie } from 'cookie';
 import { verifyWebhook, WebhookVerificationError } from '../client/verify-webhook.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
@@ -108,11 +109,11 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
 
 /** Scripts cannot read the cookie, and forms of other sites do not carry it. */
 function keepSessionId({ response }: HttpContext, id: string): void {
-  response.appendHeader('set-cookie', `${COOKIE}=${id}; Path=/demo; HttpOnly; SameSite=Lax`);
+  const cookie = { name: COOKIE, value: id, path: '/demo', httpOnly: true, sameSite: 'lax' } as const;
+  response.appendHeader('set-cookie', stringifySetCookie(cookie));
 }
 
 /** Returns an ID that no session has if there is no cookie. */
 function readSessionId({ request }: HttpContext): string {
-  const [, id] = new RegExp(`(?:^|; )${COOKIE}=([\\w-]+)`).exec(headerOf(request, 'cookie') ?? '') ?? [];
-  return id ?? 'none';
+  return parseCookie(headerOf(request, 'cookie') ?? '')[COOKIE] || 'none';
 }

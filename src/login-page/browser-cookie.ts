@@ -1,5 +1,6 @@
 /** The cookie that binds a login to one browser, and the form token that binds forms to the cookie. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import type { Browser } from '../domain/login/browser.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 
@@ -21,7 +22,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
-  if (!known) setCookie(context, `${name}=${secret}`, BROWSER_SECONDS, isSecure);
+  if (!known) setCookie(context, name, secret, BROWSER_SECONDS, isSecure);
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
@@ -43,28 +44,19 @@ const EMAIL_LENGTH = 254;
 
 /** Stores the e-mail address for the page where the user enters the code. */
 export function setEmailCookie(context: HttpContext, { isSecure }: KnownBrowser, email: string): void {
-  const value = encodeURIComponent(email.slice(0, EMAIL_LENGTH).toWellFormed());
-  setCookie(context, `${EMAIL_COOKIE}=${value}`, EMAIL_SECONDS, isSecure);
+  setCookie(context, EMAIL_COOKIE, email.slice(0, EMAIL_LENGTH).toWellFormed(), EMAIL_SECONDS, isSecure);
 }
 
 /** Returns an empty string if there is none. */
 export function readEmailCookie(context: HttpContext): string {
-  try {
-    return decodeURIComponent(readCookie(context, EMAIL_COOKIE) ?? '');
-  } catch {
-    return '';
-  }
+  return readCookie(context, EMAIL_COOKIE) ?? '';
 }
 
-function setCookie({ response }: HttpContext, pair: string, seconds: number, isSecure: boolean): void {
-  const attributes = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
-  response.appendHeader('set-cookie', `${pair}; ${attributes}`);
+function setCookie({ response }: HttpContext, name: string, value: string, maxAge: number, secure: boolean): void {
+  const cookie = { name, value, path: '/', maxAge, httpOnly: true, sameSite: 'lax', secure } as const;
+  response.appendHeader('set-cookie', stringifySetCookie(cookie));
 }
 
 function readCookie({ request }: HttpContext, name: string): string | undefined {
-  for (const pair of (headerOf(request, 'cookie') ?? '').split(';')) {
-    const [key, value = ''] = pair.trim().split('=');
-    if (key === name) return value;
-  }
-  return undefined;
+  return parseCookie(headerOf(request, 'cookie') ?? '')[name];
 }
