@@ -10,7 +10,7 @@ import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { DatabaseClock } from './database/database-clock.ts';
-import { openDelivery } from './delivery/start-delivery.ts';
+import { openDelivery } from './delivery/open-delivery.ts';
 import type { Demo } from './demo/demo.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { pause } from './domain/pause.ts';

@@ -7,7 +7,7 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 /** Resolves to every address of a host. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** The text that tenants see. They learn nothing about what internal names resolve to, or whether they exist. */
+/** Its message is all that tenants see: they must not learn which internal names exist, or what they resolve to. */
 export class ForbiddenAddressError extends Error {
   constructor() {
     super('The address is not allowed');
@@ -16,12 +16,12 @@ export class ForbiddenAddressError extends Error {
 
 const RESOLVE_TIMEOUT_MS = 3_000;
 const RESOLVE_TRIES = 2;
-/** A refusal takes a multiple of this. Its own duration would tell which names an internal name server or file has. */
+/** Refusals take a multiple of this: the real duration would reveal which internal names exist. */
 const REFUSAL_STEP_MS = 500;
 
 /**
- * Creates a function that reads the hosts file and asks the name servers of the machine. It is not `dns.lookup`, which
- * blocks one of the four threads of libuv, so that four slow name servers would stop every delivery.
+ * Resolves names by the hosts file and the name servers of the machine. `dns.lookup` would block one of the four
+ * threads of libuv, so four slow name servers would stop every delivery.
  */
 export function createResolve(hostsFile = '/etc/hosts'): Resolve {
   const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_TRIES });
@@ -34,7 +34,7 @@ export function createResolve(hostsFile = '/etc/hosts'): Resolve {
   };
 }
 
-/** The file is read each time: an orchestrator may change it. */
+/** Reads the file each time: an orchestrator may change it. */
 async function findInHosts(file: string, host: string): Promise<readonly string[]> {
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
   const entries = lines.map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/));
@@ -43,8 +43,8 @@ async function findInHosts(file: string, host: string): Promise<readonly string[
 }
 
 /**
- * Creates the `lookup` of a socket. It fails if any address of the host is forbidden, and otherwise returns exactly
- * the addresses it has checked: a second look-up might answer differently.
+ * Creates the `lookup` of a socket. It fails if any address of the host is forbidden. Otherwise it returns exactly the
+ * addresses that it has checked: a second look-up might answer differently.
  */
 export function createLookup(
   policy: AddressPolicy,

@@ -1,14 +1,14 @@
-/** Sends the attempts at deliveries to the endpoints of webhooks. */
+/** Sends attempts to the endpoints of webhooks. */
 import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { type Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
 import { createLookup, ForbiddenAddressError, type Resolve } from './address-lookup.ts';
-import { AbortedError, type AttemptOutcome, Exchange, fail, TimeoutError } from './exchange.ts';
+import { AbortedError, type AttemptOutcome, fail, HttpExchange, TimeoutError } from './http-exchange.ts';
 import { createTlsAgent } from './tls-agent.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** How long a connection is kept for the next attempt. */
+/** How long an idle connection is kept for the next attempt. */
 const IDLE_MS = 4_000;
 const MAX_IDLE_CONNECTIONS = 64;
 
@@ -21,13 +21,12 @@ export interface AttemptRequest {
 export interface SenderOptions {
   readonly policy: AddressPolicy;
   readonly resolve: Resolve;
-  /** From the look-up of the name to the last byte of the response. */
+  /** Covers everything from the DNS look-up to the last byte of the response. */
   readonly timeoutMs: number;
-  /** The proxy that connects for Usher and then vets the addresses. */
+  /** A proxy that connects to endpoints, and then checks their addresses instead of Usher. */
   readonly proxyUrl: string | undefined;
 }
 
-/** Sends attempts, over connections that are kept for a moment. */
 export class Sender {
   readonly #options: SenderOptions;
   readonly #http: HttpAgent;
@@ -48,9 +47,9 @@ export class Sender {
   /** Never rejects: a failure is an outcome. An aborted signal ends the attempt at once. */
   async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
     const { policy, timeoutMs } = this.#options;
-    // A URL that an earlier version accepted, or that other settings allowed. Sockets skip `lookup` for addresses.
+    // A stored URL may predate the current settings. If its host is an address, the socket does not call `lookup`.
     if (findUrlProblem(attempt.url, policy)) return fail(new ForbiddenAddressError());
-    let exchange: Exchange | undefined;
+    let exchange: HttpExchange | undefined;
     let end: Error | undefined;
     const endWith = (error: Error) => {
       end ??= error;
@@ -62,7 +61,7 @@ export class Sender {
     const timer = setTimeout(() => endWith(new TimeoutError()), timeoutMs);
     let outcome: AttemptOutcome | undefined;
     while (!outcome) {
-      if (!end) exchange = new Exchange(this.#request(attempt));
+      if (!end) exchange = new HttpExchange(this.#request(attempt));
       outcome = end ? fail(end) : await exchange?.outcome;
     }
     clearTimeout(timer);
@@ -78,7 +77,6 @@ export class Sender {
     return (isPlain ? requestHttp : requestHttps)(url, options).end(body);
   }
 
-  /** Closes the connections that are kept. */
   close(): void {
     this.#http.destroy();
     this.#https.destroy();

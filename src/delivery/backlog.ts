@@ -1,18 +1,19 @@
-/** How far delivery is behind. The statement reads few rows, however many are pending. */
+/** The backlog of deliveries. The statement reads few rows, however many are pending. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
 import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
 
-/** Deliveries are counted up to this, which takes Postgres 2 ms. */
+/** Counting up to here takes Postgres 2 ms. */
 const MAX_COUNTED = 10_000;
-/** So many queues are asked for their oldest delivery: those that are due or being delivered come first. */
+/** How many queues are searched for the oldest delivery, in the order in which they are due. */
 const MAX_QUEUES = 500;
 
 export interface Backlog {
   /** The pending deliveries, up to `MAX_COUNTED`. */
   readonly pending: number;
-  /** When the oldest delivery was due, or null if none is pending: of endpoints that answer, and of those that fail. */
+  /** When the oldest pending delivery to endpoints that answer was due, or null if there is none. */
   readonly healthyDueAt: Date | null;
+  /** The same for endpoints that fail. */
   readonly failingDueAt: Date | null;
 }
 
@@ -22,7 +23,7 @@ export async function readBacklog(run: Run): Promise<Backlog | undefined> {
 }
 
 const selectBacklog: Statement<Backlog[]> = (db) => {
-  // The order is that of an index, so that Postgres reads no other.
+  // Ordered as the index of pending deliveries, so that Postgres uses that index.
   const pending = sql`
     select from ${webhookDeliveries} where due_at is not null
     order by application_id, webhook_id, message_id limit ${sql.raw(String(MAX_COUNTED))}`;
@@ -36,7 +37,7 @@ const selectBacklog: Statement<Backlog[]> = (db) => {
     .prepare('select_backlog');
 };
 
-/** A queue that is being delivered is due when its lease ends, so its deliveries are asked. */
+/** Reads the deliveries, because a leased queue is due only when its lease ends. */
 function selectOldestDue(condition: SQL): SQL<Date | null> {
   const oldestOfQueue = sql`
     select min(delivery.due_at) from ${webhookDeliveries} as delivery

@@ -1,31 +1,31 @@
-/** One batch: claims a queue, sends what is due, and settles it. No transaction is open while it sends. */
+/** A batch claims a queue, sends its due deliveries, and settles them. No transaction is open while it sends. */
 import type { Run } from '../database/database.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { Attempted } from './attempt-result.ts';
-import { InFlight } from './in-flight.ts';
+import type { EndedAttempt } from './delivery-state.ts';
+import { AttemptsInFlight } from './in-flight.ts';
 import type { Lease } from './leases.ts';
 import { claimQueue, type DueDelivery, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
 import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
-import { type Claim, Settlement, type SettleParts, STATEMENT_TIMEOUT_MS } from './settlement.ts';
+import { BatchSettler, type Claim, type SettleParts, STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
 import type { BatchSlots } from './slots.ts';
 
 export interface DeliveryParts extends SendParts, SettleParts {
   readonly cipher: SigningKeyCipher;
 }
 
-/** An attempt is slow that has not ended after this. The queue does not wait for it. */
+/** An attempt that takes longer is slow: the queue does not wait for it. */
 const SLOW_MS = 1_000;
-/** How long an ordered queue waits for an earlier message that has not been fanned out. */
+/** How long an ordered queue is postponed while an earlier message has not been fanned out. */
 const ORDER_WAIT_MS = 50;
 
 export class Batch {
   readonly #parts: DeliveryParts;
   readonly #lease: Lease;
-  /** Aborted when the process cannot wait any longer. */
+  /** Aborted when a shutdown can wait no longer. */
   readonly #signal: AbortSignal;
-  #settlement: Settlement | undefined;
-  #attempts: InFlight<DueDelivery, Attempted> | undefined;
+  #settler: BatchSettler | undefined;
+  #attempts: AttemptsInFlight<DueDelivery, EndedAttempt> | undefined;
 
   constructor(parts: DeliveryParts, lease: Lease, signal: AbortSignal) {
     this.#parts = parts;
@@ -33,16 +33,16 @@ export class Batch {
     this.#signal = signal;
   }
 
-  /** Sends what is due, and releases the queue when that has ended or is slow. */
+  /** Sends due deliveries. Releases the queue when each attempt has ended or is slow. */
   async run(slots: BatchSlots): Promise<void> {
-    const chosen = await this.#choose(slots.count).catch((error) => {
+    const claimed = await this.#claim(slots.count).catch((error) => {
       slots.keep(0);
       throw error;
     });
-    slots.keep(chosen?.due.length ?? 0);
-    if (!chosen) return;
-    const { target, due, mustWait, settlement } = chosen;
-    const attempts = new InFlight(due, (delivery) =>
+    slots.keep(claimed?.due.length ?? 0);
+    if (!claimed) return;
+    const { target, due, mustWait, settler } = claimed;
+    const attempts = new AttemptsInFlight(due, (delivery) =>
       sendDelivery(this.#parts, target, delivery, this.#lease.signal).finally(() => slots.end()),
     );
     await attempts.waitForAll(SLOW_MS);
@@ -50,22 +50,22 @@ export class Batch {
     if (!isQuick) slots.slowDown();
     while (attempts.left.length > 0 && (mustWait || !slots.hasRoom())) await attempts.waitForOne();
     const slow = attempts.left;
-    await settlement.release(attempts.takeEnded(), slow, isQuick);
+    await settler.release(attempts.takeEnded(), slow, isQuick);
     this.#attempts = attempts;
-    this.#settlement = settlement;
+    this.#settler = settler;
   }
 
-  /** Settles the attempts that were slow, as they end. Calls `onSettled` when the queue may be due. */
+  /** Settles slow attempts as they end. Calls `onSettled` each time, since the queue may be due. */
   async settleSlow(onSettled: () => void): Promise<void> {
     while (this.#attempts && this.#attempts.left.length > 0) {
       await this.#attempts.waitForOne();
-      await this.#settlement?.settleSlow(this.#attempts.takeEnded());
+      await this.#settler?.settleSlow(this.#attempts.takeEnded());
       onSettled();
     }
   }
 
-  /** Claims the queue. Returns what to send, or undefined if there is nothing. */
-  async #choose(limit: number) {
+  /** Claims the queue. Returns undefined if there is nothing to send. */
+  async #claim(limit: number) {
     const { clock, cipher } = this.#parts;
     const { applicationId, webhookId, token, firstEnd } = this.#lease;
     const ids = { applicationId, webhookId };
@@ -76,17 +76,17 @@ export class Batch {
 
     const { endpoint, due, inOrder, isHeld } = await selectBatch(this.#run, { ...ids, now }, limit);
     const claim: Claim = { ...claimed, lease: this.#lease, inOrder };
-    const settlement = new Settlement(this.#parts, claim, this.#signal);
+    const settler = new BatchSettler(this.#parts, claim, this.#signal);
     if (!endpoint?.isActive || due.length === 0) {
-      await settlement.releaseUnused(isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
+      await settler.releaseUnused(isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
       return undefined;
     }
-    // Statements that were late have used up the lease. The queue is due again when it ends.
+    // Too little of the lease is left for an attempt. Let it expire: the queue is due again then.
     if (this.#lease.isOver) return undefined;
-    // Held until its attempts have ended: an ordered endpoint gets one message after the other, and one that fails is
-    // probed with one.
+    // The queue stays leased until the attempt has ended: an ordered webhook gets one message at a time, and a failing
+    // endpoint gets one probe.
     const mustWait = inOrder || claimed.failedBatches > 0;
-    return { target: toTarget(ids, endpoint, cipher), due, mustWait, settlement };
+    return { target: toTarget(ids, endpoint, cipher), due, mustWait, settler };
   }
 
   get #run(): Run {
@@ -95,8 +95,8 @@ export class Batch {
 }
 
 /**
- * Returns up to `limit` deliveries that are due; one if the webhook is ordered. What is urgent keeps no order. `isHeld`:
- * an earlier message has to come first, which has not been fanned out.
+ * Returns up to `limit` due deliveries, or one if the webhook is ordered. Urgent ones may overtake others. `isHeld`: an
+ * earlier message must come first, but has not been fanned out.
  */
 async function selectBatch(run: Run, queue: { applicationId: string; webhookId: string; now: Date }, limit: number) {
   const [[endpoint], found] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Makes the webhook of an endpoint inactive that has failed for too long or wants no messages. */
+/** Disables a webhook whose endpoint has failed for days or answered 410. */
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
@@ -7,7 +7,7 @@ import { insertAuditEvent } from '../domain/audit/audit-event.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How long nothing but failures are accepted. */
+/** A webhook is disabled when every delivery has failed for this long. */
 export const MAX_FAILING_MS = 5 * DAY_MS;
 
 export const DISABLED_REASONS = {
@@ -15,7 +15,7 @@ export const DISABLED_REASONS = {
   failing: 'Every delivery failed for 5 days',
 };
 
-/** Its deliveries stay pending. Does nothing to a webhook that is inactive or gone. Takes `withAudit`. */
+/** Deliveries stay pending. Changes nothing if the webhook is inactive or deleted. Run it with `withAudit`. */
 export const disableWebhook: Statement<{ id: string }[]> = (db) => {
   const { applicationId, webhookId, reason } = placeholders('applicationId', 'webhookId', 'reason');
   const disabled = db.$with('disabled', { id: sql<string>`id`.as('id') }).as(sql`

@@ -7,15 +7,15 @@ import { isErasedUser } from '../domain/users/user.ts';
 import { isSubscribed } from '../domain/webhooks/insert-message.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 
-/** How many messages of an application one statement takes, and how many deliveries it inserts. */
+/** Limits of one statement: the messages that it reads, and the deliveries that it inserts. */
 const MAX_MESSAGES = 200;
 const MAX_DELIVERIES = 1_000;
-/** How many times one search for applications reads as many messages. */
+/** Limit of one search for applications, in pages of MAX_MESSAGES. */
 const MAX_PAGES = 64;
 
 /**
- * Returns applications that have messages to fan out, from one ID on, and where to go on. It looks behind those with
- * many messages, so that they do not delay others.
+ * Returns applications with messages to fan out, and the ID to continue after. The search skips further messages of the
+ * last application on a page, so that one with many messages does not delay others.
  */
 export async function findApplications(run: Run, after: string) {
   const found = new Set<string>();
@@ -49,10 +49,10 @@ const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
     .prepare('select_unsent_messages');
 
 /**
- * A sign-in that commits after the erasure of its user leaves a message about the person, which is deleted here.
+ * Deletes messages about erased users: a sign-in may commit one after the erasure.
  *
- * The share lock on a webhook makes a change of it wait, or is taken after the change and sees it: a webhook that has
- * been made inactive gets no delivery that was decided before.
+ * Locks each webhook `for share`, so that a concurrent update either waits or is seen. Otherwise a webhook could get a
+ * delivery after it was disabled.
  */
 const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = (db) => {
   const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
@@ -80,7 +80,7 @@ const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = 
     select ${applicationId}, webhook_id, message_id, created_at, ${now} from subscribed
     on conflict do nothing returning message_id`);
   const woken = wakeQueues(db, sql`subscribed`);
-  // The last message is complete only if the limit of deliveries was not reached.
+  // If MAX_DELIVERIES cut the last message short, `fanned_out_to` is the webhook to continue after.
   const marked = db.$with('marked', {}).as(sql`
     update ${webhookMessages} as message set fanned_out_to =
       case when message.id = last.message_id and last.is_cut then last.webhook_id end

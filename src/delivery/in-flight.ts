@@ -1,15 +1,15 @@
-/** Attempts that are being made, each for a delivery. */
-export class InFlight<Delivery, Attempted> {
+/** Attempts in flight, each for one delivery. */
+export class AttemptsInFlight<Delivery, EndedAttempt> {
   readonly #left = new Map<Delivery, Promise<void>>();
-  #ended: Attempted[] = [];
+  #ended: EndedAttempt[] = [];
 
-  constructor(deliveries: readonly Delivery[], attempt: (delivery: Delivery) => Promise<Attempted>) {
+  constructor(deliveries: readonly Delivery[], attempt: (delivery: Delivery) => Promise<EndedAttempt>) {
     for (const delivery of deliveries) {
-      const ended = attempt(delivery).then((attempted) => {
-        this.#ended.push(attempted);
+      const ended = attempt(delivery).then((endedAttempt) => {
+        this.#ended.push(endedAttempt);
         this.#left.delete(delivery);
       });
-      // Whoever waits gets the error.
+      // `waitForOne` and `waitForAll` reject with the error.
       ended.catch(() => {});
       this.#left.set(delivery, ended);
     }
@@ -21,7 +21,7 @@ export class InFlight<Delivery, Attempted> {
   }
 
   /** Returns what has ended since the last call. */
-  takeEnded(): readonly Attempted[] {
+  takeEnded(): readonly EndedAttempt[] {
     const ended = this.#ended;
     this.#ended = [];
     return ended;
@@ -32,7 +32,7 @@ export class InFlight<Delivery, Attempted> {
     await Promise.race(this.#left.values());
   }
 
-  /** Resolves when all attempts have ended, or after the time. */
+  /** Resolves when all attempts have ended, or after the timeout. */
   async waitForAll(timeoutMs: number): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, timeoutMs);

@@ -1,28 +1,28 @@
-/** Leases of queues, and of slow deliveries. They last for seconds, and their holder extends them until it has settled. */
+/** Leases of queues and of slow deliveries. Their holder extends them until it has settled. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { placeholders, type Run, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
 import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
 
-/** How long the endpoints of a process that has died are left alone. */
+/** After a crash, the queues of the process stay leased for up to this long. */
 export const LEASE_MS = 9_000;
-/** Most batches end before, and need no extension. */
+/** Most batches end earlier and need no extension. */
 const EXTEND_MS = LEASE_MS / 3;
 const CHECK_MS = 1_000;
-/** The holder stops before the lease ends: by a check, and by what the clocks of replicas differ. */
+/** The holder stops this long before the lease ends: one check interval, and as much for clock skew. */
 const MARGIN_MS = 2 * CHECK_MS;
 
 export class Lease {
   readonly applicationId: string;
   readonly webhookId: string;
   readonly token = randomUUID();
-  /** When it ends unless it is extended. Slow deliveries are known by it. */
+  /** When it ends unless it is extended. It identifies the slow deliveries of the lease. */
   readonly firstEnd: Date;
   readonly #abort = new AbortController();
-  /** When it ends, as far as is known: at least so long. */
+  /** A lower bound: an extension may have succeeded without an answer. */
   end: Date;
-  /** When it was extended, of `performance.now()`. */
+  /** When it was extended, in milliseconds of `performance.now()`. */
   extendedAt = performance.now();
 
   constructor({ applicationId, webhookId }: Pick<Lease, 'applicationId' | 'webhookId'>, now: Date) {
@@ -32,7 +32,7 @@ export class Lease {
     this.end = this.firstEnd;
   }
 
-  /** Aborted when attempts must end: before another process may get the lease, or at the end of a shutdown. */
+  /** Aborted when attempts must end: before another process may take the lease, or at the end of a shutdown. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -70,13 +70,13 @@ export class Leases {
     this.#held.delete(lease);
   }
 
-  /** Extends leases until the function that it returns is called. */
+  /** Extends leases until the returned function is called. */
   keep(): () => void {
     const timer = setInterval(() => this.check(), CHECK_MS);
     return () => clearInterval(timer);
   }
 
-  /** Extends what is due: a statement for each application, since on Citus each has a shard of its own. */
+  /** Extends leases that are due, with a statement per application: on Citus, each is on a shard of its own. */
   check(): void {
     const due = new Map<string, Lease[]>();
     for (const lease of this.#held) {
@@ -88,7 +88,7 @@ export class Leases {
     for (const [applicationId, leases] of due) this.#extend(applicationId, leases);
   }
 
-  /** Ends every attempt, also those that are about to begin. */
+  /** Aborts every attempt, including later ones. */
   abort(): void {
     this.#isAborted = true;
     for (const lease of this.#held) lease.abort();
@@ -120,7 +120,7 @@ function leaseEndAt(now: Date): Date {
   return new Date(now.getTime() + LEASE_MS);
 }
 
-/** A queue that was released with slow deliveries is due when they are, so that nobody claims it in vain. */
+/** Also postpones a queue that was released with slow deliveries, so that nobody claims it in vain. */
 const extendLeases: Statement<{ lease: string }[]> = (db) => {
   const { applicationId, leases } = placeholders('applicationId', 'leases');
   const [now, until] = [instantPlaceholder('now'), instantPlaceholder('until')].map((at) => sql`${at}::timestamptz`);

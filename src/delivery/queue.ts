@@ -1,4 +1,4 @@
-/** Queues: each endpoint has one, which a single process works on at a time. */
+/** The queues of webhooks. One process at a time leases a queue. */
 import { and, asc, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
 import { matches, type RowOf, type Statement } from '../database/database.ts';
 import { applications, instantPlaceholder } from '../database/schema.ts';
@@ -11,31 +11,31 @@ import {
 } from '../database/webhook-schema.ts';
 import { isOfWebhook, selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import { isOwnWebhook } from '../domain/webhooks/webhook.ts';
-import type { Line } from './slots.ts';
+import type { EndpointKind } from './slots.ts';
 
 export interface DueQueue {
   readonly applicationId: string;
   readonly webhookId: string;
   readonly batchSize: number;
-  readonly line: Line;
+  readonly kind: EndpointKind;
 }
 
-/** Returns the queues of each line that are due, the longest due first. Parameters: now, and the limit of each line. */
+/** Returns due queues of each kind, the longest due first. Parameters: now, and a limit for each kind. */
 export const selectDueQueues: Statement<DueQueue[]> = (db) => {
-  const selectLine = (line: Line, condition: SQL) => sql`(
-    select application_id, webhook_id, batch_size, ${sql.raw(`'${line}'`)} as line from ${webhookQueues}
+  const selectKind = (kind: EndpointKind, condition: SQL) => sql`(
+    select application_id, webhook_id, batch_size, ${sql.raw(`'${kind}'`)} as kind from ${webhookQueues}
     where next_at is not null and next_at <= ${instantPlaceholder('now')}::timestamptz and ${condition}
-    order by next_at limit ${sql.placeholder(line)})`;
+    order by next_at limit ${sql.placeholder(kind)})`;
   const due = sql`
-    ${selectLine('quick', sql`failed_batches = 0 and is_quick`)}
-    union all ${selectLine('unproven', sql`failed_batches = 0 and not is_quick`)}
-    union all ${selectLine('failing', sql`failed_batches > 0`)}`;
+    ${selectKind('quick', sql`failed_batches = 0 and is_quick`)}
+    union all ${selectKind('unproven', sql`failed_batches = 0 and not is_quick`)}
+    union all ${selectKind('failing', sql`failed_batches > 0`)}`;
   return db
     .select({
       applicationId: sql<string>`application_id`,
       webhookId: sql<string>`webhook_id`,
       batchSize: sql<number>`batch_size`,
-      line: sql<Line>`line`,
+      kind: sql<EndpointKind>`kind`,
     })
     .from(sql`(${due}) as due`)
     .prepare('select_due_queues');
@@ -47,10 +47,9 @@ const claimColumns = {
   isRedelivering: sql<boolean>`${webhookQueues.redeliverSince} is not null`,
 };
 
-/** What the claim of a queue tells its holder. */
 export type ClaimedQueue = RowOf<typeof claimColumns>;
 
-/** Of processes that claim a queue at once, the row lock lets one find it due. A lease that has ended is due again. */
+/** If several processes claim a queue, the row lock lets only the first find it due. An expired lease is due again. */
 export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
   db
     .update(webhookQueues)
@@ -72,7 +71,7 @@ const earlierSigningKeys = sql`array(
     and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
   order by ${webhookSigningKeys.expiresAt} desc)`;
 
-/** Apart, like the next one: Drizzle names no tables in what a select from one of them has directly. */
+/** A fragment of its own, like the next one: directly in a select from one table, Drizzle omits the table names. */
 const isOfOpenApplication = sql`exists (
   select 1 from ${applications}
   where ${applications.id} = ${webhooks.applicationId} and ${applications.deletedAt} is null)`;
@@ -95,7 +94,7 @@ export type Endpoint = RowOf<typeof endpointColumns>;
 export const selectEndpoint: Statement<Endpoint[]> = (db) =>
   db.select(endpointColumns).from(webhooks).where(isOwnWebhook).prepare('select_endpoint');
 
-const deliveryColumns = {
+const dueDeliveryColumns = {
   messageId: sql<string>`${webhookDeliveries.messageId}::text`,
   type: sql<string | null>`message.type`,
   /** Null if the message has expired. */
@@ -108,14 +107,14 @@ const deliveryColumns = {
   isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
 };
 
-export type DueDelivery = RowOf<typeof deliveryColumns>;
+export type DueDelivery = RowOf<typeof dueDeliveryColumns>;
 
 const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
 
 /** Returns deliveries that are due, the longest due first. */
 export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
   db
-    .select(deliveryColumns)
+    .select(dueDeliveryColumns)
     .from(webhookDeliveries)
     .leftJoinLateral(selectMessage(db), sql`true`)
     .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, instantPlaceholder('now'))))
@@ -124,8 +123,8 @@ export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
     .prepare('select_due_deliveries');
 
 /**
- * Returns the first pending delivery, or none while an earlier message has not been fanned out: IDs are taken before
- * transactions commit, so a message may come up behind a later one.
+ * Returns the first pending delivery. `isFirst` is false while an earlier message has not been fanned out: IDs are
+ * assigned before transactions commit, so a message may become visible after a later one.
  */
 export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isFirst: boolean })[]> = (db) => {
   const firstUnsent = sql`
@@ -134,7 +133,7 @@ export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isF
     order by unsent.application_id, unsent.id limit 1`;
   return db
     .select({
-      ...deliveryColumns,
+      ...dueDeliveryColumns,
       isDue: sql<boolean>`${webhookDeliveries.dueAt} <= ${instantPlaceholder('now')}`,
       isFirst: sql<boolean>`coalesce((${firstUnsent}) > ${webhookDeliveries.messageId}, true)`,
     })

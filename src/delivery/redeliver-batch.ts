@@ -1,4 +1,4 @@
-/** The redelivery of everything that has failed: a job that is kept in the queue, and done by whoever holds its lease. */
+/** Redelivery of failed deliveries: a job that is stored in the queue and run, batch by batch, by the lease holder. */
 import { sql } from 'drizzle-orm';
 import { placeholders, type Statement } from '../database/database.ts';
 import { instantPlaceholder } from '../database/schema.ts';
@@ -25,7 +25,7 @@ export const redeliverBatch: Statement<unknown> = (db) => {
     where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
       and delivery.message_id = any(array(select message_id from chosen)) and delivery.status = 'failed'
     returning delivery.message_id`);
-  // The next batch begins with the last one's instant, so that what fails once more is not redelivered for ever.
+  // The next batch begins at the last instant of this one, so deliveries that fail again are not redelivered forever.
   const isCut = sql`(select count(*) from chosen) = ${sql.raw(String(BATCH_SIZE))}`;
   const moved = db.$with('moved', {}).as(sql`
     update ${webhookQueues} set

@@ -1,4 +1,4 @@
-/** Work that is done again when it comes up while it is done. */
+/** Runs one at a time; a start during a run causes one more run. */
 export class Repeater {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;
@@ -14,7 +14,7 @@ export class Repeater {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when the work that has begun has ended. No other begins. */
+  /** Starts no further run. Resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;

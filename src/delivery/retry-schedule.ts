@@ -1,11 +1,11 @@
-/** When a failed attempt is made again. */
+/** When a delivery is attempted again. */
 
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60_000;
 const JITTER = 0.1;
 
 /**
- * Returns the milliseconds until the attempt after `attempts` failed ones, or undefined after the last one. Jitter is
- * added only, so that no attempt comes before what the endpoint has asked for.
+ * Returns the milliseconds until the attempt after `attempts` failed ones, or undefined after the last one. Jitter only
+ * lengthens the delay, so that no attempt comes earlier than the endpoint asked.
  */
 export function nextDelayMs(
   schedule: readonly number[],
@@ -28,9 +28,9 @@ export function readRetryAfterMs(statusCode: number | null, retryAfter: string |
 const MAX_BACKOFF_MS = 5 * 60_000;
 
 /**
- * Returns how long an endpoint is left alone after batches that have failed entirely: the first delay of the schedule,
- * doubled with each batch, up to its longest and to five minutes. So one that is down costs one probe at a time,
- * however many messages wait.
+ * Returns the pause after batches in which every attempt failed: the first delay of the schedule, doubled with each
+ * batch, up to its longest delay and to five minutes. An endpoint that is down costs one probe per pause, however many
+ * messages wait.
  */
 export function backoffMs(schedule: readonly number[], failedBatches: number): number {
   const [, first = 0] = schedule;

@@ -1,12 +1,12 @@
-/** Sends a delivery to its endpoint: a request as Standard Webhooks has it, in a span of its own. */
+/** Sends a delivery to its endpoint: a Standard Webhooks request, in a span of its own. */
 import type { KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { AttemptRequest, Sender } from './attempt.ts';
-import { type Attempted, EXPIRED } from './attempt-result.ts';
-import type { AttemptOutcome } from './exchange.ts';
+import { type EndedAttempt, EXPIRED } from './delivery-state.ts';
+import type { AttemptOutcome } from './http-exchange.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
 import { readSigningKey, signMessage } from './signature.ts';
 
@@ -19,7 +19,7 @@ export interface SendParts {
   readonly userAgent: string;
 }
 
-/** Where messages go, and what signs them. */
+/** An endpoint, and the keys that sign its messages. */
 export interface Target {
   readonly applicationId: string;
   readonly webhookId: string;
@@ -43,7 +43,7 @@ export async function sendDelivery(
   { applicationId, webhookId, url, keys }: Target,
   delivery: DueDelivery,
   signal: AbortSignal,
-): Promise<Attempted> {
+): Promise<EndedAttempt> {
   const { payload, type } = delivery;
   const messageId = toMessageId(delivery.messageId);
   const at = clock();
@@ -70,7 +70,7 @@ export async function sendDelivery(
   return { delivery, at, durationMs, outcome };
 }
 
-/** Sends the request in a span. Its headers, such as `traceparent`, lead the receiver to the trace. */
+/** Sends the request in a span, with headers such as `traceparent`. */
 async function sendInSpan(
   request: AttemptRequest,
   attributes: Readonly<Record<string, string>>,

@@ -13,7 +13,7 @@ export function signMessage(
   return signingKeys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`).join(' ');
 }
 
-/** Returns the key of the text `whsec_…`. Node takes five times as long to sign with its bytes. */
+/** Parses `whsec_…`. Node signs with a KeyObject in a fifth of the time that it takes with the bytes. */
 export function readSigningKey(signingKey: string): KeyObject {
   // The text before the base64 is a prefix, not a part of the key.
   return createSecretKey(signingKey.replace(/^whsec_/, ''), 'base64');

@@ -1,34 +1,34 @@
 /**
- * Who may start how many attempts. Those of endpoints that answer quickly have slots of their own, so that no number of
- * endpoints that hang delays them.
+ * Concurrency limits: quick, slow and failing endpoints have separate budgets. So endpoints that hang do not delay
+ * attempts to quick ones, however many hang.
  */
 
-/** What is known of an endpoint: it has answered within a second; it has not, as no new one has; its attempts fail. */
-export type Line = 'quick' | 'unproven' | 'failing';
+/** `quick`: its last batch was answered within a second. `failing`: its last batch failed. `unproven`: slow or new. */
+export type EndpointKind = 'quick' | 'unproven' | 'failing';
 
-/** How many slow attempts there may be for each slot. They cost a socket, and hardly any work. */
+/** Slow attempts per slot. They cost a socket, and hardly any work. */
 const SLOW_PER_SLOT = 4;
-/** The most of the slow attempts that are to endpoints that fail. */
+/** Failing endpoints take at most this share of the slow attempts. */
 const FAILING_SHARE = 1 / 4;
 /** One batch takes at most this share of the slots. */
 const BATCH_SHARE = 1 / 2;
-/** Slow endpoints share this much of the slow attempts. The rest is for the first attempts to others. */
+/** Endpoints with slow attempts share this part of the limit. The rest is for first attempts to other endpoints. */
 const SHARED_SLOW = 1 / 4;
 
 /** The slots of a batch. */
 export interface BatchSlots {
   readonly count: number;
-  /** Gives the slots back that the batch does not need. */
+  /** Keeps this many slots and gives back the others. */
   keep(count: number): void;
-  /** Tells that an attempt has ended. */
+  /** Gives back the slot of an attempt that has ended. */
   end(): void;
-  /** Tells that the attempts that have not ended are slow. */
+  /** Moves the attempts in flight to the budget of slow ones. */
   slowDown(): void;
   /** Whether the endpoint may have another slow attempt. */
   hasRoom(): boolean;
 }
 
-/** Counts attempts: slow ones, and those that may become slow, apart from the quick ones. */
+/** Counts attempts that are or may become slow separately from quick ones. */
 export class Slots {
   readonly #size: number;
   readonly #maxSlow: number;
@@ -42,24 +42,24 @@ export class Slots {
     this.#maxSlow = size * SLOW_PER_SLOT;
   }
 
-  /** Returns how many attempts may start for queues of the line. */
-  countFree(line: Line): number {
+  /** Returns how many attempts may start to endpoints of this kind. */
+  countFree(kind: EndpointKind): number {
     const slow = this.#maxSlow - this.#slow;
-    // Quick endpoints may become slow all at once.
-    if (line === 'quick') return Math.max(0, this.#size - this.#quick + Math.min(0, slow));
+    // Many quick endpoints may become slow at once. What exceeds the limit of slow attempts counts here.
+    if (kind === 'quick') return Math.max(0, this.#size - this.#quick + Math.min(0, slow));
     const failing = Math.ceil(this.#maxSlow * FAILING_SHARE) - this.#failing;
-    return Math.max(0, line === 'failing' ? Math.min(slow, failing) : slow);
+    return Math.max(0, kind === 'failing' ? Math.min(slow, failing) : slow);
   }
 
   /** Takes slots for a batch of the queue: at least one, so ask `countFree` first. */
-  take({ line, webhookId, batchSize }: { line: Line; webhookId: string; batchSize: number }): BatchSlots {
+  take({ kind, webhookId, batchSize }: { kind: EndpointKind; webhookId: string; batchSize: number }): BatchSlots {
     const limits = { quick: this.#size * BATCH_SHARE, unproven: this.#slowLeft(webhookId), failing: 1 };
-    const count = Math.max(1, Math.floor(Math.min(batchSize, this.countFree(line), limits[line])));
+    const count = Math.max(1, Math.floor(Math.min(batchSize, this.countFree(kind), limits[kind])));
     let held = 0;
-    let isSlow = line !== 'quick';
+    let isSlow = kind !== 'quick';
     const add = (change: number) => {
       held += change;
-      if (line === 'failing') this.#failing += change;
+      if (kind === 'failing') this.#failing += change;
       if (isSlow) this.#addSlow(webhookId, change);
       else this.#quick += change;
     };

@@ -1,15 +1,15 @@
-/** Connections over TLS whose bytes can be counted below it. */
+/** An agent for HTTPS that counts the bytes below TLS. */
 import type { ClientRequestArgs } from 'node:http';
 import { Agent, type AgentOptions } from 'node:https';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** The TCP sockets below those of TLS. */
+/** The TCP socket of each TLS socket. */
 const wires = new WeakMap<object, Socket>();
 
 class TlsAgent extends Agent {
   override createConnection(options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void) {
-    // The options of a request are those of its socket, too.
+    // Node merges the options of the socket into those of the request.
     const wire = connect(options as NetConnectOpts);
     const below: object = { socket: wire };
     const socket = super.createConnection({ ...options, ...below }, callback);
@@ -18,12 +18,12 @@ class TlsAgent extends Agent {
   }
 }
 
-/** Creates an agent. Through a proxy it counts the bytes within TLS only. */
+/** Through a proxy the agent counts only the bytes within TLS. */
 export function createTlsAgent(options: AgentOptions): Agent {
   return options.proxyEnv ? new Agent(options) : new TlsAgent(options);
 }
 
-/** Returns the bytes that a socket has received, those of TLS included. */
+/** Returns the bytes that a socket has received, including those of TLS. */
 export function countWireBytes(socket: Socket): number {
   return (wires.get(socket) ?? socket).bytesRead;
 }

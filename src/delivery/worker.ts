@@ -1,4 +1,4 @@
-/** The delivery worker of a process: finds messages and queues that are due, and delivers as many as it may at a time. */
+/** The delivery worker of a process: fans out messages, and starts a batch for each due queue within the limits. */
 import type { Run } from '../database/database.ts';
 import { pause } from '../domain/pause.ts';
 import { Batch, type DeliveryParts } from './batch.ts';
@@ -6,16 +6,16 @@ import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
 import { Leases } from './leases.ts';
 import { type DueQueue, selectDueQueues } from './queue.ts';
 import { Repeater } from './repeater.ts';
-import { STATEMENT_TIMEOUT_MS } from './settlement.ts';
+import { STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
 import { type BatchSlots, Slots } from './slots.ts';
 
-/** How often other processes' messages and due retries are looked for. */
+/** How often the worker looks for due retries, and for messages of other processes. */
 const POLL_MS = 500;
 /** How many applications are fanned out at a time. */
 const FAN_OUTS = 8;
 
 export interface WorkerOptions extends DeliveryParts {
-  /** How many attempts are in flight at most, beside slow ones. */
+  /** Limit of quick attempts in flight. */
   readonly concurrency: number;
 }
 
@@ -26,7 +26,7 @@ export class DeliveryWorker {
   /** The webhooks whose queues this process is about to claim, or holds. */
   readonly #held = new Set<string>();
   readonly #batches = new Set<Promise<void>>();
-  /** Applications with messages to fan out: those that were woken, and those that have had a turn and have more. */
+  /** Applications with messages to fan out: those that were woken, and those with more than one statement takes. */
   readonly #woken = new Set<string>();
   readonly #unfinished = new Set<string>();
   readonly #fanOuts = new Repeater(() => this.#attempt(() => this.#fanOut()));
@@ -41,7 +41,7 @@ export class DeliveryWorker {
     this.#leases = new Leases(options.clock, () => this.#run);
   }
 
-  /** Tells that an application has a new message, or that one of its queues may be due. */
+  /** Fans out new messages of an application, and delivers its due queues. */
   wake(applicationId: string): void {
     if (!this.#unfinished.has(applicationId)) this.#woken.add(applicationId);
     this.#fanOuts.start();
@@ -55,13 +55,13 @@ export class DeliveryWorker {
       timer = setTimeout(() => this.#abortAttempts(), shutdownTimeoutMs);
       stopping.resolve(Promise.all([this.#fanOuts.stop(), this.#starts.stop()]));
     };
-    // Not after the loop: its statements may take long.
+    // A listener, because the loop may be in the middle of a slow statement.
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
     const stopKeeping = this.#leases.keep();
     while (!signal.aborted) {
       await this.#attempt(() => this.#poll());
-      // Jitter, so that replicas started together do not look at the same instant.
+      // Jitter, so that replicas started together do not poll at the same instant.
       await pause(POLL_MS * (0.75 + Math.random() / 2), signal);
     }
     await stopping.promise;
@@ -82,7 +82,7 @@ export class DeliveryWorker {
     for (const applicationId of applicationIds) this.wake(applicationId);
   }
 
-  /** Takes one with many messages at a time, so that they delay neither others nor the statements of batches. */
+  /** Takes one application with many messages at a time, so that they delay neither other applications nor batches. */
   async #fanOut(): Promise<void> {
     const woken = [...this.#woken].slice(0, FAN_OUTS);
     const [unfinished] = this.#unfinished;
@@ -98,15 +98,15 @@ export class DeliveryWorker {
   }
 
   async #startBatches(): Promise<void> {
-    const [quick, unproven, failing] = (['quick', 'unproven', 'failing'] as const).map((line) =>
-      this.#slots.countFree(line),
+    const [quick, unproven, failing] = (['quick', 'unproven', 'failing'] as const).map((kind) =>
+      this.#slots.countFree(kind),
     );
     if (!quick && !unproven && !failing) return;
     const now = this.#options.clock();
     const queues = await this.#run(selectDueQueues, { now, quick, unproven, failing });
     for (const queue of queues) {
-      // A queue is due until its claim has committed.
-      if (this.#held.has(queue.webhookId) || this.#slots.countFree(queue.line) === 0) continue;
+      // A queue looks due until its claim has committed.
+      if (this.#held.has(queue.webhookId) || this.#slots.countFree(queue.kind) === 0) continue;
       const batch = this.#runBatch(queue, this.#slots.take(queue)).finally(() => this.#batches.delete(batch));
       this.#batches.add(batch);
     }

@@ -2,7 +2,7 @@
 import type { Api } from '../api/api.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
 import type { Database } from '../database/database.ts';
-import type { Delivery } from '../delivery/start-delivery.ts';
+import type { DeliveryRunner } from '../delivery/open-delivery.ts';
 import type { Listener } from '../http/listener.ts';
 import type { LoginMailer } from '../login-page/login-mailer.ts';
 import type { ReadBacklog } from './backlog-reader.ts';
@@ -14,7 +14,7 @@ export interface Sources {
   readonly clock: () => Date;
   /** Undefined for those that this process does not use. */
   readonly databases: Readonly<Record<string, Pick<Database, 'load'> | undefined>>;
-  readonly delivery: Pick<Delivery, 'outcomes'>;
+  readonly delivery: Pick<DeliveryRunner, 'outcomes'>;
   readonly listener: Pick<Listener, 'connectionCounts'>;
   readonly mailer: Pick<LoginMailer, 'outcomes'>;
   readonly readBacklog: ReadBacklog;

@@ -9,7 +9,7 @@ import { createServer as createTlsServer, getCACertificates, setDefaultCACertifi
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Resolve } from '../../src/delivery/address-lookup.ts';
 import { Sender } from '../../src/delivery/attempt.ts';
-import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { FLOODS } from '../support/floods.ts';

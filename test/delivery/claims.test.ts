@@ -7,7 +7,7 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { createLogger } from '../../src/log.ts';
 
 test('a queue whose claim is under way is not claimed once more', async () => {
-  const queue = { applicationId: 'a', webhookId: 'wh_1', batchSize: 1, line: 'quick' };
+  const queue = { applicationId: 'a', webhookId: 'wh_1', batchSize: 1, kind: 'quick' };
   const claim = Promise.withResolvers<void>();
   let isClaimed = false;
   const search = vi.fn(() => (isClaimed ? [] : [queue]));

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import { type BatchSlots, type Line, Slots } from '../../src/delivery/slots.ts';
+import { type BatchSlots, type EndpointKind, Slots } from '../../src/delivery/slots.ts';
 
 const SIZE = 128;
-const LINES = ['quick', 'unproven', 'failing'] as const;
+const KINDS = ['quick', 'unproven', 'failing'] as const;
 
-/** Starts batches of endpoints of the line while there are slots. */
-function startBatches(slots: Slots, line: Line, endpoints: number, batchSize = 1): BatchSlots[] {
+/** Starts batches of endpoints of the kind while there are slots. */
+function startBatches(slots: Slots, kind: EndpointKind, endpoints: number, batchSize = 1): BatchSlots[] {
   const started: BatchSlots[] = [];
-  for (let number = 0; number < endpoints && slots.countFree(line) > 0; number++) {
-    started.push(slots.take({ line, webhookId: `${line}-${number}`, batchSize }));
+  for (let number = 0; number < endpoints && slots.countFree(kind) > 0; number++) {
+    started.push(slots.take({ kind, webhookId: `${kind}-${number}`, batchSize }));
   }
   return started;
 }
 
-const countFree = (slots: Slots) => LINES.map((line) => slots.countFree(line));
+const countFree = (slots: Slots) => KINDS.map((kind) => slots.countFree(kind));
 
 test('endpoints that have not answered, or that fail, take no slots of quick ones', () => {
   const slots = new Slots(SIZE);
@@ -48,23 +48,23 @@ test('the more endpoints hang, the fewer slow attempts each has, so that some ar
   }
   expect(slots.countFree('unproven')).toBeGreaterThan(2 * SIZE);
   const alone = new Slots(SIZE);
-  const batch = alone.take({ line: 'unproven', webhookId: 'a', batchSize: 32 });
+  const batch = alone.take({ kind: 'unproven', webhookId: 'a', batchSize: 32 });
   expect([batch.count, batch.hasRoom()]).toEqual([32, true]);
 });
 
 test('what has ended or is not needed is free again', () => {
-  for (const line of LINES) {
+  for (const kind of KINDS) {
     const slots = new Slots(SIZE);
     const free = countFree(slots);
-    const batch = slots.take({ line, webhookId: 'a', batchSize: 8 });
+    const batch = slots.take({ kind, webhookId: 'a', batchSize: 8 });
     batch.keep(1);
     batch.slowDown();
     batch.end();
-    slots.take({ line, webhookId: 'a', batchSize: 8 }).keep(0);
+    slots.take({ kind, webhookId: 'a', batchSize: 8 }).keep(0);
     expect(countFree(slots)).toEqual(free);
   }
 });
 
-test('one slot serves every line', () => {
-  expect(LINES.map((line) => startBatches(new Slots(1), line, 10, 32).length)).toEqual([1, 4, 1]);
+test('one slot serves every kind', () => {
+  expect(KINDS.map((kind) => startBatches(new Slots(1), kind, 10, 32).length)).toEqual([1, 4, 1]);
 });

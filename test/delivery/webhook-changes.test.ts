@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
-import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, SECOND } from '../support/clock.ts';
 import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';
 import { adminClient } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
-import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { LEASE_MS } from '../../src/delivery/leases.ts';
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { answer, openDeliveryFixture, type WorkerOptions } from '../support/delivery-fixture.ts';

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
-import type { AttemptOutcome } from '../../src/delivery/exchange.ts';
+import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../src/log.ts';

@@ -78,7 +78,7 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
     const run = parts.database.within(performance.now() + TIMEOUT_MS);
     const queues = await run(selectDueQueues, { now: new Date(), quick: 10, unproven: 10, failing: 10 });
     for (const queue of queues) {
-      const slots = new Slots(SLOTS).take({ ...queue, line: 'quick', batchSize: BATCH_SIZE });
+      const slots = new Slots(SLOTS).take({ ...queue, kind: 'quick', batchSize: BATCH_SIZE });
       await new Batch(parts, new Lease(queue, new Date()), new AbortController().signal).run(slots);
     }
     done += queues.length;

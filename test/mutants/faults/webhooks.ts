@@ -217,7 +217,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A process settles a queue whose lease another one has taken',
-      file: 'settle.ts',
+      file: 'settle-statements.ts',
       find: 'and lease = ${lease}::uuid for update`',
       replace: 'and ${lease}::uuid is not null for update`',
       test: worker,
@@ -265,7 +265,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A webhook whose endpoint is gone stays active',
-      file: 'settlement.ts',
+      file: 'settle-batch.ts',
       find: 'outcome.statusCode === 410',
       replace: 'outcome.statusCode === 411',
       test: delivery,

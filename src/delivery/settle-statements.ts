@@ -1,4 +1,4 @@
-/** Writes down what has become of a batch, and releases the queue. */
+/** The statements that settle deliveries and release their queue. */
 import { type SQL, sql } from 'drizzle-orm';
 import { type Db, placeholders, type RowOf, type Statement } from '../database/database.ts';
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
@@ -7,13 +7,13 @@ import { isDeliverable } from './queue.ts';
 /** The most deliveries of one queue that are sent at a time. */
 const MAX_BATCH_SIZE = 32;
 
-/** The new state of a delivery that was attempted, named as its columns. */
-export interface Result {
+/** The new state of a delivery, with the names of its columns. */
+export interface DeliveryState {
   readonly message_id: string;
   readonly status: 'pending' | 'succeeded' | 'failed';
   /** When it is attempted again. */
   readonly due_at: Date | null;
-  /** The first end of the lease by which an attempt that is under way has the delivery. */
+  /** `firstEnd` of the lease, while a slow attempt is in flight. */
   readonly lease_end: Date | null;
   readonly status_code: number | null;
   readonly error: string | null;
@@ -28,7 +28,7 @@ export interface LoggedAttempt {
   readonly status_code: number | null;
   readonly error: string | null;
   readonly response_body: string | null;
-  /** Whom the body may be about. */
+  /** The user whom the response body may mention. */
   readonly user_id: string | null;
 }
 
@@ -45,17 +45,17 @@ export const insertAttempts: Statement<unknown> = (db) => {
   return db.with(logged).select({ id: logged.id }).from(logged).prepare('insert_attempts');
 };
 
-/** Since when there have been nothing but failures. */
+/** Since when every attempt has failed. */
 const releasedColumns = { failingSince: sql<string | null>`failing_since`.as('failing_since') };
 
 export type Released = RowOf<typeof releasedColumns>;
 
-/** What the attempts of a queue have come to: `slow` if none has ended. */
-export type Outcome = 'success' | 'failure' | 'slow';
+/** The result of a batch. `slow`: all attempts are still in flight. */
+export type BatchOutcome = 'success' | 'failure' | 'slow';
 
 /**
- * Does nothing if the lease has passed to another process. Otherwise the queue is due again when its next delivery is;
- * at once if it was woken meanwhile, since this statement may not see the reason.
+ * Settles a batch and releases its queue, unless another process has taken the lease. The queue is due when its next
+ * delivery is, or at once if it was woken meanwhile: this statement may not see the new delivery.
  *
  * Parameters: applicationId, webhookId, lease, now, wakeCount as claimed, results as JSON, inOrder, outcome (null if
  * nothing was attempted), isCounted, isQuick, and retryAt (the first of the new due instants) and notBefore, or null.
@@ -105,8 +105,8 @@ export const settleBatch: Statement<Released[]> = (db) => {
 };
 
 /**
- * Settles deliveries of the lease whose first end is `leaseEnd`, unless it is over, and wakes their queue. A failure counts unless an attempt
- * has succeeded since the release, and those of one batch or of several at the same time count once.
+ * Settles slow deliveries of the lease whose `firstEnd` is `leaseEnd`, unless it has expired, and wakes their queue. A
+ * failure does not count if an attempt has succeeded since the release. Simultaneous failures count once.
  *
  * Parameters: applicationId, webhookId, now, results as JSON, outcome (success, failure, or null if nothing was
  * attempted), leaseEnd, releasedAt, notBefore.

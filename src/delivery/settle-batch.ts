@@ -1,4 +1,4 @@
-/** What follows from the attempts of a batch: for their deliveries, the queue and the webhook. */
+/** Settles a batch: stores the results, releases the queue, logs the attempts, and disables the webhook if it must. */
 import type { Logger } from 'pino';
 import {
   type Database,
@@ -10,40 +10,46 @@ import {
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
 import { removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
-import { type Attempted, markInFlight, postpone, toLoggedAttempt, toResult } from './attempt-result.ts';
+import { type EndedAttempt, markInFlight, postpone, toDeliveryState, toLoggedAttempt } from './delivery-state.ts';
 import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
 import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
-import { insertAttempts, type Outcome, type Released, type Result, settleBatch, settleSlow } from './settle.ts';
+import {
+  type BatchOutcome,
+  type DeliveryState,
+  insertAttempts,
+  type Released,
+  settleBatch,
+  settleSlow,
+} from './settle-statements.ts';
 
 export interface SettleParts {
   readonly clock: () => Date;
   readonly database: Database;
   readonly logger: Logger;
-  /** Counts attempts by what they have made of their deliveries. */
-  readonly outcomes?: Record<Result['status'], number>;
+  /** Counts attempts by the status that their deliveries have then. */
+  readonly outcomes?: Record<DeliveryState['status'], number>;
   /** The delay before each attempt, in seconds. */
   readonly schedule: readonly number[];
 }
 
-/** A queue that this process holds. */
+/** A queue that this process has leased. */
 export interface Claim extends ClaimedQueue {
   readonly lease: Lease;
-  /** Whether the deliveries are sent one after the other. */
+  /** Whether deliveries are sent one at a time. */
   readonly inOrder: boolean;
 }
 
-/** How long a statement may take. */
 export const STATEMENT_TIMEOUT_MS = 5_000;
 const SETTLE_RETRY_MS = 500;
-/** How long it is tried. What the lease has passed on is not changed. */
+/** Longer than a lease: if nobody else has taken the queue, a late settlement still counts. */
 const SETTLE_TIMEOUT_MS = 30_000;
 
-export class Settlement {
+export class BatchSettler {
   readonly #parts: SettleParts;
   readonly #claim: Claim;
-  /** Aborted when the process cannot wait any longer. */
+  /** Aborted when a shutdown can wait no longer. */
   readonly #signal: AbortSignal;
   #releasedAt: string | null = null;
 
@@ -53,19 +59,19 @@ export class Settlement {
     this.#signal = signal;
   }
 
-  /** Releases a queue that nothing was sent of. */
+  /** Releases a queue of which nothing was sent. */
   async releaseUnused(notBefore: string | null): Promise<void> {
     await this.#release({ results: [], outcome: null, isCounted: false, isQuick: false, notBefore });
   }
 
   /**
-   * Settles the attempts that have ended, and releases the queue. The slow ones keep their deliveries as long as the
+   * Settles the attempts that have ended, and releases the queue. Slow attempts keep their deliveries as long as the
    * lease is extended.
    */
-  async release(ended: readonly Attempted[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
-    // What was cut short by a shutdown counts as not attempted, and is due as before.
-    const made = ended.filter((attempted) => !this.#isCut(attempted));
-    const results = [...this.#toResults(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease))];
+  async release(ended: readonly EndedAttempt[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
+    // Attempts that a shutdown has aborted do not count: their deliveries stay due.
+    const made = ended.filter((attempt) => !this.#isAborted(attempt));
+    const results = [...this.#toStates(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease))];
     const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
     const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
     const notBefore = outcome === 'failure' ? this.#backOff() : null;
@@ -73,17 +79,20 @@ export class Settlement {
   }
 
   /** Settles slow attempts that have ended since the release. Does nothing after the end of the lease. */
-  async settleSlow(ended: readonly Attempted[]): Promise<void> {
-    const made = ended.filter((attempted) => !this.#isCut(attempted));
-    const cut = ended.filter((attempted) => this.#isCut(attempted));
-    const results = [...this.#toResults(made), ...cut.map(({ delivery }) => postpone(delivery, this.#parts.clock()))];
+  async settleSlow(ended: readonly EndedAttempt[]): Promise<void> {
+    const made = ended.filter((attempt) => !this.#isAborted(attempt));
+    const aborted = ended.filter((attempt) => this.#isAborted(attempt));
+    const results = [
+      ...this.#toStates(made),
+      ...aborted.map(({ delivery }) => postpone(delivery, this.#parts.clock())),
+    ];
     const outcome = toOutcome(made);
     const leaseEnd = this.#claim.lease.firstEnd.toISOString();
     const values = { results, outcome, leaseEnd, releasedAt: this.#releasedAt, notBefore: this.#backOff() };
     await this.#conclude(made, outcome, this.#write(settleSlow, values));
   }
 
-  #release({ results, ...values }: Settled): Promise<Released | undefined> {
+  #release({ results, ...values }: SettleParameters): Promise<Released | undefined> {
     const { wakeCount, inOrder } = this.#claim;
     const lease = this.#claim.lease.token;
     const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
@@ -92,8 +101,11 @@ export class Settlement {
     return this.#write(settleBatch, { results, lease, wakeCount, inOrder, retryAt, ...values });
   }
 
-  /** Tries for some time, since what is not settled is sent again. */
-  async #write(statement: Statement<Released[]>, { results, ...values }: Settled): Promise<Released | undefined> {
+  /** Retries for a while, because deliveries that are not settled are sent again. */
+  async #write(
+    statement: Statement<Released[]>,
+    { results, ...values }: SettleParameters,
+  ): Promise<Released | undefined> {
     const deadline = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
       const parameters = { ...this.#ids, results: JSON.stringify(results) };
@@ -110,8 +122,8 @@ export class Settlement {
   }
 
   async #conclude(
-    made: readonly Attempted[],
-    outcome: Outcome | null,
+    made: readonly EndedAttempt[],
+    outcome: BatchOutcome | null,
     settled: Promise<Released | undefined>,
   ): Promise<void> {
     const now = this.#parts.clock();
@@ -121,26 +133,26 @@ export class Settlement {
     if (released) await this.#disableIfNeeded(released, made, outcome, now);
   }
 
-  #toResults(made: readonly Attempted[]): Result[] {
+  #toStates(made: readonly EndedAttempt[]): DeliveryState[] {
     const { schedule, clock, outcomes } = this.#parts;
-    const results = made.map((attempted) => toResult(attempted, schedule, clock()));
+    const results = made.map((attempt) => toDeliveryState(attempt, schedule, clock()));
     if (outcomes) for (const { status } of results) outcomes[status]++;
     return results;
   }
 
-  async #log(made: readonly Attempted[]): Promise<void> {
+  async #log(made: readonly EndedAttempt[]): Promise<void> {
     if (made.length === 0) return;
     const attempts = made.map(toLoggedAttempt);
     await this.#run(insertAttempts, { ...this.#ids, attempts: JSON.stringify(attempts) });
-    // An erasure meanwhile and the insert have not seen each other.
+    // A concurrent erasure has not seen the inserted bodies.
     const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
     if (userIds.length > 0) await this.#run(removeBodiesOfErased, { ...this.#ids, userIds: `{${userIds.join()}}` });
   }
 
   async #disableIfNeeded(
     { failingSince }: Released,
-    made: readonly Attempted[],
-    outcome: Outcome | null,
+    made: readonly EndedAttempt[],
+    outcome: BatchOutcome | null,
     now: Date,
   ): Promise<void> {
     const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
@@ -158,7 +170,7 @@ export class Settlement {
     return new Date(clock().getTime() + backoffMs(schedule, this.#claim.failedBatches)).toISOString();
   }
 
-  #isCut({ outcome }: Attempted): boolean {
+  #isAborted({ outcome }: EndedAttempt): boolean {
     return outcome.statusCode === null && this.#claim.lease.signal.aborted;
   }
 
@@ -172,11 +184,10 @@ export class Settlement {
   }
 }
 
-/** Values of the placeholders of a statement that settles. */
-type Settled = PlaceholderValues & { readonly results: readonly Result[] };
+type SettleParameters = PlaceholderValues & { readonly results: readonly DeliveryState[] };
 
-/** One success among them is enough. */
-function toOutcome(made: readonly Attempted[]): Outcome | null {
+/** One success is enough: the endpoint works. */
+function toOutcome(made: readonly EndedAttempt[]): BatchOutcome | null {
   if (made.length === 0) return null;
   return made.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';
 }

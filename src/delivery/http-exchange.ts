@@ -4,16 +4,13 @@ import type { Socket } from 'node:net';
 import { ForbiddenAddressError } from './address-lookup.ts';
 import { countWireBytes } from './tls-agent.ts';
 
-/** How much of a response is kept, and how much is read. */
+/** How much of a response body is stored, and how much is read. */
 const KEPT_BYTES = 4 * 1024;
 const READ_BYTES = 64 * 1024;
-/**
- * How much a socket may bring besides: what frames a response, such as chunk sizes and their extensions. The parser
- * passes over it without limit, at 14 ns a byte.
- */
+/** Limits all bytes of a response: the parser skips chunk extensions without a limit, at 14 ns a byte. */
 const MAX_SOCKET_BYTES = 2 * READ_BYTES;
 const MAX_INFORMATIONAL_RESPONSES = 16;
-/** Key updates and renegotiations of TLS bring no data, so the bytes below it are looked at from time to time. */
+/** TLS key updates and renegotiations emit no `data` event, so a timer checks the bytes below TLS. */
 const WIRE_CHECK_MS = 100;
 
 /** How an attempt ended. The error is a fixed text that tenants may see. */
@@ -29,8 +26,8 @@ export class TimeoutError extends Error {}
 export class AbortedError extends Error {}
 class FloodError extends Error {}
 
-/** A request and its response, of which it reads no more than the limits. */
-export class Exchange {
+/** A request and its response, which is read up to the limits. */
+export class HttpExchange {
   readonly #request: ClientRequest;
   readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
@@ -44,7 +41,7 @@ export class Exchange {
   constructor(request: ClientRequest) {
     this.#request = request;
     request.on('error', (error) => this.end(error));
-    // An endpoint that switches protocols closes the request without a response.
+    // If the endpoint switches protocols, the request closes without a response.
     request.on('close', () => this.end(new Error('The request was closed')));
     request.on('socket', (socket) => this.#limit(socket));
     request.on('information', () => {
@@ -61,12 +58,12 @@ export class Exchange {
     });
   }
 
-  /** Undefined: try again. The endpoint has closed a connection that was idle, just when it was used again. */
+  /** Undefined: send again. The endpoint closed an idle connection just as it was reused. */
   get outcome(): Promise<AttemptOutcome | undefined> {
     return this.#outcome.promise;
   }
 
-  /** Closes the connection, unless it can be kept. The first end counts: a request that has failed is closed, too. */
+  /** Closes the connection, unless it can be reused. Only the first call counts: a failed request also emits `close`. */
   end(error?: Error & { code?: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -76,14 +73,14 @@ export class Exchange {
     this.#outcome.resolve(isStale ? undefined : this.#conclude(error));
   }
 
-  /** Ends the attempt when the socket, which may be a kept one, has brought too much since it began. */
+  /** Ends the attempt when the socket, which may be a reused one, has received too much for it. */
   #limit(socket: Socket): void {
     if (this.#isOver) return;
     const [before, wireBefore] = [socket.bytesRead, countWireBytes(socket)];
     const endAbove = (bytes: number) => {
       if (bytes > MAX_SOCKET_BYTES) this.end(new FloodError());
     };
-    // The parser has listened before, so a body that is too long has ended by now.
+    // The parser's listener runs first, so a body above READ_BYTES has ended the attempt by now.
     const onData = () => endAbove(socket.bytesRead - before);
     socket.on('data', onData);
     const timer = setInterval(() => endAbove(countWireBytes(socket) - wireBefore), WIRE_CHECK_MS);
@@ -117,7 +114,7 @@ export function fail(cause?: Error): AttemptOutcome {
   return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
 }
 
-/** Returns a fixed text. Messages of the system name addresses and ports. */
+/** Returns a fixed text: messages of the system contain addresses and ports. */
 function describe(error?: Error & { code?: unknown }): string {
   const code = String(error?.code ?? '');
   const causes = error instanceof AggregateError ? error.errors : [error];

@@ -1,12 +1,12 @@
-/** What follows from an attempt: the new state of its delivery, and its line in the log of attempts. */
+/** The state of a delivery after an attempt, and the log entry of the attempt. */
 import { findUserOf } from '../domain/webhooks/response-bodies.ts';
-import type { AttemptOutcome } from './exchange.ts';
+import type { AttemptOutcome } from './http-exchange.ts';
 import type { Lease } from './leases.ts';
 import type { DueDelivery } from './queue.ts';
 import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
-import type { LoggedAttempt, Result } from './settle.ts';
+import type { DeliveryState, LoggedAttempt } from './settle-statements.ts';
 
-export interface Attempted {
+export interface EndedAttempt {
   readonly delivery: DueDelivery;
   readonly at: Date;
   readonly durationMs: number;
@@ -21,7 +21,11 @@ export const EXPIRED: AttemptOutcome = {
   retryAfter: undefined,
 };
 
-export function toResult({ delivery, outcome }: Attempted, schedule: readonly number[], now: Date): Result {
+export function toDeliveryState(
+  { delivery, outcome }: EndedAttempt,
+  schedule: readonly number[],
+  now: Date,
+): DeliveryState {
   const { statusCode, error, retryAfter } = outcome;
   const scheduleIndex = delivery.scheduleIndex + 1;
   const delayMs = nextDelayMs(schedule, scheduleIndex, readRetryAfterMs(statusCode, retryAfter, now));
@@ -38,7 +42,7 @@ export function toResult({ delivery, outcome }: Attempted, schedule: readonly nu
   };
 }
 
-export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted): LoggedAttempt {
+export function toLoggedAttempt({ delivery, at, durationMs, outcome }: EndedAttempt): LoggedAttempt {
   return {
     message_id: delivery.messageId,
     attempted_at: at,
@@ -50,13 +54,13 @@ export function toLoggedAttempt({ delivery, at, durationMs, outcome }: Attempted
   };
 }
 
-/** Returns the state of a delivery whose attempt is in flight: it is due when the lease ends, in case the process dies. */
-export function markInFlight(delivery: DueDelivery, { end, firstEnd }: Lease): Result {
+/** Returns the state during a slow attempt: due at the end of the lease, in case the process dies. */
+export function markInFlight(delivery: DueDelivery, { end, firstEnd }: Lease): DeliveryState {
   return { ...postpone(delivery, end), lease_end: firstEnd };
 }
 
-/** Returns the state of a delivery that is left as it is, but for when it is due. */
-export function postpone(delivery: DueDelivery, dueAt: Date): Result {
+/** Returns an unchanged state that is due at another time. */
+export function postpone(delivery: DueDelivery, dueAt: Date): DeliveryState {
   return {
     message_id: delivery.messageId,
     status: 'pending',

@@ -1,4 +1,4 @@
-/** Opens what delivery needs of its own: connections to Postgres, and sockets to endpoints. */
+/** Opens delivery with connections of its own, to Postgres and to endpoints. */
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
 import { Database, type RecordStatement } from '../database/database.ts';
@@ -6,13 +6,13 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
 import type { DeliveryParts } from './batch.ts';
-import type { Result } from './settle.ts';
-import { STATEMENT_TIMEOUT_MS } from './settlement.ts';
+import { STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
+import type { DeliveryState } from './settle-statements.ts';
 import { DeliveryWorker } from './worker.ts';
 
-/** Apart from those of calls, so that neither waits for the other. */
+/** Calls have connections of their own, so that neither waits for the other. */
 const CONNECTIONS = 2;
-/** The rest of a shutdown is for writing down what the attempts have come to. */
+/** Attempts may use this share of a shutdown. The rest is for settling them. */
 const SHUTDOWN_SHARE = 0.8;
 
 export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger'> {
@@ -20,23 +20,23 @@ export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'cl
   readonly recordStatement?: RecordStatement | undefined;
 }
 
-export interface Delivery {
-  /** The attempts since the start, by what they have made of their deliveries. */
-  readonly outcomes: Readonly<Record<Result['status'], number>>;
+export interface DeliveryRunner {
+  /** The attempts since the start, by the status that their deliveries had then. */
+  readonly outcomes: Readonly<Record<DeliveryState['status'], number>>;
   /** Undefined if this process does not deliver. */
   readonly database: Database | undefined;
-  /** Tells that an application has a message. */
+  /** Delivers new messages of an application without waiting for the next poll. */
   wake(applicationId: string): void;
-  /** Delivers until the signal is aborted and what was in flight has ended. */
+  /** Delivers until the signal is aborted and attempts in flight have ended. */
   run(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns a worker that has not begun to deliver, or one that never does. */
+/** Returns a runner that has not begun to deliver. With `WEBHOOK_DELIVERY=false` it never does. */
 export function openDelivery(
   settings: Config & { readonly databaseUrl: string },
   { policy, recordStatement, ...parts }: DeliveryDependencies,
-): Delivery {
+): DeliveryRunner {
   const outcomes = { pending: 0, succeeded: 0, failed: 0 };
   if (!settings.webhookDelivery) return { outcomes, database: undefined, wake() {}, async run() {}, async close() {} };
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
