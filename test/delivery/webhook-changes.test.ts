@@ -5,21 +5,13 @@ import type { PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, SECOND } from '../support/clock.ts';
-import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';
+import { answer, eventIdOf, openDeliveryFixture } from '../support/delivery-fixture.ts';
 import { adminClient } from '../support/service.ts';
 
 const DAY = 24 * HOUR;
-const { clock, service, sql, startWorker, subscribe, openMortalDatabase, readQueue } = await openDeliveryFixture();
+const { clock, service, sql, startWorker, subscribe, deliverToAnother, openMortalDatabase, readQueue } =
+  await openDeliveryFixture();
 afterAll(() => service.close());
-
-/** Has another webhook deliver a message, after which all that was due before has been looked at. */
-async function deliverToAnother(): Promise<void> {
-  const { events, list } = await subscribe();
-  await events.createEvent({ eventId: 'other' });
-  await expect.poll(list).toMatchObject([{ status: 'succeeded' }]);
-}
-
-const eventIdOf = ({ body }: AttemptRequest): string => JSON.parse(body).data.eventId;
 
 type Subscriber = Awaited<ReturnType<typeof subscribe>>;
 
@@ -145,76 +137,6 @@ describe('an endpoint that fails is', () => {
     const { next_at, failed_batches, failing_since } = before;
     if (attempts === 1) expect(await readQueue(webhookId)).toMatchObject({ next_at, failed_batches, failing_since });
   });
-});
-
-test('a message for two webhooks is delivered again to the one that was asked for, and each shows its own attempts', async () => {
-  const one = await subscribe();
-  const { webhooks, events } = one;
-  const fields = { ownerId: (await one.getWebhook())?.owner?.id ?? '', eventTypes: ['event.created'] };
-  const { webhook } = await webhooks.createWebhook({ ...fields, url: 'https://hooks.test/two' });
-  const sent: string[] = [];
-  const statusOf = (url: string) => (url.endsWith('/two') ? 202 : 204);
-  startWorker(({ url }) => {
-    sent.push(url);
-    return answer(statusOf(url));
-  });
-  await events.createEvent({ eventId: 'shared' });
-  await expect.poll(one.list).toMatchObject([{ status: 'succeeded' }]);
-  await expect.poll(() => sent.toSorted()).toEqual(['https://hooks.test', 'https://hooks.test/two']);
-  const [{ messageId = '' } = {}] = await one.list();
-  const attemptsOf = async (webhookId: string) => {
-    const { delivery } = await webhooks.getDelivery({ webhookId, messageId });
-    return delivery?.attempts.map(({ statusCode }) => statusCode);
-  };
-  const two = webhook?.webhookId ?? '';
-  await expect.poll(() => attemptsOf(one.webhookId)).toEqual([204]);
-  await expect.poll(() => attemptsOf(two)).toEqual([202]);
-
-  await webhooks.redeliver({ webhookId: one.webhookId, messageId });
-  await expect.poll(() => attemptsOf(one.webhookId)).toEqual([204, 204]);
-  await deliverToAnother();
-  expect(await attemptsOf(two)).toEqual([202]);
-  expect(sent.filter((url) => url.endsWith('/two'))).toHaveLength(1);
-
-  await sql`update webhook_deliveries set status = 'failed' where message_id = ${messageId.replace('msg_', '')}`;
-  await webhooks.redeliverFailed({ webhookId: two, since: new Date(clock.read().getTime() - HOUR).toISOString() });
-  await expect.poll(() => attemptsOf(two)).toEqual([202, 202]);
-  await deliverToAnother();
-  expect(await attemptsOf(one.webhookId)).toEqual([204, 204]);
-});
-
-test('a message is delivered again for 14 days', async () => {
-  const { events, webhooks, webhookId, list } = await subscribe();
-  const sent: string[] = [];
-  startWorker(
-    (request) => {
-      const eventId = eventIdOf(request);
-      if (eventId === 'old') sent.push(eventId);
-      return answer(eventId === 'other' ? 204 : 500);
-    },
-    { schedule: [0] },
-  );
-  await events.createEvent({ eventId: 'old' });
-  await expect.poll(list).toMatchObject([{ status: 'failed' }]);
-  const [{ messageId = '' } = {}] = await list();
-  const since = clock.read().toISOString();
-  clock.advance(14 * DAY);
-  await webhooks.redeliver({ webhookId, messageId });
-  await expect.poll(() => sent).toEqual(['old', 'old']);
-  await webhooks.redeliverFailed({ webhookId, since });
-  await expect.poll(() => sent).toEqual(['old', 'old', 'old']);
-  await expect.poll(list).toMatchObject([{ status: 'failed', attemptCount: 3 }]);
-  clock.advance(DAY);
-  await expect(webhooks.redeliver({ webhookId, messageId })).rejects.toMatchObject({
-    rawMessage: 'Delivery not found',
-  });
-  await expect(webhooks.redeliverFailed({ webhookId, since })).rejects.toMatchObject({
-    rawMessage: 'Validation failed',
-  });
-  await webhooks.redeliverFailed({ webhookId, since: new Date(clock.read().getTime() - 14 * DAY).toISOString() });
-  await deliverToAnother();
-  await expect.poll(async () => (await readQueue(webhookId)).redeliver_since).toBeNull();
-  expect(sent).toEqual(['old', 'old', 'old']);
 });
 
 test('a signing key no longer signs after its overlap', async () => {

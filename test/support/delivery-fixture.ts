@@ -1,5 +1,5 @@
 /** A service, and workers that hand messages to the test instead of endpoints. Time is the test's. */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { Database, type PlaceholderValues } from '../../src/database/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
@@ -18,6 +18,8 @@ export const answer = (statusCode: number): AttemptOutcome => ({
   responseBody: '',
   retryAfter: undefined,
 });
+
+export const eventIdOf = ({ body }: AttemptRequest): string => JSON.parse(body).data.eventId;
 
 export interface WorkerOptions {
   readonly schedule?: readonly number[];
@@ -63,6 +65,13 @@ export async function openDeliveryFixture() {
     return { tenant, webhooks, events, webhookId, list, getWebhook };
   }
 
+  /** Has another webhook deliver a message, after which all that was due before has been looked at. */
+  async function deliverToAnother(): Promise<void> {
+    const { events, list } = await subscribe();
+    await events.createEvent({ eventId: 'other' });
+    await expect.poll(list).toMatchObject([{ status: 'succeeded' }]);
+  }
+
   /** Opens a database whose statements can be made to fail or to wait. */
   function openMortalDatabase() {
     const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
@@ -93,5 +102,5 @@ export async function openDeliveryFixture() {
   const readQueue = async (webhookId: string) =>
     (await sql`select * from webhook_queues where webhook_id = ${webhookId}`)[0] ?? {};
 
-  return { clock, service, sql, startWorker, subscribe, openMortalDatabase, readQueue };
+  return { clock, service, sql, startWorker, subscribe, deliverToAnother, openMortalDatabase, readQueue };
 }

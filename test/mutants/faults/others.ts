@@ -47,7 +47,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
     file: 'delivery/redeliver-batch.ts',
     find: "message_id = any(array(select message_id from chosen)) and delivery.status = 'failed'",
     replace: 'created_at >= (select min(created_at) from chosen)',
-    test: 'test/delivery/worker.test.ts',
+    test: 'test/delivery/redelivery.test.ts',
     title: /makes failed deliveries due again a thousand at a time/,
   },
   {

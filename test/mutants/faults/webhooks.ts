@@ -8,7 +8,9 @@ const attempt = 'test/delivery/attempt.test.ts';
 const delivery = 'test/delivery/delivery.test.ts';
 const schedule = 'test/delivery/retry-schedule.test.ts';
 const changes = 'test/delivery/webhook-changes.test.ts';
-const worker = 'test/delivery/worker.test.ts';
+const processes = 'test/delivery/several-processes.test.ts';
+const redelivery = 'test/delivery/redelivery.test.ts';
+const fanOut = 'test/delivery/fan-out.test.ts';
 
 /** Webhooks: what is stored, whom Usher connects to, and how it delivers. */
 export const WEBHOOK_FAULTS: readonly Fault[] = [
@@ -130,7 +132,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'webhooks/redeliver.ts',
       find: 'and delivery.message_id = ${messageId} and',
       replace: 'and ${messageId}::bigint is not null and',
-      test: worker,
+      test: redelivery,
       title: /a redelivery of one message leaves the state of the others/,
     },
     {
@@ -138,7 +140,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'webhooks/redeliver.ts',
       find: 'and delivery.webhook_id = ${webhookId}',
       replace: 'and ${webhookId}::text is not null',
-      test: changes,
+      test: redelivery,
       title: /^a message for two webhooks is delivered again to the one that was asked for/,
     },
     {
@@ -146,7 +148,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'webhooks/get-delivery.ts',
       find: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))",
       replace: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'messageId'))",
-      test: changes,
+      test: redelivery,
       title: /and each shows its own attempts/,
     },
     {
@@ -154,7 +156,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'webhooks/redeliver.ts',
       find: "and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz",
       replace: "and ${instantPlaceholder('since')}::timestamptz is not null",
-      test: changes,
+      test: redelivery,
       title: /^a message is delivered again for 14 days/,
     },
     {
@@ -212,7 +214,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'queue.ts',
       find: "nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz`,",
       replace: "nextAt: sql`least(${instantPlaceholder('leaseEnd')}::timestamptz, now() - interval '1 hour')`,",
-      test: worker,
+      test: processes,
       title: /^one of two processes sends a message that both look for/,
     },
     {
@@ -220,7 +222,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'settle-statements.ts',
       find: 'and lease = ${lease}::uuid for update`',
       replace: 'and ${lease}::uuid is not null for update`',
-      test: worker,
+      test: processes,
       title: /takes over an expired lease settles, and the late one changes nothing/,
     },
     {
@@ -276,7 +278,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       file: 'fan-out.ts',
       find: 'and webhooks.id > claimed.fanned_out_to',
       replace: "and webhooks.id >= ''",
-      test: worker,
+      test: fanOut,
       title: /gives a message to more webhooks than one statement takes, each once/,
     },
     {
