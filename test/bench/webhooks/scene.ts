@@ -58,7 +58,7 @@ async function startReceiver(stack: AsyncDisposableStack): Promise<Receiver> {
   };
 }
 
-/** Starts a file of this folder with a channel to it. Disposing of the stack stops it. */
+/** Starts a file, which is named from this folder, with a channel to it. Disposing of the stack stops it. */
 export function startChild(
   stack: AsyncDisposableStack,
   file: string,

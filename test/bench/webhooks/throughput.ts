@@ -1,9 +1,8 @@
 /** Deliveries per second of sender and CPU, of Usher and of what it is compared with. */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeWorkerUtils } from 'graphile-worker';
-import { PgBoss } from 'pg-boss';
 import type postgres from 'postgres';
+import { CONCURRENCY, type Job, LOOP, type Sender } from '../baselines/jobs.ts';
+import { openSenders } from '../baselines/open-senders.ts';
 import { measureRounds } from '../measure-rounds.ts';
 import { readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
@@ -11,21 +10,12 @@ import { USHER } from '../servers.ts';
 import { startServer } from '../start-server.ts';
 import { medianOf } from '../statistics.ts';
 import { insertEndpoints, insertMessages, MESSAGE } from './endpoints.ts';
-import { CONCURRENCY, type Job, QUEUE } from './jobs.ts';
-import { type Scene, startChild } from './scene.ts';
+import type { Scene } from './scene.ts';
 
 const ENDPOINTS = 16;
 /** The least share of the deliveries per CPU second of a loop of fetch. */
 const LEAST_SHARE = 0.5;
-const LOOP = 'a loop of fetch';
 const SETTLE_MS = 300;
-
-interface Sender {
-  readonly name: string;
-  readonly pid: number;
-  /** Makes the sender send so many messages. */
-  send(count: number): Promise<void>;
-}
 
 interface Measured {
   readonly seconds: number;
@@ -40,7 +30,7 @@ export async function measureThroughput(
 ): Promise<boolean> {
   await using stack = new AsyncDisposableStack();
   const { progress, sql, receiver } = scene;
-  const senders = await openSenders(stack, scene);
+  const senders = await openAll(stack, scene);
   const measured = await measureRounds(senders, { rounds, progress }, async (sender) => {
     const { arrived } = await receiver.expect(messages);
     return measureSending(sql, sender, messages, arrived);
@@ -97,7 +87,7 @@ async function readBackends(sql: postgres.Sql): Promise<Map<number, number>> {
   return new Map(rows.map(({ pid }) => [pid, readUsage(pid).cpuMicros]));
 }
 
-async function openSenders(stack: AsyncDisposableStack, scene: Scene): Promise<Sender[]> {
+async function openAll(stack: AsyncDisposableStack, scene: Scene): Promise<Sender[]> {
   const { sql, fixtures, receiver, environment, directory, databaseUrl } = scene;
   const urls = Array.from({ length: ENDPOINTS }, (_, number) => `${receiver.url}/${number}`);
   const endpoints = await insertEndpoints(sql, fixtures, urls);
@@ -105,36 +95,10 @@ async function openSenders(stack: AsyncDisposableStack, scene: Scene): Promise<S
     environment: { ...environment, WEBHOOK_CONCURRENCY: String(CONCURRENCY) },
     directory,
   });
-  const jobs = (count: number): Job[] =>
+  const toJobs = (count: number): Job[] =>
     Array.from({ length: count }, (_, number) => ({ url: urls[number % ENDPOINTS] ?? '', body: MESSAGE }));
-
-  const startSender = async (name: string) => {
-    const child = startChild(stack, 'sender.ts', [name], { DATABASE_URL: databaseUrl });
-    await once(child, 'message');
-    return { child, name, pid: child.pid ?? 0 };
-  };
-  const worker = await startSender('graphile-worker');
-  const utils = await makeWorkerUtils({ connectionString: databaseUrl });
-  stack.defer(() => utils.release());
-  const queue = await startSender('pg-boss');
-  const boss = new PgBoss(databaseUrl);
-  await boss.start();
-  stack.defer(() => boss.stop());
-  const loop = await startSender(LOOP);
   return [
     { name: 'Usher', pid: usher.pid, send: (count) => insertMessages(sql, endpoints, count) },
-    {
-      ...worker,
-      send: async (count) => void (await utils.addJobs(jobs(count).map((payload) => ({ identifier: QUEUE, payload })))),
-    },
-    {
-      ...queue,
-      send: async (count) =>
-        void (await boss.insert(
-          QUEUE,
-          jobs(count).map((data) => ({ data })),
-        )),
-    },
-    { ...loop, send: async (count) => void loop.child.send({ job: jobs(1)[0] as Job, count }) },
+    ...(await openSenders(stack, databaseUrl, toJobs)),
   ];
 }

@@ -1,8 +1,8 @@
-/** What Usher is compared with: one fetch for each job, from a job queue or from a loop. */
+/** A process that Usher's delivery is compared with: one fetch for each job, from a job queue or from a loop. */
 import { once } from 'node:events';
 import { run } from 'graphile-worker';
 import { PgBoss } from 'pg-boss';
-import { CONCURRENCY, type Job, QUEUE } from './jobs.ts';
+import { CONCURRENCY, type Job, LOOP, QUEUE } from './jobs.ts';
 
 const { DATABASE_URL = '' } = process.env;
 
@@ -30,7 +30,7 @@ const senders: Record<string, () => Promise<unknown>> = {
     const options = { batchSize: CONCURRENCY, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true };
     await boss.work<Job>(QUEUE, options, async (jobs) => void (await Promise.all(jobs.map(({ data }) => post(data)))));
   },
-  'a loop of fetch': async () => {
+  [LOOP]: async () => {
     process.on('message', async ({ job, count }: { job: Job; count: number }) => {
       let left = count;
       const loop = async () => {
