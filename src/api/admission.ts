@@ -1,13 +1,13 @@
 /**
- * Limits how many calls are in flight. Calls beyond the limit are refused before they cost a query. So those
- * admitted are answered in time, whether this process or Postgres cannot keep up.
+ * Limits how many calls are in flight. Calls beyond the limit are refused before they cost a statement, so that
+ * admitted calls are answered in time, whether this process or Postgres is too slow.
  *
- * The limit follows Little's law: calls in flight divided by the time each takes is the throughput. A
- * call that took too long tells how many there should have been; every other one raises the limit by
- * one. A call that failed or waited for a lock tells nothing: other calls do not need that lock.
+ * The limit follows Little's law: throughput is calls in flight divided by the duration of each. A call that took too
+ * long shows how many should have been in flight, and lowers the limit to that. Every other call raises it by one.
+ * Calls that failed or waited for a lock are ignored: other calls do not need that lock.
  *
- * A caller may use the whole limit while nobody else calls, and its fair share of it always: the limit
- * divided by the number of callers with calls in flight.
+ * A caller may use the whole limit while nobody else calls. Otherwise it has its fair share: the limit divided by the
+ * number of callers with calls in flight.
  */
 import { unavailable } from './call-errors.ts';
 
@@ -16,13 +16,12 @@ const TARGET_SHARE = 0.15;
 
 export interface AdmissionLimits {
   readonly max: number;
-  /** So many calls are always admitted, to learn from. */
+  /** The limit never falls below this, so that some calls show when it may rise. */
   readonly min: number;
 }
 
-/** A call that has been admitted. */
 export interface AdmittedCall {
-  /** Says that the time it takes tells nothing of the load. */
+  /** Excludes this call from the adaptation: its duration does not depend on the load. */
   readonly ignoreTime: () => void;
 }
 
@@ -40,12 +39,12 @@ export class Admission {
     this.#targetMs = requestTimeoutMs * TARGET_SHARE;
   }
 
-  /** The calls admitted now, how many there may be, and how many were refused since the start. */
+  /** The admitted calls, their limit, and the calls that were refused since the start. */
   get load() {
     return { inFlight: this.#inFlight, limit: this.#limit, refused: this.#refused };
   }
 
-  /** @throws ServiceError `Service unavailable` if a call of this caller would be refused now */
+  /** @throws ServiceError `Service unavailable` if this caller may have no further call now */
   check(caller: string): void {
     if (this.#inFlight < this.#limit) return;
     const ofCaller = this.#byCaller.get(caller) ?? 0;
@@ -55,7 +54,7 @@ export class Admission {
     throw unavailable('overloaded');
   }
 
-  /** Does the work and adapts the limit to the time that it took. @throws like `check` */
+  /** Adapts the limit to the duration of the work. @throws like `check` */
   async run<T>(caller: string, work: (call: AdmittedCall) => Promise<T> | T): Promise<T> {
     this.check(caller);
     const inFlight = ++this.#inFlight;

@@ -1,4 +1,4 @@
-/** Everything that callers of the API reach: one pipeline, and an edge per protocol on top of it. */
+/** The API: one pipeline, and on top of it an edge per protocol. */
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
@@ -13,9 +13,9 @@ import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
 import { createProcedures, type ServiceParts } from './services.ts';
 
-/** How many calls of applications are in flight at most: some tenths of a second of work for a fast Postgres. */
+/** The maximum is a few tenths of a second of work for a fast Postgres. */
 const APPLICATION_LIMITS = { min: 32, max: 1_000 };
-/** A key in use costs no query, and others are looked up in batches. */
+/** A key in use is in the cache, and others are looked up in batches. */
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
@@ -46,7 +46,7 @@ export function createApi(parts: ApiParts) {
     caches: { api_keys: apiKeys, sessions: liveSessions },
     /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),
-    /** RPCs and operations endpoints, in the order in which they are asked. */
+    /** RPCs and operations endpoints, in the order in which they are tried. */
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),

@@ -1,16 +1,16 @@
-/** Every error that ends a call, as one that an edge can answer. */
+/** Errors that end a call, in the form that an edge can answer. */
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, DeadlinePassedError } from '../database/database.ts';
 import { invalidField, ServiceError } from '../domain/errors.ts';
 import { IssuerUnavailableError } from '../domain/login/external-issuer.ts';
 import { HttpError } from '../http/errors.ts';
-import type { Call, Outcome } from './call.ts';
+import type { CallInfo, CallOutcome } from './call-info.ts';
 
 /**
  * Returns the error to answer with: documented errors as they are, an unavailable dependency as
  * `Service unavailable`, and anything else as `Internal error` after it has been logged.
  */
-export function toCallError(error: unknown, call: Call, logger: Logger): ServiceError | HttpError {
+export function toCallError(error: unknown, call: CallInfo, logger: Logger): ServiceError | HttpError {
   if (error instanceof ServiceError || error instanceof HttpError) return error;
   if (error instanceof DatabaseUnavailableError) {
     const isTimeout = error.cause instanceof DeadlinePassedError;
@@ -21,8 +21,7 @@ export function toCallError(error: unknown, call: Call, logger: Logger): Service
   return new ServiceError('INTERNAL_ERROR');
 }
 
-/** Returns the error as the log shows it. */
-export function outcomeOf(error: ServiceError | HttpError): Outcome {
+export function outcomeOf(error: ServiceError | HttpError): CallOutcome {
   if (error instanceof ServiceError) return error;
   return { code: error.status === 408 ? 'deadline_exceeded' : 'invalid_argument', reason: error.reason };
 }
@@ -37,7 +36,6 @@ export function deadlineExceeded(detail?: string): ServiceError {
   return new ServiceError('DEADLINE_EXCEEDED', { detail });
 }
 
-/** The request message cannot be decoded. */
 export function malformedMessage(): ServiceError {
   return invalidField('body', 'must be a well-formed message');
 }

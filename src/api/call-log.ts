@@ -1,14 +1,16 @@
 import type { Logger } from 'pino';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
-import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
+import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
 import { endCallSpan, startCallSpan } from './call-span.ts';
 import type { LineSampler } from './line-sampler.ts';
 
-/** Takes note of a call that is over. */
-export type RecordCall = (call: Call, outcome: Outcome & { readonly status: number; readonly seconds: number }) => void;
+/** Records a finished call in the metrics. */
+export type RecordCall = (
+  call: CallInfo,
+  outcome: CallOutcome & { readonly status: number; readonly seconds: number },
+) => void;
 
-/** Where calls leave their traces. */
 export interface CallLog {
   readonly logger: Logger;
   readonly recordCall?: RecordCall | undefined;
@@ -25,15 +27,15 @@ interface NewCall {
 }
 
 /**
- * Begins a call. When it is over, logs one line unless there are too many of callers without a credential, ends its span and records it. They hold no field of the request or the
- * response.
+ * Begins a call. When it ends, writes a log line, ends its span and records its metrics, none with a field of the
+ * request or the response. Lines of calls without a valid credential are sampled.
  */
 export function beginCall(
   log: CallLog,
   context: RequestContext,
   { name, protocol, route, timeoutMs, requestTimeoutMs }: NewCall,
-  getOutcome: () => Outcome,
-): Call {
+  getOutcome: () => CallOutcome,
+): CallInfo {
   const { requestId, receivedAt: startedAt } = context;
   const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
   const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
@@ -47,7 +49,7 @@ export function beginCall(
   return call;
 }
 
-function endCall({ logger, recordCall, sampler }: CallLog, call: Call, outcome: Outcome, status: number): void {
+function endCall({ logger, recordCall, sampler }: CallLog, call: CallInfo, outcome: CallOutcome, status: number): void {
   const { requestId, protocol, name, startedAt, span } = call;
   const { code, reason, detail, applicationId } = outcome;
   const durationMs = durationMsSince(startedAt);

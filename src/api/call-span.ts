@@ -10,15 +10,15 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { RequestContext } from '../http/http-context.ts';
-import { type Outcome, type Protocol, RPC_SYSTEMS } from './call.ts';
+import { type CallOutcome, type Protocol, RPC_SYSTEMS } from './call-info.ts';
 
 const tracer = trace.getTracer('usher');
 /** An SDK registers its provider before Usher is loaded. */
 const provider = trace.getTracerProvider();
 const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 
-/** What Usher is to blame for. */
-const FAULTS: readonly Outcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
+/** The codes of calls that fail by Usher's fault. */
+const FAULTS: readonly CallOutcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
 
 /** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */
 export function startCallSpan(request: RequestContext, name: string, protocol: Protocol): Span | undefined {
@@ -46,8 +46,11 @@ export function runInSpan<Result>(span: Span | undefined, work: () => Result): R
   return context.with(trace.setSpan(context.active(), span), work);
 }
 
-/** Ends the span of a call. */
-export function endCallSpan(span: Span | undefined, { code, reason, applicationId }: Outcome, status: number): void {
+export function endCallSpan(
+  span: Span | undefined,
+  { code, reason, applicationId }: CallOutcome,
+  status: number,
+): void {
   if (!span?.isRecording()) return;
   span.setAttributes({
     'http.response.status_code': status,

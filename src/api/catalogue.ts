@@ -12,7 +12,6 @@ import { isUnary } from './procedures.ts';
 import type { Route } from './rest/route.ts';
 import { routes } from './rest/routes.ts';
 
-/** The header of each credential: the key of an application, or the operator's key. */
 export const CREDENTIAL_HEADERS = { apiKey: 'X-API-Key', adminKey: 'X-Admin-Key' } as const;
 
 export interface Operation {
@@ -21,7 +20,6 @@ export interface Operation {
   readonly route: Route | undefined;
 }
 
-/** Each service takes one credential. */
 export const SERVICES = [
   defineService(AuthService, 'apiKey'),
   defineService(SessionService, 'apiKey'),
@@ -33,7 +31,7 @@ export const SERVICES = [
 
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ operations }) => operations);
 
-/** Usher's own services and those of gRPC, as health checks and reflection list them. */
+/** All services that health checks and reflection list: Usher's own, and two of gRPC. */
 export const SERVED_SERVICES: readonly DescService[] = [
   ...SERVICES.map(({ service }) => service),
   Health,

@@ -1,10 +1,10 @@
-/** Lets pages of other origins call the API from a browser (Fetch standard, "CORS protocol"). */
+/** Lets pages of other origins call the API from a browser: https://fetch.spec.whatwg.org/#http-cors-protocol */
 import { cors } from '@connectrpc/connect';
 import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
 import { send } from '../http/response.ts';
 import { routes } from './rest/routes.ts';
 
-/** REST, RPCs and what describes them. The login page and its cookies stay out of reach. */
+/** REST, RPCs and their descriptions, but not the login page with its cookies. */
 const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
 
 // X-Admin-Key is missing on purpose: a browser is no place for it.
@@ -15,7 +15,7 @@ const PREFLIGHT_HEADERS = {
 };
 const EXPOSED_HEADERS = [...cors.exposedHeaders, 'X-Request-Id', 'Retry-After'].join();
 
-/** Returns a handler that answers preflights of the origins, and lets them read the answers of the other. */
+/** Returns a handler that answers preflights of these origins, and lets them read the responses of `handle`. */
 export function allowOrigins(origins: readonly string[], handle: HttpHandler): HttpHandler {
   if (origins.length === 0) return handle;
   return (context) => {

@@ -1,4 +1,4 @@
-/** Who may call. Credentials are checked before the body of a request is read, on every protocol. */
+/** Checks the credential of a request before its body is read, on every protocol. */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import type { AdminKeys } from '../domain/admin-keys.ts';
@@ -19,7 +19,7 @@ export async function requireApplication(
   context: RequestContext,
   { method, deadline }: { method: DescMethod; deadline: number },
 ): Promise<KeyOwner> {
-  // Interface, "Errors": DeleteEvent alone says that the application is gone.
+  // Only DeleteEvent reveals that the application is deleted. Applications match its documented answer.
   const deletedReason = method === EventService.method.deleteEvent ? 'APPLICATION_DELETED' : 'INVALID_API_KEY';
   const owner = await apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, deletedReason });
   usage.record(owner.apiKeyId, clock());

@@ -1,4 +1,4 @@
-/** Interface, "Common response envelope": the shape of every REST response, errors included. */
+/** The envelope: the JSON shape of every REST response, errors included. */
 import type { ErrorReason } from '../domain/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../http/errors.ts';
 import type { HttpContext } from '../http/http-context.ts';
@@ -7,7 +7,7 @@ import { sendJson } from '../http/response.ts';
 export interface Envelope {
   readonly status: boolean;
   readonly message: string;
-  /** Of an error. */
+  /** Errors have one. */
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
@@ -26,7 +26,6 @@ export function sendFailure(context: HttpContext, reason: HttpErrorReason, heade
   sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason), headers);
 }
 
-/** Returns the JSON of an error of HTTP. */
 export function renderFailure(reason: HttpErrorReason): string {
   return JSON.stringify({ status: false, message: HTTP_ERRORS[reason][1], reason } satisfies Envelope);
 }

@@ -1,4 +1,4 @@
-/** Limits the lines of calls without a credential in the log, which anyone could fill. */
+/** Limits the log lines of calls without a credential: otherwise anyone could fill the log. */
 import type { Logger } from 'pino';
 
 const WINDOW_MS = 1_000;
@@ -12,7 +12,7 @@ export class LineSampler {
     this.#logger = logger;
   }
 
-  /** Returns whether one more line of the kind may be written. Those left out are counted in a line per second. */
+  /** Returns whether another line of this kind may be written. A line per second counts those that were left out. */
   admit(kind: string): boolean {
     const window = this.#windows.get(kind) ?? this.#open(kind);
     const isAdmitted = window.lines < MAX_PER_WINDOW;

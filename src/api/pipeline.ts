@@ -1,30 +1,29 @@
 /**
- * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle,
- * log. An edge gives it a function that reads the request, and writes the response or the error.
+ * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle, log. The
+ * edge of a protocol passes a function that reads the request. Then it writes the response or the error.
  */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Database } from '../database/database.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
-import type { Application, Call as DomainCall } from '../domain/call.ts';
+import type { Application, Call } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
-import type { Call, CallRoute, Outcome, Protocol } from './call.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
+import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
 import { beginCall, type CallLog } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import type { Fields, Procedure } from './procedures.ts';
 
 export interface PipelineParts extends CallLog, Credentials {
-  /** Of calls with an API key, by application. */
+  /** Limits calls with an API key, by application. */
   readonly admission: Admission;
-  /** Of look-ups of API keys, whose applications are not known yet. */
+  /** Limits look-ups of API keys, whose applications are not known yet. */
   readonly lookUps: Admission;
   readonly database: Database;
-  readonly onMessage: DomainCall['onMessage'];
-  /** The longest a call may take. */
+  readonly onMessage: Call['onMessage'];
   readonly requestTimeoutMs: number;
 }
 
@@ -35,7 +34,7 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Reads the request by the deadline, in milliseconds of `performance.now()`. It may throw what the edge answers. */
+/** Reads the request by the deadline, in milliseconds of `performance.now()`. @throws errors that the edge answers */
 export type ReadRequest = (deadline: number) => Promise<Fields>;
 
 export type ResponseMessage = MessageInitShape<DescMessage>;
@@ -57,7 +56,7 @@ export class Pipeline {
     const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
     const { method, name, action } = procedure;
     const peer = toPeer(context);
-    let outcome: Outcome = { code: 'ok' };
+    let outcome: CallOutcome = { code: 'ok' };
     let application: Application | undefined;
     let isAuthenticated = false;
     let isReading = false;
@@ -69,10 +68,10 @@ export class Pipeline {
     }));
     const origin = { action, ipAddress: peer.ipAddress, requestId: call.requestId };
 
-    // The caller's deadline is the caller's concern, and so is a late body. Otherwise Usher was too slow.
+    // The caller is responsible for its own deadline and for a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
     const readFields = async () => {
-      // The look-up of the key may have taken all the time there was.
+      // The look-up of the key may have used up the time.
       if (performance.now() >= call.deadline) throw timeoutError();
       isReading = true;
       const fields = await read(call.deadline);
@@ -88,7 +87,7 @@ export class Pipeline {
         application = caller;
         isAuthenticated = true;
         admission.check(caller.id);
-        // The body arrives outside of admission: it takes as long as the caller lets it.
+        // The body is read before admission, because a slow caller could hold a place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
@@ -109,8 +108,8 @@ export class Pipeline {
     }
   }
 
-  /** The time is read after the body has come: lifetimes end while a slow body arrives. */
-  #toDomainCall({ deadline }: Call, actor: Omit<AuditContext, 'now'>, onWait?: () => void): DomainCall {
+  /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
+  #toDomainCall({ deadline }: CallInfo, actor: Omit<AuditContext, 'now'>, onWait?: () => void): Call {
     const { clock, database, onMessage } = this.#parts;
     const now = clock();
     return { run: withAudit(database.within(deadline, onWait), { ...actor, now }), now, onMessage, onWait };

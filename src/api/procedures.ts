@@ -1,4 +1,4 @@
-/** The RPCs of Usher with the handlers that implement them, apart from the protocols they are called over. */
+/** The RPCs of Usher with their handlers, independent of the protocol. */
 import type {
   DescMessage,
   DescMethod,
@@ -9,31 +9,31 @@ import type {
 } from '@bufbuild/protobuf';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
-import { isFieldMask, toChanges } from './changes.ts';
+import { isFieldMask, toChanges } from './field-mask.ts';
 
-/** A request's fields. Their types are unchecked: those of REST are whatever JSON the caller sent. */
+/** The fields of a request. Their types are not checked: over REST they are whatever JSON the caller sent. */
 export type Fields<Input extends DescMessage = DescMessage> = {
   readonly [Name in keyof MessageShape<Input>]?: unknown;
 };
 
-/** Translates fields to a call of the domain, and its result to a message. `peer` is whoever sent the request. */
-type Handler<Input extends DescMessage, Output extends DescMessage, DomainCall> = (
+/** Calls a function of the domain with the fields, and converts its result to a message. */
+type Handler<Input extends DescMessage, Output extends DescMessage, CallType> = (
   fields: Fields<Input>,
-  call: DomainCall,
+  call: CallType,
   peer: Peer,
 ) => Promise<MessageInitShape<Output>>;
 
 /** A handler for every RPC of the service, all of them unary. */
-type Handlers<Service extends DescService, DomainCall> = {
+type Handlers<Service extends DescService, CallType> = {
   readonly [Name in keyof Service['method']]: Service['method'][Name] extends DescMethodUnary<infer Input, infer Output>
-    ? Handler<Input, Output, DomainCall>
+    ? Handler<Input, Output, CallType>
     : never;
 };
 
 export type ApplicationHandlers<Service extends DescService> = Handlers<Service, ApplicationCall>;
-export type OpenHandlers<Service extends DescService> = Handlers<Service, Call>;
+export type ServiceHandlers<Service extends DescService> = Handlers<Service, Call>;
 
-/** An RPC with its handler. The credential decides what the handler is given. */
+/** An RPC with its handler. Only a call with an API key has an application. */
 export type Procedure = {
   readonly method: DescMethodUnary;
   /** Such as `usher.v1.WebhookService/GetWebhook`. */
@@ -45,9 +45,9 @@ export type Procedure = {
   | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
 );
 
-type AnyHandler<DomainCall> = Handler<DescMessage, DescMessage, DomainCall>;
+type AnyHandler<CallType> = Handler<DescMessage, DescMessage, CallType>;
 
-/** By path. */
+/** Procedures by path. */
 export type Procedures = ReadonlyMap<string, Procedure>;
 
 export function createApplicationProcedures<Service extends DescService>(
@@ -57,24 +57,21 @@ export function createApplicationProcedures<Service extends DescService>(
   return bind(service, handlers).map((bound) => ({ ...bound, credential: 'apiKey' }));
 }
 
-export function createOpenProcedures<Service extends DescService>(
+export function createServiceProcedures<Service extends DescService>(
   service: Service,
-  handlers: Partial<OpenHandlers<Service>>,
+  handlers: Partial<ServiceHandlers<Service>>,
   credential: 'adminKey' | 'none',
 ): Procedure[] {
   return bind(service, handlers).map((bound) => ({ ...bound, credential }));
 }
 
-function bind<DomainCall>(
-  service: DescService,
-  handlers: Readonly<Record<string, AnyHandler<DomainCall> | undefined>>,
-) {
+function bind<CallType>(service: DescService, handlers: Readonly<Record<string, AnyHandler<CallType> | undefined>>) {
   return service.methods.filter(isUnary).map((method) => {
     const handle = handlers[method.localName];
     if (!handle) throw new Error(`${method.name} has no handler`);
     const { input, parent } = method;
     const names = { method, name: pathOf(method).slice(1), action: `${parent.name}/${method.name}` };
-    const update: AnyHandler<DomainCall> = (fields, ...others) => handle(toChanges(input, fields), ...others);
+    const update: AnyHandler<CallType> = (fields, ...others) => handle(toChanges(input, fields), ...others);
     return { ...names, handle: input.fields.some(isFieldMask) ? update : handle };
   });
 }

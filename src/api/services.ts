@@ -1,4 +1,4 @@
-/** All services on one screen: whose handlers implement them, and which credential they take. */
+/** All services, with their handlers and credentials. */
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
@@ -19,7 +19,7 @@ import { createSessionHandlers } from './handlers/session-handlers.ts';
 import { createUserHandlers } from './handlers/user-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
 import type { HealthMonitor } from './operations/health.ts';
-import { createApplicationProcedures, createOpenProcedures, type Procedures, pathOf } from './procedures.ts';
+import { createApplicationProcedures, createServiceProcedures, type Procedures, pathOf } from './procedures.ts';
 
 export interface ServiceParts {
   readonly apiKeys: ApiKeys;
@@ -29,7 +29,7 @@ export interface ServiceParts {
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
-  /** How long sessions can be renewed after the authentication, unless the application has its own limit. */
+  /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }
@@ -42,8 +42,8 @@ export function createProcedures(parts: ServiceParts): Procedures {
     ...createApplicationProcedures(UserService, createUserHandlers(pageTokens)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
-    ...createOpenProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
-    ...createOpenProcedures(Health, health.handlers, 'none'),
+    ...createServiceProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
+    ...createServiceProcedures(Health, health.handlers, 'none'),
   ];
   return new Map(procedures.map((procedure) => [pathOf(procedure.method), procedure]));
 }

@@ -63,7 +63,9 @@ export class HttpExchange {
     return this.#outcome.promise;
   }
 
-  /** Closes the connection, unless it can be reused. Only the first call counts: a failed request also emits `close`. */
+  /**
+   * Closes the connection, unless it can be reused. Only the first call counts: a failed request also emits `close`.
+   */
   end(error?: Error & { code?: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -1,7 +1,7 @@
 /** The login page over HTTP: limits, form checks and errors of every request; `actions.ts` does the rest. */
 import type { Admission } from '../api/admission.ts';
-import type { Outcome } from '../api/call.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
+import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
@@ -53,7 +53,7 @@ async function serve(
 ): Promise<void> {
   const name = `${context.request.method} ${context.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
-  let outcome: Outcome = { code: 'ok' };
+  let outcome: CallOutcome = { code: 'ok' };
   const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { type Call, RPC_SYSTEMS } from '../api/call.ts';
+import { type CallInfo, RPC_SYSTEMS } from '../api/call-info.ts';
 import type { RecordCall } from '../api/call-log.ts';
 import type { RecordStatement } from '../database/database.ts';
 import { CounterSeries, DurationSeries } from './series.ts';
@@ -20,7 +20,7 @@ export class Recorder {
     this.eventLoopDelay.enable();
   }
 
-  readonly recordCall: RecordCall = ({ name, protocol, route }: Call, { code, reason, status, seconds }) => {
+  readonly recordCall: RecordCall = ({ name, protocol, route }: CallInfo, { code, reason, status, seconds }) => {
     if (route) this.httpRequests.add([route.method, route.path, String(status)], seconds);
     if (protocol === 'login') this.loginSteps.add([name, reason ?? code]);
     else this.rpcCalls.add([name, RPC_SYSTEMS[protocol] ?? '', code.toUpperCase(), protocol], seconds);

@@ -1,6 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 
-/** Returns the fragment of the URL of `/docs` that leads to the RPC. */
+/** Returns the URL fragment of an RPC in `/docs`. */
 export function anchorOf(method: DescMethod): string {
   return `${method.parent.name}.${method.name}`;
 }

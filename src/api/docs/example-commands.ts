@@ -1,4 +1,4 @@
-/** The example of an operation as commands for a shell and as TypeScript. Variables stay variables. */
+/** Renders the example of an operation for the shell and as TypeScript. Variables stay variables. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { CREDENTIAL_HEADERS, type Operation } from '../catalogue.ts';
@@ -51,7 +51,7 @@ export function toTypeScript(operation: Operation): string {
   ].join('\n');
 }
 
-/** AuthService is `auth`; a service of a resource is its plural. */
+/** `auth`, and for resources their plural, such as `events`. */
 function clientName({ method }: Operation): string {
   const name = method.parent.name.replace('Service', '').toLowerCase();
   return name === 'auth' ? name : `${name}s`;
@@ -66,7 +66,7 @@ function credentialHeader({ credential }: Operation): string {
   return `${CREDENTIAL_HEADERS[credential]}: $${credential === 'adminKey' ? 'ADMIN_KEY' : 'API_KEY'}`;
 }
 
-/** A here-document where the shell must fill in variables, else one quoted word. */
+/** Uses a here-document if the shell must fill in variables, else one quoted word. */
 function withJson(lines: readonly string[], option: string, fields: Fields): string {
   const entries = fields.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   const short = `{${entries.join(', ')}}`;
@@ -92,7 +92,6 @@ function isTime({ method }: Operation, name: string): boolean {
   return method.input.fields.some((field) => field.localName === name && field.message === TimestampSchema);
 }
 
-/** Returns a literal of TypeScript. */
 function quote(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(quote).join(', ')}]`;
   return typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : String(value);

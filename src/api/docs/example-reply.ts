@@ -1,10 +1,10 @@
-/** An example of the reply that a schema describes. */
+/** Makes an example of a reply from its schema. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Schema } from './openapi.ts';
 
 const UUID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
 
-/** By the name of the field, after that of its message where fields share a name. Others have a value of their type. */
+/** Values by field name, or by `Message.field` if fields share a name. Other fields get a default of their type. */
 const VALUES: Readonly<Record<string, JsonValue>> = {
   'ApiKey.name': 'Kasse 2 – Süd',
   'Application.name': 'Café Zoë',
@@ -49,7 +49,7 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035',
 };
 
-/** Fields that the usual reply lacks. */
+/** Fields that a typical reply lacks. */
 const ABSENT = ['disabledReason', 'error', 'lastError', 'nextAttemptAt', 'deactivatedAt', 'revokedAt', 'replacedBy'];
 
 /** Returns a value of the schema. `name` is the field's, if it is one. */

@@ -1,4 +1,4 @@
-/** An example of every operation: what the API reference shows, and what the tests of all operations send. */
+/** An example of every operation. The API reference shows it, and tests send it. */
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 
 export interface Example {
@@ -6,7 +6,7 @@ export interface Example {
   readonly optional?: JsonObject;
 }
 
-/** What stands for a value of the reader's own, as a variable of the shell, and where the value is from. */
+/** Shell variables for the reader's own values, and where each value comes from. */
 export const VARIABLES = {
   CLIENT_ID: '`clientId` of CreateApplication',
   REDIRECT_URI: 'one of the `redirectUris` of the application',

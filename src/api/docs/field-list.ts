@@ -1,7 +1,7 @@
-/** The fields of a request and of a response. */
+/** Renders the fields of a request and of a response. */
 import { type Html, html } from '../../http/html.ts';
 import type { Operation } from '../catalogue.ts';
-import type { Described, Field, Schema } from './openapi.ts';
+import type { Field, OperationDescription, Schema } from './openapi.ts';
 import { renderText } from './text.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'webhook-url': 'https URL',
 };
 
-export function renderRequest({ route }: Operation, { request }: Described): Html {
+export function renderRequest({ route }: Operation, { request }: OperationDescription): Html {
   if (request.length === 0) return html`<p>No fields.</p>`;
   const rows = request.map((field) => {
     const place = route?.fields[field.name];
@@ -26,8 +26,8 @@ export function renderRequest({ route }: Operation, { request }: Described): Htm
   return html`<dl>${rows}</dl>`;
 }
 
-/** Shows the fields as `data` of REST has them, where there is REST. */
-export function renderResponse({ route }: Operation, { response, reply }: Described): Html {
+/** Shows the fields of `data` if the operation has a REST route, else those of the RPC. */
+export function renderResponse({ route }: Operation, { response, reply }: OperationDescription): Html {
   const { data } = reply.properties ?? {};
   if (response.length === 0) return html`<p>No fields.</p>`;
   const { resource } = route ?? {};

@@ -1,4 +1,4 @@
-/** What precedes the operations: what a reader has to know once. */
+/** The guides of the API reference, which precede the operations. */
 import { ERRORS } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
@@ -6,7 +6,7 @@ import { VARIABLES } from './examples.ts';
 import { renderCode, renderTable, renderText } from './text.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
-/** What the examples in TypeScript begin with. */
+/** The lines that all examples in TypeScript need first. */
 export const CLIENT_SETUP = [
   "import { env } from 'node:process';",
   "import { createUsherClient } from 'usher-client';",
@@ -69,7 +69,6 @@ A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads. Ev
 </table></div>
 </details>`;
 
-/** Reads every page. */
 export const LIST_EXAMPLE = `let pageToken = '';
 do {
   const page = await client.events.listEvents({ pageSize: 100, pageToken });

@@ -1,4 +1,4 @@
-/** What the OpenAPI documents say of an operation, as the lists that the reference shows. */
+/** Reads operations from the OpenAPI documents, with their fields as the flat lists that the reference shows. */
 import { readFileSync } from 'node:fs';
 import type { DescService } from '@bufbuild/protobuf';
 import type { Rule } from '../../domain/rule.ts';
@@ -9,7 +9,7 @@ type RuleSchema = Rule<unknown>['schema'];
 
 export interface Schema extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
   readonly $ref?: string;
-  /** The name of the message, in the place of a reference to it. */
+  /** The name of the message that was referenced. */
   readonly title?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
@@ -36,18 +36,18 @@ interface Document {
 }
 
 export interface Field {
-  /** Of a nested field with those around it, as `session.user.email` and `webhooks[].url`. */
+  /** A nested field has its full path, such as `session.user.email` or `webhooks[].url`. */
   readonly name: string;
   readonly schema: Schema;
   readonly isRequired: boolean;
 }
 
-export interface Described {
+export interface OperationDescription {
   readonly description: string;
   readonly request: readonly Field[];
-  /** Of the RPC. */
+  /** The fields of the RPC, also if there is a REST route. */
   readonly response: readonly Field[];
-  /** The schema of a reply's body: of REST, if the operation has a route. */
+  /** The schema of a reply: of REST if the operation has a route, else of the RPC. */
   readonly reply: Schema;
 }
 
@@ -59,7 +59,7 @@ export class OpenApi {
     return this.#connect.tags.find(({ name }) => name === service.name)?.description ?? '';
   }
 
-  describe({ method, route }: Operation): Described {
+  describe({ method, route }: Operation): OperationDescription {
     const rpc = this.#connect.paths[pathOf(method)]?.post;
     const path = route?.path.replace(/:(\w+)/g, '{$1}') ?? '';
     const rest = this.#rest.paths[path]?.[route?.method.toLowerCase() ?? ''];
@@ -91,7 +91,7 @@ function schemaOf({ responses }: OperationObject, status: number): Schema {
   return responses[status]?.content['application/json'].schema ?? {};
 }
 
-/** Returns the schema with what its references name in their place. */
+/** Replaces references with the schemas that they name. */
 function resolve(document: Document, { $ref, ...schema }: Schema): Schema {
   const title = $ref?.split('/').at(-1);
   const { allOf = [], ...target } = { ...(title && { ...document.components.schemas[title], title }), ...schema };

@@ -1,4 +1,4 @@
-/** The section of one operation. */
+/** Renders the section of one operation. */
 import { type Html, html } from '../../http/html.ts';
 import type { Operation } from '../catalogue.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';

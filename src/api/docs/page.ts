@@ -11,7 +11,6 @@ import { OpenApi } from './openapi.ts';
 import { renderOperation } from './operation.ts';
 import { renderText } from './text.ts';
 
-/** Returns the page with its headers. */
 export function renderReference(): StaticText {
   const openApi = new OpenApi();
   return renderPage({

@@ -1,22 +1,22 @@
-/** Texts of the schema and of the guides as HTML. */
+/** Renders texts of the schema and of the guides as HTML. */
 import { type Html, html } from '../../http/html.ts';
 
-/** Returns the text with what stands in backticks as code. */
+/** Renders text in backticks as code. */
 export function renderText(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
   return html`${parts}`;
 }
 
-/** Returns a block of code in which the variables of the shell stand out. */
+/** Highlights shell variables. */
 export function renderCode(code: string): Html {
   const parts = code
     .split(/(\$[A-Z_]{3,})/)
     .map((part, index) => (index % 2 === 1 ? html`<var>${part}</var>` : html`${part}`));
-  // Whoever has no mouse scrolls it by the keyboard.
+  // Focusable, so that the keyboard can scroll it.
   return html`<pre tabindex="0"><code>${parts}</code></pre>`;
 }
 
-/** Returns a table whose cells may have code in backticks. */
+/** Cells may have code in backticks. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): Html {
   const cells = (row: readonly string[]) => row.map((cell) => html`<td>${renderText(cell)}</td>`);
   return html`<div class="table" tabindex="0"><table>

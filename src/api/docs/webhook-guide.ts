@@ -1,4 +1,4 @@
-/** The guide to webhooks: what messages look like, and how to verify them. */
+/** The guide to webhooks: the form of messages, and how to verify them. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { EventType } from '../../domain/webhooks/event-types.ts';
 import { html } from '../../http/html.ts';

@@ -25,7 +25,7 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import { reactivateUser } from '../../domain/users/reactivate-user.ts';
 import { removeApplicationUser } from '../../domain/users/remove-application-user.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
-import type { OpenHandlers } from '../procedures.ts';
+import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
 import { toMessage } from './to-message.ts';
 
@@ -34,7 +34,7 @@ export function createAdminHandlers({
   liveSessions,
   pageTokens,
   tokens,
-}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'tokens'>): OpenHandlers<typeof AdminService> {
+}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'tokens'>): ServiceHandlers<typeof AdminService> {
   return {
     async createApplication(fields, call) {
       const { application, apiKeyId, apiKey } = await createApplication(call, fields);
@@ -118,7 +118,7 @@ export function createAdminHandlers({
   };
 }
 
-/** Returns a Timestamp as a Date, and anything else as it is: a missing one, or a wrong type that validation refuses. */
+/** Converts a Timestamp to a Date. Returns anything else as it is, since validation refuses a wrong type. */
 function fromTimestamp(value: unknown): unknown {
   return isMessage(value, TimestampSchema) ? timestampDate(value) : value;
 }

@@ -5,12 +5,11 @@ type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : neve
 
 type FieldValue<Value> = Value extends Date ? Timestamp : Value extends readonly (infer Item)[] ? Item[] : Value;
 
-/** What a message takes of a row. */
 type MessageFields<Row> = { [Name in Exclude<keyof Row, Nullable<Row>>]: FieldValue<Row[Name]> } & {
   [Name in Nullable<Row>]?: FieldValue<NonNullable<Row[Name]>>;
 };
 
-/** Returns the fields of a row as a message takes them: Protobuf has Timestamps and no null. It ignores other fields. */
+/** Converts a row to the fields of a message: Protobuf has Timestamps, no null, and ignores columns without a field. */
 export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
   const fields: Record<string, unknown> = {};
   for (const name in row) {
@@ -21,7 +20,7 @@ export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
   return fields as MessageFields<Row>;
 }
 
-/** Returns the profile of a row that has more. */
+/** Picks the profile from a row with more columns. */
 export function toProfile({ email, name, profileImage, walletAddress }: Profile) {
   return toMessage({ email, name, profileImage, walletAddress });
 }

@@ -3,7 +3,7 @@ import { type DescMessage, fromBinary } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import type { ReadComment } from './json-schema.ts';
 
-/** Reads the comments of the schema, which generated code does not hold. */
+/** Reads the comments of the Protobuf schema, which the generated code lacks. */
 export function readComments(): ReadComment {
   const set = fromBinary(FileDescriptorSetSchema, execFileSync('buf', ['build', 'proto', '--output', '-']));
   const comments = new Map<string, string>();
@@ -15,7 +15,7 @@ export function readComments(): ReadComment {
   return (name) => comments.get(name) ?? '';
 }
 
-/** Returns the full name of what is at the path: numbers of fields and indexes, as descriptor.proto says. */
+/** Returns the full name of the element at a `SourceCodeInfo.Location.path`: pairs of a field number and an index. */
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string {
   const names = [file.package];
   let node: unknown = file;
@@ -29,7 +29,7 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string {
   return names.join('.');
 }
 
-/** Lines of a paragraph are broken for the editor only, and JSON has other names of fields: `page_size` is `pageSize`. */
+/** Joins the lines of each paragraph, and names fields as JSON does: `page_size` becomes `pageSize`. */
 function joinLines(comment: string): string {
   const lines = comment.split('\n').map((line) => line.trim());
   return lines

@@ -1,7 +1,7 @@
-/** The RPCs over Connect with JSON as an OpenAPI document, from the schema and the rules of requests. */
+/** The OpenAPI document of the RPCs over Connect with JSON, from the schema and the rules of requests. */
 import { ERRORS } from '../../domain/errors.ts';
 import { OPERATIONS, SERVICES } from '../catalogue.ts';
-import { isFieldMask } from '../changes.ts';
+import { isFieldMask } from '../field-mask.ts';
 import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import { commentOfField, describeFields, describeMethod, fail, toContent } from './operations.ts';

@@ -4,14 +4,14 @@ export interface DocumentedError {
   readonly reason: ErrorReason;
   readonly code: ErrorCode;
   readonly message: string;
-  /** What the comment says of when it comes, or an empty string. */
+  /** The condition that the comment states, or an empty string. */
   readonly when: string;
 }
 
 const CODES = [...new Set(Object.values(ERRORS).map(([code]) => code.toUpperCase()))];
 const CODE = new RegExp(`\\b(?=(?:${CODES.join('|')})\\b)`);
 
-/** Returns the errors that a comment of the schema names. @throws Error for one that there is not */
+/** Returns the errors that a comment of the schema names. @throws Error if one does not exist */
 export function readErrors(comment: string): DocumentedError[] {
   return comment.split(CODE).flatMap((part) => {
     const code = CODES.find((each) => new RegExp(`^${each}\\b`).test(part))?.toLowerCase();

@@ -8,7 +8,7 @@ import { describeRest } from './rest-document.ts';
 
 const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
-// No handler comes to use them: each refuses the empty request, or has no database.
+// No handler uses them: it refuses the empty request first, or fails without a database.
 const parts = {
   apiKeys: {},
   cipher: {},

@@ -1,10 +1,10 @@
-/** What both documents say of an operation. */
+/** The parts of an operation that both OpenAPI documents share. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import type { Rule } from '../../domain/rule.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
-/** Returns the schema of a field. @param canBeNull whether the place where the field is can hold null */
+/** @param canBeNull false for a path or a query, which cannot hold null */
 export function describeField(rule: Rule<unknown>, description: string, { canBeNull = true } = {}): JsonSchema {
   const { type, enum: values } = rule.schema;
   return {
@@ -14,7 +14,6 @@ export function describeField(rule: Rule<unknown>, description: string, { canBeN
   };
 }
 
-/** Returns the schema of a JSON object with those fields. */
 export function describeFields(
   method: DescMethodUnary,
   rules: RequestRules,
@@ -38,7 +37,6 @@ export function commentOfField({ input }: DescMethodUnary, localName: string, co
   return field ? commentOf(`${input.typeName}.${field.name}`) : '';
 }
 
-/** Returns the content of a request body or of a response. */
 export function toContent(schema: JsonSchema): JsonSchema {
   return { 'application/json': { schema } };
 }
@@ -48,7 +46,6 @@ export function fail(description: string): JsonSchema {
   return { description, content: toContent({ $ref: '#/components/schemas/Failure' }) };
 }
 
-/** Returns ID, tag, summary and description. */
 export function describeMethod(method: DescMethodUnary, commentOf: ReadComment) {
   const description = commentOf(`${method.parent.typeName}.${method.name}`);
   const [summary = method.name] = description.split(/(?<=\.)\s/);

@@ -1,11 +1,11 @@
 import { checkedRules, type Rule } from '../../domain/rule.ts';
-import { isFieldMask } from '../changes.ts';
+import { isFieldMask } from '../field-mask.ts';
 import type { Procedure } from '../procedures.ts';
 
 /** By field. */
 export type RequestRules = Readonly<Record<string, Rule<unknown>>>;
 
-/** Returns the rules that the handler checks its request by: it handles an empty one, and is heard while it checks. */
+/** Returns the rules of a request: runs the handler with an empty request, and listens to what validation publishes. */
 export async function readRequestRules(procedure: Procedure): Promise<RequestRules> {
   let rules: RequestRules = {};
   const onChecked = (checked: unknown) => {

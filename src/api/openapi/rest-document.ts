@@ -1,4 +1,4 @@
-/** The REST API as an OpenAPI document, from the routes, the schema and the rules of requests. */
+/** The OpenAPI document of the REST API, from the routes, the schema and the rules of requests. */
 import { ERRORS } from '../../domain/errors.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
@@ -108,7 +108,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   };
 }
 
-/** As `toData` presents it. */
+/** Describes the `data` that `toData` of the REST edge presents. */
 function describeData(
   { rpc: { output }, resource, documented }: Route,
   schemas: MessageSchemas,

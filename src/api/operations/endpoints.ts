@@ -1,4 +1,6 @@
-/** Operations endpoints, open to everyone: a page about them, liveness, readiness, and the keys that verify auth tokens. */
+/**
+ * Endpoints without a credential: home page, API reference, liveness, readiness, and the keys that verify auth tokens.
+ */
 import { readFile } from 'node:fs/promises';
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
@@ -10,7 +12,7 @@ import type { Readiness } from './readiness.ts';
 
 const REST_DOCUMENT = new URL('../../../gen/openapi/rest.json', import.meta.url);
 
-/** What load balancers probe. */
+/** The paths that load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export function createOperationsEndpoints(
@@ -25,7 +27,7 @@ export function createOperationsEndpoints(
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
-    // Loaded at the first request: most processes are never asked for it.
+    // Loaded at the first request, because most processes never get one.
     '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference()),
     '/openapi.json': createTextEndpoint(async () => ({
       text: await readFile(REST_DOCUMENT, 'utf8'),

@@ -1,17 +1,16 @@
-/** Texts that are the same for everyone and change with the version only. They are compressed once, at the first request. */
+/** Texts that change only with the version. They are compressed once, at the first request. */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 
-/** A text with the headers that say what it is. */
 export interface StaticText {
   readonly text: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns a function that sends the text, or 304 to a client that has it. `load` is called until it succeeds. */
+/** Returns a function that sends the text, or 304 if the client has it. `load` is called until it succeeds. */
 export function createTextEndpoint(load: () => Promise<StaticText>): (context: HttpContext) => Promise<void> {
   let encoded: ReturnType<typeof encode> | undefined;
   return async (context) => {
@@ -32,11 +31,11 @@ async function encode(load: () => Promise<StaticText>) {
   const { text, headers } = await load();
   const identity = Buffer.from(text);
   const [br, zipped] = await Promise.all([
-    // The best quality takes ten times as long, and saves a tenth.
+    // Quality 11 takes ten times as long, and saves a tenth.
     promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
     promisify(gzip)(identity),
   ]);
-  // Weak, for it is the same for every coding.
+  // Weak, because every coding has the same tag.
   const etag = `W/"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`;
   return { etag, headers, bodies: { br, gzip: zipped, identity } };
 }

@@ -7,17 +7,17 @@ import {
 } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
-import type { OpenHandlers } from '../procedures.ts';
+import type { ServiceHandlers } from '../procedures.ts';
 import type { Readiness } from './readiness.ts';
 
 export type HealthMonitor = ReturnType<typeof createHealthMonitor>;
 
-/** Creates the handlers. All services share the readiness. Watches end with `closing`. */
+/** Every service has the readiness of the process. Watches end when `closing` is aborted. */
 export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) {
   const known = new Set(['', ...SERVED_SERVICES.map(({ typeName }) => typeName)]);
   closing.addEventListener('abort', () => readiness.wakeAll());
 
-  const handlers: Pick<OpenHandlers<typeof Health>, 'check' | 'list'> = {
+  const handlers: Pick<ServiceHandlers<typeof Health>, 'check' | 'list'> = {
     async check({ service }) {
       if (!known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
       return { status: toStatus(await readiness.read()) };
@@ -33,7 +33,9 @@ export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) 
     return watchStatus(known.has(service), signal);
   }
 
-  /** Yields the status of a service whenever it changes. A watch may last for days, and keeps nothing of its request. */
+  /**
+   * Yields the status whenever it changes. Takes no request: a watch may last for days, and would keep it in memory.
+   */
   async function* watchStatus(isKnown: boolean, signal: AbortSignal) {
     for (let last: Status | undefined; !signal.aborted; ) {
       const isReady = await readiness.read();

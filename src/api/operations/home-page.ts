@@ -1,4 +1,4 @@
-/** The page at `/`: says what this is and which endpoints it has. */
+/** The page at `/`, which lists every endpoint. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
@@ -36,7 +36,6 @@ ${operations.map(
 )}</main>`,
 });
 
-/** Sends the page. */
 export function sendHomePage(context: HttpContext): void {
   send(context, 200, text, headers);
 }

@@ -1,14 +1,13 @@
 import type { Database } from '../../database/database.ts';
 import { pause } from '../../domain/pause.ts';
 
-/** How long Postgres may take to answer. */
 const PING_TIMEOUT_MS = 1_000;
-/** How long an answer of the database counts for everyone who asks. */
+/** How long all callers share one answer of Postgres. */
 const SHARED_MS = 250;
-/** How often the database is asked while somebody waits for a change. */
+/** How often Postgres is asked while somebody waits for a change. */
 const POLL_INTERVAL_MS = 1_000;
 
-/** Whether calls are served now. All who ask share one check of the database at a time. */
+/** Whether this process can serve calls. Concurrent readers share one ping of Postgres. */
 export class Readiness {
   #isReady = false;
   #checkedAt = Number.NEGATIVE_INFINITY;
@@ -18,7 +17,7 @@ export class Readiness {
   readonly #database: Pick<Database, 'ping'>;
   readonly #drain: AbortSignal;
 
-  /** Nothing is ready any more once `drain` is aborted. */
+  /** `read` returns false once `drain` is aborted. */
   constructor(database: Pick<Database, 'ping'>, drain: AbortSignal) {
     this.#database = database;
     this.#drain = drain;

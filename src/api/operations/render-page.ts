@@ -6,12 +6,12 @@ import type { StaticText } from './generated-text.ts';
 interface Page {
   readonly title: string;
   readonly description: string;
-  /** The file of its own style. */
+  /** The CSS file that follows `base.css`. */
   readonly style: URL;
   readonly body: Html;
 }
 
-/** Returns a page without script. Its policy allows its style and nothing else. */
+/** Returns a page without scripts. Its content security policy allows only its own style. */
 export function renderPage({ title, description, style: own, body }: Page): StaticText {
   const style = [new URL('../base.css', import.meta.url), own].map((file) => readFileSync(file, 'utf8')).join('');
   const head = html`<meta name="description" content="${description}">

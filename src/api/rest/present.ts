@@ -1,8 +1,8 @@
-/** Messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
+/** Presents messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
 import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 
-/** Interface, "User": a URL or null. Other optional fields that are absent are left out. */
+/** Documented as a URL or null. Other optional fields that are absent are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
 
 /** Returns the message with all its fields, except for optional ones that are absent. */
@@ -19,7 +19,7 @@ export function presentMessage(schema: DescMessage, init: MessageInitShape<DescM
 function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   if (type === undefined || value === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
-  // The value is of the field's type.
+  // The schema says that the value has this type.
   if (type.typeName === TimestampSchema.typeName) return presentTime(value as MessageInitShape<typeof TimestampSchema>);
   return presentMessage(type, value as MessageInitShape<DescMessage>);
 }

@@ -1,18 +1,18 @@
-/** Reads the fields of an RPC from an HTTP request. Their types are unchecked: a body may hold any JSON. */
+/** Reads the fields of an RPC from an HTTP request. Their types are not checked: a body may hold any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
-import { MAX_MESSAGE_BYTES } from '../call.ts';
+import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
 
-/** A lone surrogate. Validation refuses it as text that is not well-formed. */
+/** A lone surrogate, which validation refuses. */
 const MALFORMED = '\uD800';
 
 /**
- * Returns the fields of the route, each from its place.
+ * Returns the fields of the route, from path, query and body.
  *
  * @param deadline in milliseconds of `performance.now()`
  * @throws HttpError 408, 413 or 415
@@ -54,7 +54,7 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
   return value;
 }
 
-/** A missing Content-Type counts as JSON. Of its parameters only a foreign charset changes the meaning. */
+/** A missing Content-Type counts as JSON, and parameters other than a foreign charset are ignored. */
 function requireJson(request: NodeRequest): void {
   const contentType = headerOf(request, 'content-type') || 'application/json';
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
@@ -64,7 +64,7 @@ function requireJson(request: NodeRequest): void {
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
 
-/** Returns the values of a query parameter. URLSearchParams would replace what is malformed. */
+/** Returns the values of a query parameter. URLSearchParams would replace malformed ones. */
 function queryValues(query: string, name: string): string[] {
   return query
     .split('&')
@@ -73,7 +73,6 @@ function queryValues(query: string, name: string): string[] {
     .map(([, ...value]) => decode(value.join('=')));
 }
 
-/** Decodes percent-encoded text. */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -82,7 +81,7 @@ function decode(segment: string): string {
   }
 }
 
-/** Returns the values as the field's type. What is not of the type stays text, which validation refuses. */
+/** Converts the values to the type of the field. A value of another type stays text, which validation refuses. */
 function readQuery(field: DescField | undefined, values: string[]): unknown {
   if (field?.fieldKind === 'list') return values.length > 0 ? values : undefined;
   const [value] = values;

@@ -64,7 +64,7 @@ export const STATUSES: Record<ErrorCode, number> = {
 };
 
 function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
-  // A REST caller sets no deadline: the one that passed is that of the body.
+  // REST callers set no deadline, so it was the body that came too late.
   if (code === 'deadline_exceeded') {
     sendFailure(context, 'REQUEST_TIMEOUT');
     return;

@@ -1,7 +1,7 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
-import { isFieldMask } from '../changes.ts';
+import { isFieldMask } from '../field-mask.ts';
 
-/** Where a field of the RPC's request is found in the HTTP request, under the field's own name. */
+/** The part of the HTTP request that holds a field, under its own name. */
 type Source = 'path' | 'query' | 'body';
 
 export interface Route {
@@ -10,20 +10,20 @@ export interface Route {
   readonly path: string;
   readonly rpc: DescMethodUnary;
   readonly fields: Readonly<Record<string, Source>>;
-  /** The status of a success: 201 where the call creates something, else 200. */
+  /** The status of a success: 201 if the call creates something, else 200. */
   readonly status: number;
   /** The message of a success. */
   readonly message: string;
-  /** The field of the response that is `data` itself, together with the other fields. Without it, `data` has all fields. */
+  /** The field of the response whose own fields `data` has, beside the other fields. */
   readonly resource?: string;
-  /** The field of the response that is true when the call has created nothing, and the status is 200. */
+  /** The field of the response that is true if the call has created nothing: the status is 200 then. */
   readonly existedBefore?: string;
-  /** The fields of the resource that are documented, where `data` has not all of them. */
+  /** The only fields that `data` has. */
   readonly documented?: readonly string[];
 }
 
 interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'> {
-  /** The fields in the query of a request that has a body. */
+  /** Fields that are in the query although the request has a body. */
   readonly query?: readonly FieldOf<Rpc['input']>[];
   readonly status?: 200 | 201;
   readonly resource?: FieldOf<Rpc['output']>;
@@ -32,7 +32,7 @@ interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'>
 
 type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<string & keyof MessageShape<Schema>, `$${string}`>;
 
-/** Ties a row to the request and the response of its own RPC. REST needs no field mask: null clears a field. */
+/** Types a row by its RPC. REST needs no field mask, because null clears a field. */
 export function route<Rpc extends DescMethodUnary>(
   method: Route['method'],
   path: string,

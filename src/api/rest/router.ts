@@ -12,7 +12,7 @@ interface Pattern<Endpoint> {
 
 /** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
 export class Router<Endpoint> {
-  /** By what a path tells without its parameters, so that few patterns are compared. */
+  /** By `keyOf` the path, so that few patterns are compared. */
   readonly #patterns: ReadonlyMap<string, readonly Pattern<Endpoint>[]>;
 
   constructor(toEndpoint: (route: Route) => Endpoint) {
@@ -23,7 +23,7 @@ export class Router<Endpoint> {
     this.#patterns = Map.groupBy(patterns, ({ segments }) => keyOf(segments));
   }
 
-  /** Returns undefined for a path of no route. */
+  /** Returns undefined if no route has the path. */
   find(path: string): (Pick<Pattern<Endpoint>, 'endpoints'> & { readonly parameters: PathParameters }) | undefined {
     const segments = path.split('/');
     for (const { segments: expected, endpoints } of this.#patterns.get(keyOf(segments)) ?? []) {
@@ -34,7 +34,7 @@ export class Router<Endpoint> {
   }
 }
 
-/** The second segment after `/api` may be a parameter. */
+/** Segments after the first one below `/api` may be parameters. */
 function keyOf(segments: readonly string[]): string {
   return `${segments.length} ${segments[2]}`;
 }

@@ -29,7 +29,7 @@ export const routes: readonly Route[] = [
 
   route('GET', '/api/webhooks/:webhookId', webhooks.getWebhook, 'Webhook retrieved successfully', {
     resource: 'webhook',
-    // Interface, "Webhook".
+    // The documented fields. Later ones are in the RPC only, so that this reply stays as it is.
     documented: ['webhookId', 'signingKey', 'url', 'isActive', 'application', 'owner', 'createdAt', 'updatedAt'],
   }),
   route('GET', '/api/webhooks', webhooks.listWebhooks, 'Webhooks retrieved successfully'),

@@ -1,25 +1,25 @@
-/** How messages are compressed. */
+/** The compression of messages. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionGzip } from '@connectrpc/connect-node';
 
-/** As many as the threads that Node compresses in. More would hold buffers of zlib without being faster. */
+/** Node compresses in four threads. More at a time would hold zlib buffers without being faster. */
 const MAX_PARALLEL = 4;
 
 /**
- * The encoding of messages in both directions. Its window is 32 KiB. That of brotli is up to 16 MiB, which a request
- * of 14 bytes allocates, and a limit on what is decompressed does not limit the window.
+ * The only encoding. Its window is 32 KiB. The window of brotli has up to 16 MiB, which a request of 14 bytes
+ * allocates: a limit on decompressed bytes does not limit the window.
  */
 export const gzip: Compression = limitParallel(compressionGzip, MAX_PARALLEL);
 
-/** For callers without a credential. It has a name, so that the refusal of another encoding tells what is supported. */
+/** For callers without a credential. With it, the refusal of another encoding names a supported one. */
 export const identity: Compression = {
   name: 'identity',
   compress: async (bytes) => new Uint8Array(bytes),
   decompress: async (bytes) => new Uint8Array(bytes),
 };
 
-/** Compresses and decompresses so many messages at a time. The others wait in order; their calls end at their deadlines. */
+/** Limits how many messages are processed at a time. Others wait in order, up to the deadlines of their calls. */
 export function limitParallel({ name, compress, decompress }: Compression, maxParallel: number): Compression {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -43,14 +43,14 @@ export function limitParallel({ name, compress, decompress }: Compression, maxPa
   };
 }
 
-/** The header that names the encoding of a request, and the header of the response that names those supported. */
+/** The request header that names an encoding, with the response header that names the supported ones. */
 const ENCODING_HEADERS = [
   ['content-encoding', 'accept-encoding'],
   ['connect-content-encoding', 'connect-accept-encoding'],
   ['grpc-encoding', 'grpc-accept-encoding'],
 ] as const;
 
-/** Returns the headers that tell the sender of another encoding which ones are supported. */
+/** Returns response headers that name the supported encodings, if the request has another. */
 export function nameSupported(headers: IncomingHttpHeaders, supported: readonly Compression[]): [string, string][] {
   const names = supported.map(({ name }) => name);
   return ENCODING_HEADERS.flatMap(([requested, accepted]) => {

@@ -1,6 +1,6 @@
 /**
- * The edge of everything that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and
- * requests that are malformed in some way. Connect reads and writes; the pipeline decides.
+ * The edge of all requests that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and malformed
+ * requests. Connect reads and writes; the pipeline decides.
  */
 import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
 import {
@@ -13,20 +13,20 @@ import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
-import type { Outcome, Protocol } from '../call.ts';
+import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { nameSupported } from './compression.ts';
-import { ConnectCall } from './connect-call.ts';
-import { openOptions, optionsOf } from './connect-options.ts';
+import { ConnectBridge } from './connect-bridge.ts';
+import { optionsOf, publicOptions } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
-const callKey = createContextKey<ConnectCall | undefined>(undefined);
+const bridgeKey = createContextKey<ConnectBridge | undefined>(undefined);
 
 export function createConnectEdge(
   procedures: Procedures,
@@ -36,9 +36,9 @@ export function createConnectEdge(
 ): PathHandler {
   const router = createConnectRouter();
   for (const procedure of procedures.values()) {
-    router.rpc(procedure.method, (message, { values }) => callOf(values).handle(message), {
+    router.rpc(procedure.method, (message, { values }) => bridgeOf(values).handle(message), {
       ...optionsOf(procedure),
-      requestGate: ({ values, signal }) => callOf(values).admit(signal),
+      requestGate: ({ values, signal }) => bridgeOf(values).admit(signal),
     });
   }
   registerStreams(router, health, log.logger);
@@ -68,23 +68,23 @@ async function serveUnary(
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
-  const call = new ConnectCall((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
-  values.set(callKey, call);
+  const call = new ConnectBridge((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
+  values.set(bridgeKey, call);
 
   const response = await respond(handler, request, call);
   if (!call.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
   writeResponse(context, response);
 }
 
-/** Returns the response of the call, or that of the error for which Connect could not read the request. */
+/** Returns the response of the call, or the error because of which Connect could not read the request. */
 async function respond(
   handler: UniversalHandler,
   request: UniversalServerRequest,
-  call: ConnectCall,
+  call: ConnectBridge,
 ): Promise<UniversalServerResponse> {
   const result = await Promise.race([handle(handler, request, call), call.readFailure]);
   if (!(result instanceof ServiceError)) return result;
-  // Connect shapes the error as the protocol wants it, when it handles the request again without its body.
+  // Connect encodes the error for the protocol when it handles the request again, without the body.
   call.reject(result);
   return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
 }
@@ -92,13 +92,13 @@ async function respond(
 async function handle(
   handler: UniversalHandler,
   request: UniversalServerRequest,
-  call: ConnectCall,
+  call: ConnectBridge,
 ): Promise<UniversalServerResponse | ServiceError> {
   try {
     const response = await handler(request);
     if (!call.isReading) return response;
   } catch (error) {
-    // Connect throws where its error message quotes text that no header can carry.
+    // Connect throws if its error message quotes text that no header can carry.
     if (!call.isReading) throw error;
   }
   call.failReading();
@@ -116,10 +116,10 @@ async function serveStream(
     logOutsidePipeline(context, protocol, log, () => ({ code: 'resource_exhausted' }));
     return refuseStream(context);
   }
-  setHeaders(context, openOptions);
+  setHeaders(context, publicOptions);
   const values = createContextValues();
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
-  // A stream lasts as long as its caller lets it; Connect ends it then.
+  // Connect enforces the caller's timeout of a stream, which may be long.
   dropEndlessTimeout(protocol, request.header);
   const end: StreamEnd = { outcome: { code: 'ok' } };
   values.set(streamEndKey, end);
@@ -130,20 +130,25 @@ async function serveStream(
 }
 
 /** Sets the headers of every response, and those that an unsupported encoding needs. */
-function setHeaders(context: HttpContext, { acceptCompression }: typeof openOptions): void {
+function setHeaders(context: HttpContext, { acceptCompression }: typeof publicOptions): void {
   setCommonHeaders(context);
   for (const [name, value] of nameSupported(context.headers, acceptCompression))
     context.response.setHeader(name, value);
 }
 
-function callOf(values: { get(key: typeof callKey): ConnectCall | undefined }): ConnectCall {
-  const call = values.get(callKey);
+function bridgeOf(values: { get(key: typeof bridgeKey): ConnectBridge | undefined }): ConnectBridge {
+  const call = values.get(bridgeKey);
   if (!call) throw new Error('The context has no call');
   return call;
 }
 
 /** Logs a stream, or a request that Connect refused before the pipeline saw it. */
-function logOutsidePipeline(context: HttpContext, protocol: Protocol, log: CallLog, getOutcome: () => Outcome): void {
+function logOutsidePipeline(
+  context: HttpContext,
+  protocol: Protocol,
+  log: CallLog,
+  getOutcome: () => CallOutcome,
+): void {
   const call = { name: context.path.slice(1), protocol, requestTimeoutMs: Number.POSITIVE_INFINITY };
   beginCall(log, context, call, getOutcome);
 }

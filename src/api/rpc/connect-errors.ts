@@ -1,4 +1,4 @@
-/** Errors of a call as errors of Connect, and the other way round. */
+/** Converts between errors of calls and errors of Connect. */
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
@@ -20,7 +20,7 @@ const CODES: Record<ErrorCode, Code> = {
   unauthenticated: Code.Unauthenticated,
 };
 
-/** Returns the error to answer an RPC with. Its reason and field violations become error details. */
+/** Reason and field violations become error details. */
 export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
   const headers = code === 'unavailable' ? { 'retry-after': '1' } : undefined;
   const error = new ConnectError(message, CODES[code], headers);
@@ -28,7 +28,6 @@ export function toConnectError({ code, message, reason, violations }: ServiceErr
   return error;
 }
 
-/** Returns the code of an error as `ServiceError` has it. */
 export function codeOfConnectError({ code }: ConnectError): ErrorCode {
   return ERROR_CODES.get(code) ?? 'internal';
 }
@@ -38,8 +37,8 @@ const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
 );
 
 /**
- * Returns the error for a request message that Connect cannot decode. Connect answers some malformed
- * messages as `Internal`, but it is the request that is wrong.
+ * Returns the error for a request message that Connect cannot decode. Connect blames itself for some of them with
+ * `Internal`, but the request is wrong.
  */
 export function toDecodingError(error: unknown): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
@@ -49,13 +48,13 @@ export function toDecodingError(error: unknown): ServiceError {
     const name = field.kind === 'field' ? field.jsonName : field.name;
     return invalidField(name, 'must be of the documented type');
   }
-  // The only header that Connect finds malformed is the timeout; every other of these errors is the message's.
+  // The timeout is the only header that Connect may find malformed. Its other errors are about the message.
   const isTimeout = error.rawMessage.includes('timeout');
   const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
   return isMalformed ? malformedMessage() : toServiceError(error);
 }
 
-/** Returns an error of Connect's own, such as an unknown compression, with its reason. */
+/** Gives an error of Connect's own, such as an unknown compression, a reason. */
 function toServiceError(error: ConnectError): ServiceError {
   const reason = REASONS[codeOfConnectError(error)] ?? 'INTERNAL_ERROR';
   return new ServiceError(reason, { message: error.rawMessage });
@@ -75,7 +74,7 @@ function findFieldError(error: unknown): FieldError | undefined {
   return error instanceof Error ? findFieldError(error.cause) : undefined;
 }
 
-/** As Connect words it. */
+/** Uses the wording of Connect. */
 export function messageTooLarge(bytes: number | undefined, maxBytes: number): ServiceError {
   const size = bytes === undefined ? 'message size' : `message size ${bytes}`;
   return new ServiceError('MESSAGE_TOO_LARGE', {
@@ -83,7 +82,7 @@ export function messageTooLarge(bytes: number | undefined, maxBytes: number): Se
   });
 }
 
-/** Returns the error to end a stream with. An unexpected one is logged and shown as `Internal error`. */
+/** Logs an unexpected error and returns `Internal error` instead. */
 export function toStreamError(error: unknown, logger: Logger): ConnectError {
   if (error instanceof ServiceError) return toConnectError(error);
   if (error instanceof ConnectError) return error.details.length > 0 ? error : toConnectError(toServiceError(error));

@@ -1,4 +1,4 @@
-/** What Connect's handlers answer, on a Node response, with the statuses that they leave without a body. */
+/** Writes responses of Connect's handlers, and gives a body to the statuses that they leave without one. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
@@ -12,10 +12,9 @@ import { toConnectError, toHttpStatus } from './connect-errors.ts';
 import { toErrorDetails } from './error-details.ts';
 import type { RpcProtocol } from './timeout.ts';
 
-/** What Connect refuses without a body, since none of its protocols claims the request. */
+/** Connect answers these statuses without a body, because none of its protocols matches the request. */
 export const REFUSED_STATUSES = new Set([405, 415, 505]);
 
-/** Sends the response of one of Connect's handlers. */
 export async function writeResponse(context: HttpContext, response: UniversalServerResponse): Promise<void> {
   if (response.status === 405) {
     sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
@@ -26,7 +25,7 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
   } else if (mustClose(context) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
-    // A response that is sent whole has its trailers in its head, where gRPC takes them, too.
+    // A response that is sent at once has its trailers among the headers, where gRPC accepts them.
     const headers = Object.fromEntries([...(response.header ?? []), ...(response.trailer ?? [])]);
     send(context, toHttpStatus(response.status), Buffer.concat(body), headers);
   } else {
@@ -37,14 +36,13 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
   }
 }
 
-/** Answers a request for an RPC that does not exist. */
 export function refuseUnknownMethod(context: HttpContext): void {
   const error = toConnectError(new ServiceError('UNKNOWN_METHOD'));
   if (protocolOf(context) === 'connect') sendError(context, 404, error);
   else sendGrpcError(context, error);
 }
 
-/** Answers a request for a stream when too many are open, at a fraction of what Connect's handlers cost. */
+/** Refuses a stream at a fraction of what Connect's handlers cost. */
 export function refuseStream(context: HttpContext): void {
   const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
   const contentType = headerOf(context, 'content-type') ?? '';
@@ -61,7 +59,7 @@ function sendGrpcError(context: HttpContext, error: ConnectError): void {
     ...Object.fromEntries(setTrailerStatus(new Headers(), error)),
   };
   const { response } = context;
-  // Trailers-only: gRPC takes them from a head that is the whole response.
+  // "Trailers-Only" of gRPC: the response is a single header block.
   if ('stream' in response)
     response.stream.respond({ ...context.commonHeaders, ...response.getHeaders(), ...headers }, { endStream: true });
   else send(context, 200, '', headers);
@@ -79,7 +77,7 @@ function sendHttpError(
   sendError(context, status, error, headers);
 }
 
-/** Sends an error in Connect's shape, for requests that no protocol claims. */
+/** Sends an error in the JSON of Connect, for requests that match no protocol. */
 function sendError(context: HttpContext, status: number, error: ConnectError, headers?: Record<string, string>): void {
   sendJson(context, status, JSON.stringify(errorToJson(error, undefined)), headers);
 }

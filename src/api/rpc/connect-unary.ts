@@ -1,7 +1,7 @@
 /**
- * The edge of the common call over Connect: one uncompressed message in the body of a POST. It costs half
- * of what Connect's own handlers cost, which convert to web headers and streams. It leaves every other
- * request to them, untouched. Messages, errors and order of checks are the same.
+ * The fast path of Connect: one uncompressed message in the body of a POST. It costs half of what Connect's own
+ * handlers cost, which convert to web headers and streams. It leaves all other requests to them. Messages, errors and
+ * the order of checks are the same.
  */
 import { create } from '@bufbuild/protobuf';
 import { type Compression, compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';
@@ -47,7 +47,7 @@ export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipelin
   };
 }
 
-/** Returns the content type of a request that this edge serves, or undefined. */
+/** Returns undefined if this edge does not serve the request. */
 function contentTypeOf({ request, headers }: HttpContext, maxBytes: number): ContentType | undefined {
   const contentType = headers['content-type'];
   const isServed =
@@ -89,7 +89,7 @@ async function serve(
   }
 }
 
-/** Fails as Connect does. */
+/** Throws the errors that Connect throws. */
 async function readMessage({ request }: HttpContext, maxBytes: number, deadline: number): Promise<Uint8Array> {
   try {
     return await readBody(request, maxBytes, deadline);

@@ -1,7 +1,6 @@
 /**
- * Error details as clients of every language know them: `google.rpc.BadRequest` and `google.rpc.ErrorInfo`.
- * They are encoded by hand. The original schema comes in packages of 35 MB and more, and a copy of it would be a
- * duplicate wherever the original is loaded.
+ * The error details that clients of every language know: `google.rpc.BadRequest` and `google.rpc.ErrorInfo`. They are
+ * encoded by hand: the packages with their schema have 35 MB and more, and a copy of it would clash with the original.
  */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { ConnectError } from '@connectrpc/connect';
@@ -10,10 +9,9 @@ import type { HttpErrorReason } from '../../http/errors.ts';
 
 type Detail = ConnectError['details'][number];
 
-/** The domain of all reasons. */
 const DOMAIN = 'usher';
 
-/** Returns the reason, after the field violations if there are any. */
+/** Returns the field violations, if there are any, and the reason. */
 export function toErrorDetails(reason: ErrorReason | HttpErrorReason, violations: readonly Violation[] = []): Detail[] {
   const info: Detail = {
     type: 'google.rpc.ErrorInfo',

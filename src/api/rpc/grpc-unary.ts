@@ -1,7 +1,7 @@
 /**
- * The edge of the common call over gRPC: one uncompressed message on an HTTP/2 stream. Connect's own
- * handlers, on top of Node's request objects and of streams of envelopes, cost several times as much. It
- * leaves every other request to them, untouched. Messages, errors and trailers are the same.
+ * The fast path of gRPC: one uncompressed message on an HTTP/2 stream. Connect's own handlers cost several times as
+ * much, since they use Node's request objects and streams of envelopes. It leaves all other requests to them. Messages,
+ * errors and trailers are the same.
  */
 import { constants } from 'node:http2';
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
@@ -86,7 +86,7 @@ function respond(
   else stream.end();
 }
 
-/** gRPC over HTTP/2, "Length-Prefixed-Message". */
+/** "Length-Prefixed-Message" of https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 function toFrame(message: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(5 + message.length);
   frame[0] = 0;

@@ -3,15 +3,15 @@ import { ServiceError } from '../../domain/errors.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { messageTooLarge } from './connect-errors.ts';
 
-/** gRPC over HTTP/2, "Length-Prefixed-Message": one byte of flags and four of length. */
+/** The prefix of a "Length-Prefixed-Message": one byte of flags, and four of length. */
 const PREFIX_BYTES = 5;
 const COMPRESSED_FLAG = 1;
 
 /**
  * Returns the bytes of the one message of a unary request.
  *
- * @throws ServiceError unless there is one message that is well-formed, not compressed and not too large, or if the
- * client has reset the stream
+ * @throws ServiceError unless there is exactly one message, well-formed, uncompressed and not too large; or if the client
+ * has reset the stream
  */
 export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -22,12 +22,12 @@ export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Pr
         chunks.push(chunk);
         length += chunk.length;
       }
-      // The rest cannot make it valid.
+      // It is too large already.
       if (length > PREFIX_BYTES + maxBytes || announcesMore(maxBytes, chunks[0])) settle();
     };
     const settle = () => {
       stream.off('readable', onReadable).off('end', settle).off('close', settle);
-      // The caller expects no answer any more.
+      // The caller no longer expects an answer.
       if (stream.closed) return reject(new ServiceError('CANCELED'));
       try {
         resolve(parseMessage(Buffer.concat(chunks, length), maxBytes));
@@ -36,7 +36,7 @@ export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Pr
       }
     };
     stream.on('readable', onReadable).once('end', settle).once('close', settle);
-    // The stream may have ended, or be gone, while the credential was checked.
+    // The stream may have ended or closed while the credential was checked.
     if (stream.readableEnded || stream.destroyed) settle();
   });
 }
@@ -58,12 +58,11 @@ function parseMessage(bytes: Buffer, maxBytes: number): Uint8Array {
     : malformedMessage();
 }
 
-/** Whether the bytes begin with a complete frame. */
 function isWholeFrame(bytes: Buffer): boolean {
   return bytes.length >= PREFIX_BYTES && bytes.length >= PREFIX_BYTES + bytes.readUInt32BE(1);
 }
 
-/** As Connect words it. */
+/** Uses the wording of Connect. */
 function protocolError(message: string): ServiceError {
   return new ServiceError('PROTOCOL_ERROR', { message: `protocol error: ${message}` });
 }

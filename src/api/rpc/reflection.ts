@@ -1,4 +1,4 @@
-/** gRPC server reflection v1, so that `buf curl` and its like need no schema. */
+/** gRPC server reflection v1, so that tools such as `buf curl` need no schema. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { create, createRegistry, type DescFile, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
@@ -15,17 +15,16 @@ import { SERVED_SERVICES } from '../catalogue.ts';
 type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
 type Answer = NonNullable<Init['messageResponse']>;
 
-/** A client that wants everything asks once for each service and file. */
+/** Enough to ask for every service and file. */
 const MAX_MESSAGES = 100;
 
-/** Describes all services with their files. */
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
   const files = withDependencies(SERVED_SERVICES.map(({ file }) => file));
   const registry = createRegistry(...files.values());
   const answers = new Map<DescFile, Answer>();
-  let turn: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
 
-  /** Returns the file with all that it imports, since not every client asks for those. They are encoded once. */
+  /** Includes all imports, because not every client asks for them. Files are encoded once. */
   function toFiles(file: DescFile | undefined): Answer {
     if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
     const answer = answers.get(file) ?? encodeFiles(file);
@@ -36,7 +35,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   function fileOfSymbol(symbol: string): DescFile | undefined {
     const found = registry.get(symbol);
     if (found) return found.file;
-    // A method of a service or a field of a message.
+    // It may be a method of a service or a field of a message.
     const parent = registry.get(symbol.slice(0, symbol.lastIndexOf('.')));
     const name = symbol.slice(symbol.lastIndexOf('.') + 1);
     const members = parent?.kind === 'service' ? parent.methods : parent?.kind === 'message' ? parent.fields : [];
@@ -67,9 +66,9 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
       let count = 0;
       for await (const request of requests) {
         if (++count > MAX_MESSAGES) throw new ServiceError('TOO_MANY_MESSAGES');
-        // One message per iteration of the event loop, whoever sent it, so that calls wait for one at most.
-        turn = turn.then(() => nextIteration());
-        await turn;
+        // All streams together get one answer per iteration of the event loop, so that a call waits for one at most.
+        previous = previous.then(() => nextIteration());
+        await previous;
         const messageResponse = answer(request);
         yield create(ServerReflectionResponseSchema, {
           validHost: request.host,
@@ -91,7 +90,7 @@ function toError(errorCode: Code, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** Returns the files by name, each before those that it imports. Some clients take the first as the one asked for. */
+/** Returns each file before its imports, because some clients take the first file for the one they asked for. */
 function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
   const files = new Map<string, DescFile>();
   const add = (file: DescFile) => {

@@ -1,16 +1,16 @@
-/** Limits how many streams are open: nobody needs a credential for them, and callers keep them for as long as they like. */
+/** Limits open streams: they need no credential, and callers may keep them open for as long as they like. */
 import type { HttpContext } from '../../http/http-context.ts';
 
 const MAX_PER_CONNECTION = 10;
 const MAX_PER_PROCESS = 1_000;
-/** The other half is left to connections that have no stream yet, as most clients open only one. */
+/** The other half is reserved for first streams of connections, because most clients open only one. */
 const MAX_FURTHER = MAX_PER_PROCESS / 2;
 
 export class StreamLimits {
   #open = 0;
   readonly #byConnection = new WeakMap<object, number>();
 
-  /** Counts the stream until it is over and returns true, or returns false if there are too many. */
+  /** Returns false if there are too many. Otherwise counts the stream until it is over. */
   admit(context: HttpContext): boolean {
     const { request, response } = context;
     const connection = ('stream' in response && response.stream.session) || request.socket;

@@ -1,29 +1,29 @@
-/** The RPCs that are streams: open to everyone, without a deadline of ours, logged like every other call. */
+/** The streaming RPCs. They need no credential, have only the caller's deadline, and are logged like other calls. */
 import { type ConnectRouter, createContextKey, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
-import type { Outcome } from '../call.ts';
+import type { CallOutcome } from '../call-info.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
-import { openOptions } from './connect-options.ts';
+import { publicOptions } from './connect-options.ts';
 import { createReflectionHandlers } from './reflection.ts';
 
-/** How a stream ends, for its log line. The interceptor sets it. */
+/** The interceptor sets it for the log line of the stream. */
 export interface StreamEnd {
-  outcome: Outcome;
+  outcome: CallOutcome;
 }
 
 export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
 
 export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMonitor, 'watch'>, logger: Logger): void {
-  const options = { ...openOptions, interceptors: [createErrorInterceptor(logger)] };
+  const options = { ...publicOptions, interceptors: [createErrorInterceptor(logger)] };
   const { serverReflectionInfo } = createReflectionHandlers();
   router.rpc(Health.method.watch, watch, options);
   router.rpc(ServerReflection.method.serverReflectionInfo, serverReflectionInfo, options);
 }
 
-/** Maps the errors of requests that cannot be decoded and of the implementation. */
+/** Maps errors of decoding and of the implementation to answers. */
 function createErrorInterceptor(logger: Logger): Interceptor {
   return (next) => async (request) => {
     const end = request.contextValues.get(streamEndKey);

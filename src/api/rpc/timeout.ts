@@ -4,7 +4,7 @@ export type RpcProtocol = 'connect' | 'grpc' | 'grpc-web';
 
 const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** The longest that a timer of Node can run. */
+/** The longest delay of a Node timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Removes a timeout that is too long for a timer. */
@@ -13,8 +13,8 @@ export function dropEndlessTimeout(protocol: RpcProtocol, headers: Headers): voi
 }
 
 /**
- * Removes the caller's timeout from the headers and returns it in milliseconds. The pipeline enforces it,
- * since Connect has no upper limit and a huge one would overflow a timer. Connect refuses a malformed one.
+ * Removes the caller's timeout from the headers and returns it in milliseconds. The pipeline enforces it, because a
+ * huge one would overflow Connect's timer. A malformed one stays, and Connect refuses it.
  */
 export function takeTimeout(protocol: RpcProtocol, headers: Headers): number | undefined {
   const timeoutMs = timeoutIn(protocol, headers);

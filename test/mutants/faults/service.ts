@@ -130,7 +130,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     },
     {
       what: 'The body may have 128 KiB',
-      file: 'call.ts',
+      file: 'call-info.ts',
       find: 'MAX_MESSAGE_BYTES = 65_536',
       replace: 'MAX_MESSAGE_BYTES = 131_072',
       test: rest,

@@ -1,18 +1,17 @@
-/** Reads an update, which names what changes: by the fields that are there, or by a field mask. */
+/** Reads which fields an update changes: those that are present, or those that its field mask names. */
 import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { invalidField } from '../domain/errors.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Tells whether the field names others, those that an update changes. */
 export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
 }
 
 /**
- * Returns the fields as a PATCH has them: an absent field stays as it is, and null clears one. An RPC cannot send
- * null, and cannot tell an empty list from none. There a field mask may name the fields that change.
+ * Returns the fields in the form of a PATCH: an absent field stays as it is, and null clears one. In Protobuf there is
+ * no null, and an empty list equals an absent one. So RPCs may name the fields to change in a field mask.
  *
  * @throws ServiceError `Validation failed` if the mask names a field that cannot change
  */
@@ -31,7 +30,7 @@ export function toChanges(schema: DescMessage, fields: Values): Values {
   return Object.fromEntries([...others, ...changes]);
 }
 
-/** The others tell what is updated. */
+/** The other fields identify what is updated. */
 function isChangeable({ fieldKind, proto }: DescField): boolean {
   return fieldKind === 'list' || proto.proto3Optional;
 }

@@ -5,8 +5,8 @@ import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
 export const MAX_MESSAGE_BYTES = 65_536;
-/** The same for requests of health checks and reflection, which need no credential. */
-export const MAX_OPEN_MESSAGE_BYTES = 1_024;
+/** The same for health checks and reflection, which need no credential. */
+export const MAX_PUBLIC_MESSAGE_BYTES = 1_024;
 
 export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login';
 
@@ -23,14 +23,14 @@ export interface CallRoute {
   readonly path: string;
 }
 
-export interface Call {
+export interface CallInfo {
   readonly requestId: string;
   readonly protocol: Protocol;
   /** For the log, for example `usher.v1.WebhookService/GetWebhook`. */
   readonly name: string;
-  /** Of REST and of the login page. */
+  /** Undefined for RPCs. */
   readonly route: CallRoute | undefined;
-  /** In milliseconds of `performance.now()`, as is the deadline. */
+  /** In milliseconds of `performance.now()`, like the deadline. */
   readonly startedAt: number;
   readonly deadline: number;
   /** Whether the caller set the deadline, and not Usher. */
@@ -39,10 +39,10 @@ export interface Call {
 }
 
 /** How a call ended. */
-export interface Outcome {
+export interface CallOutcome {
   readonly code: ErrorCode | 'ok';
   readonly reason?: ErrorReason | HttpErrorReason;
-  /** Why, where the reason does not say. */
+  /** The cause, for the log, where the reason does not name it. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;
   /** Whether the caller had a valid credential. */

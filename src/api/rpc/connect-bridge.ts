@@ -5,10 +5,10 @@ import type { Fields } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 
 /**
- * A call on its way through the pipeline whose request Connect decodes and whose response Connect encodes.
- * Connect calls `admit` before it decodes, and `handle` with what it has decoded.
+ * Bridges Connect, which decodes and encodes, and the pipeline, which wants to read in the middle of a call. Connect
+ * calls `admit` before it decodes the request, and `handle` with the decoded request.
  */
-export class ConnectCall {
+export class ConnectBridge {
   readonly #runPipeline: (read: ReadRequest) => Promise<ResponseMessage>;
   readonly #admission = Promise.withResolvers<void>();
   readonly #request = Promise.withResolvers<Fields>();
@@ -27,12 +27,12 @@ export class ConnectCall {
     return this.#response !== undefined;
   }
 
-  /** Resolves to why the request could not be read, and to nothing ever if it could. */
+  /** Resolves if the request could not be read. Otherwise it stays pending. */
   get readFailure(): Promise<ServiceError> {
     return this.#readFailure.promise;
   }
 
-  /** Resolves when the pipeline wants the request. `signal` is aborted with Connect's reason to stop decoding. */
+  /** Resolves when the pipeline reads the request. Connect aborts `signal`, with a reason, when decoding fails. */
   async admit(signal: AbortSignal): Promise<void> {
     if (this.#rejection) throw this.#rejection;
     this.#signal = signal;
@@ -48,7 +48,7 @@ export class ConnectCall {
     await this.#admission.promise;
   }
 
-  /** Resolves to the response to the request that Connect has decoded. */
+  /** Passes the decoded request to the pipeline, and resolves to the response. */
   async handle(fields: Fields): Promise<ResponseMessage> {
     this.isReading = false;
     this.#request.resolve(fields);
@@ -64,7 +64,7 @@ export class ConnectCall {
     this.#request.reject(toDecodingError(this.#signal?.reason));
   }
 
-  /** Makes Connect answer with the error when it handles the request again. */
+  /** Makes the next `admit` throw the error, so that Connect answers it. */
   reject(error: ServiceError): void {
     this.#rejection = toConnectError(error);
   }
