@@ -15,6 +15,7 @@ import { check, textOfBytes, type Unchecked } from '../validation.ts';
 import { announce, type HasMessages, hasSubscriber, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
+import { endLateSession } from './late-sessions.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
 import { isOutdated, updateSignIn } from './update-sign-in.ts';
 
@@ -65,13 +66,13 @@ export async function exchangeToken(
     if (session?.isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
     // A webhook subscribes to it, or a concurrent exchange has begun one.
     if (!session || session.isOutdated) continue;
-    if (session.id === parameters.id && (await removeIfErased(call, login.userId))) {
-      throw new ServiceError('USER_NOT_FOUND');
-    }
     announce(onMessage, user);
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
-    return session;
+    const late = session.id === parameters.id ? await endLateSession(call, { ...parameters, leaves: true }) : undefined;
+    if (!late) return session;
+    if (late.isOfErased) await removeIfErased(call, login.userId);
+    // The token is refused now.
   }
 }
 

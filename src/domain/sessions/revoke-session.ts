@@ -7,6 +7,7 @@ import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { endSessions, runCutoff } from './cutoffs.ts';
+import { endLateSession } from './late-sessions.ts';
 import { liveSession } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -21,9 +22,12 @@ export async function revokeSession(
 ): Promise<string | undefined> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
-  const [revoked] = await runCutoff(call, endLiveSession, { applicationId: call.application.id, sessionId });
-  if (revoked) announce(call.onMessage, revoked);
-  return revoked?.userId;
+  const applicationId = call.application.id;
+  const [revoked] = await runCutoff(call, endLiveSession, { applicationId, sessionId });
+  if (!revoked) return undefined;
+  announce(call.onMessage, revoked);
+  await endLateSession(call, { applicationId, userId: revoked.userId, leaves: false });
+  return revoked.userId;
 }
 
 const endLiveSession: Statement<({ userId: string } & HasMessages)[]> = (db) => {

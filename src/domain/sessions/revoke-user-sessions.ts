@@ -8,6 +8,7 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { endSessions, runCutoff } from './cutoffs.ts';
+import { endLateSession } from './late-sessions.ts';
 
 const rules = { userId: uuid };
 
@@ -17,8 +18,10 @@ export async function revokeUserSessions(
   request: Unchecked<keyof typeof rules>,
 ): Promise<string> {
   const { userId } = check(request, rules);
-  const [ended] = await runCutoff(call, endSessionsOfUser, { applicationId: call.application.id, userId });
+  const target = { applicationId: call.application.id, userId };
+  const [ended] = await runCutoff(call, endSessionsOfUser, target);
   if (ended) announce(call.onMessage, ended);
+  await endLateSession(call, { ...target, leaves: false });
   return userId;
 }
 

@@ -5,6 +5,7 @@ import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userMessage } from '../webhooks/user-messages.ts';
@@ -23,6 +24,7 @@ export async function deactivateUser(call: Call, request: Unchecked<keyof typeof
   const [found] = await call.run(markDeactivated, { userId, ...cutoffAt(call.now) });
   if (!found) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, found);
+  await endLateSessions(call, userId);
   return found.user;
 }
 

@@ -5,6 +5,7 @@ import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
@@ -22,6 +23,7 @@ export async function deleteUser(call: Call, request: Unchecked<keyof typeof rul
   const [deleted] = await call.run(markDeleted, { userId, ...cutoffAt(call.now) });
   if (!deleted) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, deleted);
+  await endLateSessions(call, userId);
   return userId;
 }
 

@@ -6,6 +6,7 @@ import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { cutoffAt, endUserSessions } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionsRevoked, userDeleted } from '../webhooks/user-messages.ts';
@@ -23,6 +24,7 @@ export async function eraseUser(call: Call, request: Unchecked<keyof typeof rule
   const { userId } = check(request, rules);
   const [erased] = await call.run(eraseProfile, { userId, ...cutoffAt(call.now) });
   if (!erased) throw new ServiceError('USER_NOT_FOUND');
+  await endLateSessions(call, userId);
   // Not in one statement with the rest, which cannot see what statements before it, for which it waits, have stored.
   await removeIfErased(call, userId);
   announce(call.onMessage, erased);

@@ -5,6 +5,7 @@ import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { endUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
@@ -23,6 +24,7 @@ export async function reactivateUser(call: Call, request: Unchecked<keyof typeof
   const [reactivated] = await runCutoff(call, markActive, { userId });
   if (!reactivated) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, reactivated);
+  await endLateSessions(call, userId);
   return reactivated.user;
 }
 

@@ -5,6 +5,7 @@ import { addedUsers, applicationUsers, sessions } from '../../database/session-s
 import { insertAuditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { endSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSession } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
@@ -24,6 +25,7 @@ export async function removeApplicationUser(call: Call, request: Unchecked<keyof
   const found = await runCutoff(call, deleteApplicationUser, parameters);
   requireBoth(found);
   for (const messages of found) announce(call.onMessage, messages);
+  await endLateSession(call, { ...parameters, leaves: true });
   return parameters.userId;
 }
 
