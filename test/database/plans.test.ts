@@ -21,6 +21,8 @@ import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
+import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
+import { deactivateUser } from '../../src/domain/users/deactivate-user.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
@@ -318,6 +320,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);
   await listSessions(ofTenant, pageTokens, { userId: user.id });
+  const { id: inactive } = await createTestUser(service);
+  await deactivateUser(call, { userId: inactive });
+  await revokeUserSessions(ofTenant, { userId: inactive });
   for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);
