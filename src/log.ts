@@ -4,13 +4,13 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
 
-/** Lines are written in batches: after so many bytes, or so much time. */
+/** Lines are written in batches of this size, or after this time. */
 const BATCH_BYTES = 4_096;
 const BATCH_MS = 100;
-/** How much is kept while nobody reads the log. Lines beyond that are lost. */
+/** How much is buffered while nobody reads the log. Further lines are lost. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
-/** Creates a logger that writes a JSON object per line, by default to standard output: for people if it is a terminal. */
+/** Writes a JSON object per line to standard output, or readable lines if that is a terminal. */
 export function createLogger(
   level: string,
   destination: DestinationStream = process.stdout.isTTY ? terminal : standardOutput(),
@@ -18,7 +18,7 @@ export function createLogger(
   return pino({ level, base: null, mixin: readTraceId, serializers: { err: serializeError } }, destination);
 }
 
-/** Returns the trace of the call that the line belongs to, if it is traced. */
+/** Adds the trace of the call, if it is traced. */
 function readTraceId(): { traceId?: string } {
   const span = trace.getActiveSpan();
   return span ? { traceId: span.spanContext().traceId } : {};
@@ -28,7 +28,7 @@ const terminal: DestinationStream = { write: (line) => void process.stdout.write
 
 const LEVEL_STYLES = { warn: 'yellow', error: 'red', fatal: 'red' } as const;
 
-/** Returns a line of the log for people: time, level, message, fields, and the stack of an error below. */
+/** Formats a line for people: time, level, message and fields, with the stack of an error below. */
 export function formatLine(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line);
   const label = pino.levels.labels[level] ?? '';
@@ -39,7 +39,7 @@ export function formatLine(line: string): string {
   return `${styleText('dim', clock)} ${styleText(style, label.padEnd(5))} ${msg}${pairs.join('')}${stack}\n`;
 }
 
-/** Quotes text that a caller could have used to write lines or colours of its own. */
+/** Quotes text with which a caller could forge lines or colours. */
 function formatValue(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@+=-]+$/.test(value) ? value : JSON.stringify(value);
 }
@@ -48,7 +48,7 @@ function stripControls(text: string): string {
   return stripVTControlCharacters(text).replace(/[^\P{Cc}\n]/gu, '');
 }
 
-/** Writes off the main thread. The rest is written when the process exits. */
+/** Writes outside of the main thread. Buffered lines are written when the process exits. */
 function standardOutput(): DestinationStream {
   const destination = pino.destination({
     dest: 1,
@@ -57,7 +57,7 @@ function standardOutput(): DestinationStream {
     periodicFlush: BATCH_MS,
     maxLength: MAX_BACKLOG_BYTES,
   });
-  // A full disk, or a reader that is gone. The lines are written again with the next ones.
+  // The disk may be full, or the reader gone. The next write includes these lines.
   destination.on('error', () => {});
   return destination;
 }
@@ -67,21 +67,21 @@ export function durationMsSince(instant: number): number {
   return Math.round((performance.now() - instant) * 100) / 100;
 }
 
-/** Writes all lines. Resolves to whether they were written within the time. */
+/** Writes all buffered lines. Resolves to whether they were written in time. */
 export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), timeoutMs);
     logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      // Pipes and terminals cannot be synchronized, which is an error too. Without a reader nothing is left to do.
+      // Only failed writes count: pipes and terminals cannot be synchronized. EPIPE means that there is no reader.
       resolve(error?.syscall !== 'write' || error.code === 'EPIPE');
     });
   });
 }
 
 /**
- * Leaves out what may hold a value of a caller's: messages and details of Postgres quote parameters, and
- * Drizzle's messages hold the whole statement.
+ * Omits fields that may contain values of a caller: messages and details of Postgres quote parameters, and messages of
+ * Drizzle contain the whole statement.
  */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { type: typeof error };

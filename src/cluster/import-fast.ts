@@ -1,11 +1,10 @@
-/** Makes the imports of Usher take half the time and a third of the memory that they take by default. */
+/** Imports the modules of Usher in half the time and a third of the memory that the defaults of Node take. */
 import { registerHooks } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
-/** The conditions by which `require` resolves. */
+/** The conditions with which `require` resolves packages. */
 const COMMON_JS = ['node', 'require', 'module-sync', 'node-addons'];
 
-/** Returns what `load` imports. */
 export async function importFast<Modules>(load: () => Promise<Modules>): Promise<Modules> {
   // Node parses drizzle-orm's package.json of 180 KB for each of its ES modules, but not for its CommonJS modules.
   const hooks = registerHooks({

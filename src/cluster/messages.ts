@@ -1,34 +1,33 @@
-/** What the primary and its workers send each other over the channel between the processes. */
+/** The messages between the primary and its workers. */
 import { BlockList } from 'node:net';
 import type { Bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { Demo } from '../demo/demo.ts';
 import type { Snapshot } from '../metrics/collect.ts';
 
-/** The primary tells a worker what to serve. */
+/** From the primary to a worker: start to serve. */
 export interface WorkerInit {
   readonly config: SentConfig;
   readonly bootstrap: Bootstrap;
-  /** Undefined if the worker is to open it. */
+  /** Undefined if this worker opens the demo. */
   readonly demo: Demo | undefined;
 }
 
-/** A worker serves. */
+/** From a worker: it serves. */
 export interface WorkerStarted {
   readonly url: string;
   readonly demo: Demo | undefined;
 }
 
-/** A worker serves, or cannot. */
 export type WorkerStatus = WorkerStarted | { readonly failure: string };
 
-/** Asks to forget what is cached of the user; without the user, says that the request of that ID is done. */
+/** Asks the receiver to forget the cached sessions of the user. Without a user, confirms the request with that ID. */
 export interface RevocationMessage {
   readonly revocation: number;
   readonly userId?: string;
 }
 
-/** The primary asks a worker for its metrics, one time after the other. */
+/** From the primary to a worker, which answers before the primary asks again. */
 export interface MetricsRequest {
   readonly withShared: boolean;
 }
@@ -37,7 +36,7 @@ export interface MetricsReply {
   readonly metrics: readonly Snapshot[];
 }
 
-/** A block list is the only part of the settings that cannot be sent as it is. */
+/** The block list is the only setting that cannot be cloned between processes. */
 type SentConfig = Omit<Config, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
 
 export function packConfig(config: Config): SentConfig {

@@ -1,4 +1,4 @@
-/** The primary process: it prepares what the workers need, starts them, and replaces those that exit. */
+/** The primary process: starts the database and the workers, and replaces workers that exit. */
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -51,14 +51,14 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
-      // With port 0 all workers share one port, but only as long as one of them runs.
+      // With port 0 the workers share a free port, but they lose it if none of them runs.
       if (running.size === 0)
         init = { ...init, config: packConfig({ ...config, port: config.port || Number(new URL(url).port) }) };
       const worker = startWorker();
       serve(worker).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;
     } catch (error) {
-      // There is no memory or no file descriptor for it now.
+      // Memory or file descriptors may have run out.
       logger.error({ err: error }, 'worker cannot be started');
       return undefined;
     }

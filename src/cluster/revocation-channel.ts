@@ -1,13 +1,13 @@
 import type { Revocations } from '../domain/sessions/live-sessions.ts';
 import type { RevocationMessage } from './messages.ts';
 
-/** A stalled process must not hold revocations up. It sees them within the bound that holds between replicas. */
+/** A stalled process must not delay revocations. It notices them as late as another replica does. */
 const TIMEOUT_MS = 500;
 
-/** An end of the channel between the primary and a worker: each may ask the other to forget a user. */
+/** One end of the channel between the primary and a worker. Each end may ask the other to forget a user. */
 export class RevocationChannel implements Revocations {
   readonly #send: (message: RevocationMessage) => void;
-  /** What resolves the requests that the other end has not answered, by their IDs. */
+  /** Resolvers of unanswered requests, by ID. */
   readonly #pending = new Map<number, () => void>();
   #forget: (userId: string) => void | Promise<void> = () => {};
   #lastId = 0;
@@ -40,7 +40,7 @@ export class RevocationChannel implements Revocations {
     }
   }
 
-  /** Waits no longer for an end that is gone. */
+  /** Resolves pending requests, because the other end is gone. */
   close(): void {
     for (const resolve of this.#pending.values()) resolve();
   }

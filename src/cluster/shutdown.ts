@@ -4,10 +4,10 @@ import { flushLog } from '../log.ts';
 
 /** How long the server may take to close after the last call. */
 const CLOSE_TIMEOUT_MS = 5_000;
-/** How long the reader of the log may take for the last lines. */
+/** How long writing the last log lines may take. */
 const LOG_TIMEOUT_MS = 2_000;
 
-/** Returns a function that shuts this process down with an exit code, once, however often it is called. */
+/** Returns a function that shuts this process down with an exit code. Further calls have no effect. */
 export function createShutdown(
   server: { close(): Promise<void> },
   logger: Logger,
@@ -15,7 +15,7 @@ export function createShutdown(
 ): (exitCode: number) => Promise<void> {
   let isClosing = false;
   return async (exitCode) => {
-    // npm passes on a Ctrl-C that the process has received already.
+    // npm forwards a Ctrl-C that the process has received already.
     if (isClosing) return;
     isClosing = true;
     setTimeout(() => exit(1, logger), shutdownDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS).unref();
@@ -25,7 +25,7 @@ export function createShutdown(
 }
 
 async function exit(code: number, logger: Logger): Promise<void> {
-  // `process.exit` waits for the log to be written, for ever if nobody reads it.
+  // `process.exit` waits until the log is written, forever if nobody reads it.
   if (!(await flushLog(logger, LOG_TIMEOUT_MS))) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
 }

@@ -1,4 +1,4 @@
-/** A worker as the primary sees it. */
+/** The primary's view of a worker process. */
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { SECRET_SETTINGS } from '../config/config.ts';
@@ -13,10 +13,10 @@ import type {
 } from './messages.ts';
 import { RevocationChannel } from './revocation-channel.ts';
 
-/** Secrets go over the channel: other users may read the environment of a process. */
+/** Secrets are sent as messages, because other users may read the environment of a process. */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
 
-/** Starts the process at once. It loads its modules while the primary prepares. */
+/** Starts the process at once, so that it loads its modules while the primary starts the database. */
 export class WorkerProcess {
   readonly #worker: Worker = cluster.fork(WITHOUT_SECRETS);
   readonly #status = Promise.withResolvers<WorkerStatus>();
@@ -35,7 +35,7 @@ export class WorkerProcess {
     });
     this.exited = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
-      // There is no process.
+      // The process could not be started.
       (error) => String(error),
     );
     this.exited.then(() => {
@@ -46,7 +46,7 @@ export class WorkerProcess {
     closeUndeliveredConnection(this.#worker);
   }
 
-  /** Resolves when the worker serves. Ends it and rejects with one line if it cannot. */
+  /** Resolves when the worker serves. If it cannot, stops it and rejects with one line. */
   async serve(init: WorkerInit): Promise<WorkerStarted> {
     this.#worker.send(init, () => {});
     const exited = this.exited.then(
@@ -60,12 +60,12 @@ export class WorkerProcess {
     return status;
   }
 
-  /** Sets what is called with each user whose sessions this worker has ended. */
+  /** Sets a function that is called with each user whose sessions this worker has ended. */
   onForget(forget: (userId: string) => Promise<void>): void {
     this.#revocations.onForget(forget);
   }
 
-  /** Resolves when the worker has forgotten the user. One that does not serve yet has nothing to forget. */
+  /** Resolves when the worker has forgotten the user. Before it serves, it has nothing to forget. */
   async forgetUser(userId: string): Promise<void> {
     if (this.#isServing) await this.#revocations.forgetUser(userId);
   }
@@ -75,7 +75,7 @@ export class WorkerProcess {
     return this.#metrics !== undefined;
   }
 
-  /** Resolves to its metrics when it answers, if ever. A worker that is silent is not asked again. */
+  /** Resolves when the worker answers, if ever. A silent worker is not asked again. */
   collectMetrics(request: MetricsRequest): Promise<readonly Snapshot[]> {
     if (!this.#metrics) {
       this.#metrics = Promise.withResolvers();
@@ -89,16 +89,16 @@ export class WorkerProcess {
     this.#metrics = undefined;
   }
 
-  /** Asks the worker to exit after it has finished what is in flight. */
+  /** The worker exits after it has finished its calls. */
   stop(): void {
     this.#worker.process.kill('SIGTERM');
   }
 }
 
 /**
- * `node:cluster` forgets a connection that it has sent to a worker which exits before it takes the
- * connection, and the client would wait for ever. There is one at most: a worker is sent the next
- * connection when it has taken the last. A connection that was taken is closed on this side already.
+ * Closes the connection that a worker did not accept before it exited: `node:cluster` forgets it, and the client would
+ * wait forever. There is one at most, because a worker gets the next connection after it has accepted the last one. A
+ * connection that was accepted is closed on this side already.
  */
 function closeUndeliveredConnection({ process }: Worker): void {
   const send: (...sent: never[]) => boolean = process.send.bind(process);

@@ -1,4 +1,4 @@
-/** A process that serves beside others. `node:cluster` ends it when the primary is gone. */
+/** The entry point of a worker process. `node:cluster` ends it when the primary is gone. */
 import cluster from 'node:cluster';
 import type { UsherServer } from '../server.ts';
 import { importFast } from './import-fast.ts';
@@ -12,9 +12,9 @@ import {
 } from './messages.ts';
 import { RevocationChannel } from './revocation-channel.ts';
 
-// Ctrl-C reaches every process of the terminal; the primary handles it for all of them.
+// Ctrl-C reaches every process of the terminal. The primary handles it for all.
 process.on('SIGINT', () => {});
-// Without a listener the signal opens Node's inspector, which runs whatever it is sent.
+// Without a listener the signal opens Node's inspector, through which any local process could run code.
 process.on('SIGUSR1', () => {});
 
 // Listens before the imports: the message may arrive while they load.
@@ -39,7 +39,7 @@ const { config, bootstrap, demo } = await initialised.promise;
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
   const server = await startServer(unpackConfig(config), { bootstrap, demo, logger, revocations });
-  // It prints codes; nobody may read them.
+  // The demo prints login codes to stdout, whose reader may be gone.
   if (server.demo) process.stdout.on('error', () => {});
   const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
@@ -51,6 +51,6 @@ try {
 }
 
 function send(message: WorkerStatus | RevocationMessage | MetricsReply): void {
-  // A primary that is gone ends this worker.
+  // If the primary is gone, `node:cluster` ends this worker.
   process.send?.(message, undefined, undefined, () => {});
 }

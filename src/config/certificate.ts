@@ -1,12 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** Of a certificate and its key: the PEM, or the paths of the files. */
+/** A certificate and its private key: either their PEM, or the paths of their files. */
 export interface CertificateTexts {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Returns whether the key is that of the certificate. */
 export function isKeyPair({ cert, key }: CertificateTexts): boolean {
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));

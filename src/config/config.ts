@@ -6,20 +6,20 @@ import { SETTINGS, type Setting, type SettingValues } from './settings.ts';
 type Secret = keyof Secrets;
 type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';
 
-/** The settings, with those that belong together in groups. */
+/** The settings. Those that belong together are grouped. */
 export interface Config extends Omit<SettingValues, Secret | Paired> {
   readonly loginMethods: readonly LoginMethod[];
-  /** Complete with `databaseUrl`; what is missing without it is generated into `dataDir`. */
+  /** Complete if `databaseUrl` is set. Otherwise missing ones are generated in `dataDir`. */
   readonly secrets: Partial<Secrets>;
   /** Undefined: the embedded mode shows login codes in the terminal. */
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
-  /** PEM. It is read again from the files, if there are any. */
+  /** PEM. The files are read again for renewed certificates. */
   readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
 
-/** Names every setting that is wrong. */
+/** Its message names every wrong setting. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`Invalid settings: ${problems.join('; ')}`);
@@ -29,14 +29,14 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** The embedded Postgres takes 400 connections, and a process has more of them than DATABASE_CONNECTIONS. */
+/** The embedded Postgres accepts 400 connections, and a process needs more than DATABASE_CONNECTIONS. */
 const MAX_EMBEDDED_CONNECTIONS = 128;
 const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
 
-/** The variables that hold a secret themselves, not the name of its file. */
+/** The variables that hold a secret, not the path of its file. */
 export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map(([, { name }]) => name);
 
-/** Returns the settings of the environment; `readFile` returns the text of a file. @throws ConfigError */
+/** Reads the settings from the environment. `readFile` returns the text of a file. @throws ConfigError */
 export function readConfig(env: Environment, readFile: ReadFile): Config {
   const problems: string[] = [];
   const read = (setting: Setting<unknown>) => readValue(setting, { env, readFile, problems });
@@ -76,7 +76,7 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   };
 }
 
-/** Returns the schema of the tables, for commands that need no other setting. @throws ConfigError */
+/** Reads only the database schema, for commands that need no other setting. @throws ConfigError */
 export function readDatabaseSchema(env: Environment): string {
   const problems: string[] = [];
   const schema = readValue(SETTINGS.databaseSchema, { env, readFile: String, problems });
@@ -87,7 +87,7 @@ export function readDatabaseSchema(env: Environment): string {
 interface Source {
   readonly env: Environment;
   readonly readFile: ReadFile;
-  /** Takes what is wrong with single settings. */
+  /** Problems of single settings are added here. */
   readonly problems: string[];
 }
 
@@ -112,7 +112,7 @@ function readText(path: string, readFile: ReadFile): string {
   try {
     return readFile(path);
   } catch (error) {
-    // The path is not quoted: it may be the secret that belongs into the file.
+    // The path is not quoted: it may be the secret itself, set by mistake.
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
     throw new Error(`names a file that cannot be read${code}`);
   }

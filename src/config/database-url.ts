@@ -1,14 +1,14 @@
-/** The URLs of libpq, as far as Usher supports them. */
+/** The connection URLs of libpq that Usher supports: https://www.postgresql.org/docs/current/libpq-connect.html */
 
-/** What a URL says. What is undefined is left to the defaults of the client. */
+/** A parsed URL. For undefined fields the defaults of the client apply. */
 export interface DatabaseTarget {
-  /** One of them is the primary. */
+  /** Candidates for the primary. */
   readonly servers: readonly DatabaseServer[];
   readonly database: string | undefined;
   readonly user: string | undefined;
   readonly password: string | undefined;
   readonly tls: TlsTarget | undefined;
-  /** Whether the URL says that the server is a pooler. */
+  /** Whether the URL declares the server a pooler, with `pgbouncer=true`. */
   readonly isPooled: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface DatabaseServer {
 export interface TlsTarget {
   readonly mode: 'prefer' | 'require' | 'verify-ca' | 'verify-full';
   readonly isDirect: boolean;
-  /** Files in PEM. Without a root certificate, the ones of Node count. */
+  /** Paths of PEM files. Without a root certificate, those of Node apply. */
   readonly rootCertificate: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -29,12 +29,11 @@ export interface TlsTarget {
 
 const DEFAULT_PORT = 5432;
 const DEFAULT_SOCKET_DIRECTORY = '/var/run/postgresql';
-/** The schema of the tables, unless DATABASE_SCHEMA names another. */
 export const DEFAULT_SCHEMA = 'usher';
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
-/** What each parameter may be. Those that Usher sets itself, such as `application_name`, are not among them. */
+/** The supported parameters and their values, without those that Usher sets itself, such as `application_name`. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   host: /^/,
   port: /^/,
@@ -61,7 +60,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   keepalives_count: /^/,
 };
 
-/** @throws Error whose message continues the name of a setting, without the password */
+/** @throws Error whose message continues the name of a setting, and does not contain the password */
 export function parseDatabaseUrl(text: string): DatabaseTarget {
   const [matched, userInfo = '', hosts = '', database = '', query = ''] = FORM.exec(text) ?? [];
   if (matched === undefined) throw invalid();
@@ -90,7 +89,7 @@ function readParameters(query: string): Parameters {
   return Object.fromEntries(entries);
 }
 
-/** Parses `host:port,[address]:port,%2Fdirectory`. One port among the parameters counts for hosts without one. */
+/** Parses `host:port,[address]:port,%2Fdirectory`. `defaultPort` applies to hosts without a port. */
 function parseHosts(text: string, defaultPort: string | undefined): DatabaseServer[] {
   return text.split(',').map((entry) => {
     const [, address, name = '', port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]*))(?::(\d*))?$/.exec(entry) ?? [];
@@ -125,7 +124,7 @@ function parseTls(parameters: Parameters): TlsTarget | undefined {
   };
 }
 
-/** As libpq does, verifies the certificate wherever there is a root certificate to verify it with. */
+/** Like libpq, verifies the certificate if there is a root certificate. */
 function strictest(mode: string | undefined, rootCertificate: string | undefined): TlsTarget['mode'] {
   if (mode === 'verify-full' || mode === 'verify-ca') return mode;
   if (mode === 'require') return rootCertificate ? 'verify-ca' : 'require';

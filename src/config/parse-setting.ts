@@ -2,7 +2,7 @@
 import { parseDatabaseUrl } from './database-url.ts';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 
-/** Returns the URL as it is written, for processes and clients that parse it again. */
+/** Returns the text itself, because clients and worker processes parse it again. */
 export function parseDatabaseUrlText(text: string): string {
   parseDatabaseUrl(text);
   return text;
@@ -14,7 +14,7 @@ export function parseSchema(text: string): string {
   return text;
 }
 
-/** Returns the URL as it is written: callers compare the issuer of auth tokens byte for byte. */
+/** Returns the text itself, because applications compare the issuer of auth tokens byte for byte. */
 export function parsePublicUrl(text: string): string {
   const { search, username, password, protocol } = parseWebUrl(text);
   if (!text.startsWith(protocol)) throw new Error('must have its scheme in lower case');
@@ -42,7 +42,7 @@ export function parseLoginMethods(text: string): readonly LoginMethod[] {
   });
 }
 
-/** Returns origins as browsers write them. */
+/** Returns origins in the form of the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
   return splitList(text).map((entry) => {
     const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
@@ -66,7 +66,7 @@ export function integerBetween(min: number, max: number): (text: string) => numb
 }
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-/** A session lasts 15 minutes, so a shorter limit would be none of renewals. */
+/** A session lasts 15 minutes even without renewals. */
 const MIN_SESSION_MAX_AGE_SECONDS = 900;
 const MAX_SESSION_MAX_AGE_SECONDS = 365 * 86_400;
 

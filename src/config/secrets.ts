@@ -12,7 +12,7 @@ export interface Secrets {
   readonly encryptionKeys: readonly Buffer[];
 }
 
-/** Returns the given secrets, and reads or generates the others in files of the directory with mode 0600. */
+/** Completes the given secrets from files in the directory, and creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const keep = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
@@ -21,7 +21,7 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
     try {
       return parse(text);
     } catch (error) {
-      // A new one in its place would make stored data unreadable.
+      // Replacing the file would make stored data unreadable.
       throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
     }
   };
@@ -53,7 +53,7 @@ export function parseAdminKeys(text: string): readonly { readonly name: string; 
   if (names.size < named.length || names.has('admin')) {
     throw new Error('must hold names that are all different, and none that is admin');
   }
-  // The audit log could not tell them apart.
+  // The audit log could not distinguish them.
   if (new Set(named.map(({ key }) => key)).size < named.length) {
     throw new Error('must hold keys that are all different');
   }

@@ -17,23 +17,23 @@ import {
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
 import { parseNetworks, parseTrustedProxies } from './trusted-proxies.ts';
 
-/** An environment variable, and its line in the README. */
+/** An environment variable and its row in the README. */
 export interface Setting<Value> extends Options {
   readonly name: string;
-  /** Throws an Error that says what is wrong, without quoting a secret. */
+  /** @throws Error that names the problem without quoting a secret */
   readonly parse: (text: string) => Value;
   readonly description: string;
   readonly default: Value;
 }
 
 interface Options {
-  /** How the README shows a default that is not a plain value. */
+  /** The default in the README, if it is not a plain value. */
   readonly defaultText?: string;
-  /** The variable names a file, whose content `parse` takes. */
+  /** The variable is the path of a file, and `parse` gets its content. */
   readonly isFile?: true;
-  /** The variable itself holds a secret. */
+  /** The variable itself is a secret, not the path of one. */
   readonly isSecret?: true;
-  /** The setting that demands this one. */
+  /** This setting is required if that one is set. */
   readonly requiredWith?: string;
   readonly formerName?: string;
 }
@@ -41,7 +41,7 @@ interface Options {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
 
-/** Every setting, by its name in the code. */
+/** All settings, by their names in the code. */
 export const SETTINGS = {
   host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
   port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
@@ -92,7 +92,7 @@ export const SETTINGS = {
     defaultText: '`<PUBLIC_URL>/login`',
   }),
   loginMethods: setting('LOGIN_METHODS', parseLoginMethods, 'What the login page offers.', {
-    defaultText: '`wallet,email`; `wallet` if codes cannot be sent',
+    defaultText: '`wallet,email`; only `wallet` without `SMTP_URL`, unless embedded',
   }),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     defaultText: 'the terminal, when embedded',
@@ -143,9 +143,14 @@ export const SETTINGS = {
   webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
     default: true,
   }),
-  webhookConcurrency: setting('WEBHOOK_CONCURRENCY', integerBetween(1, 4_096), 'Quick attempts per process.', {
-    default: 128,
-  }),
+  webhookConcurrency: setting(
+    'WEBHOOK_CONCURRENCY',
+    integerBetween(1, 4_096),
+    'Attempts in flight per process, to endpoints that answer within a second.',
+    {
+      default: 128,
+    },
+  ),
   webhookAllowedNetworks: setting(
     'WEBHOOK_ALLOWED_NETWORKS',
     parseNetworks,
@@ -180,7 +185,7 @@ export const SETTINGS = {
   tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
 };
 
-/** The parsed settings. One that is not set and has no default is undefined. */
+/** The parsed settings. Those that are not set and have no default are undefined. */
 export type SettingValues = {
   readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
 };

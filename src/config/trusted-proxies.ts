@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { splitList } from './parse-setting.ts';
 
-/** Returns a list of the addresses and CIDR ranges. @throws Error that names an entry that is neither. */
+/** @throws Error that names an entry that is neither an address nor a CIDR range */
 export function parseTrustedProxies(entries: readonly string[]): BlockList {
   const proxies = new BlockList();
   for (const entry of entries) {
@@ -17,7 +17,7 @@ export function parseTrustedProxies(entries: readonly string[]): BlockList {
   return proxies;
 }
 
-/** Returns the addresses and CIDR ranges of a comma-separated list. @throws Error that names an entry that is neither. */
+/** @throws Error that names an entry that is neither an address nor a CIDR range */
 export function parseNetworks(text: string): readonly string[] {
   const entries = splitList(text);
   parseTrustedProxies(entries);

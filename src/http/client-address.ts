@@ -1,8 +1,8 @@
 import { type BlockList, isIP } from 'node:net';
 
 /**
- * The address of the client: that of the connection, or, behind trusted proxies, the last one in
- * X-Forwarded-For that is not itself a trusted proxy.
+ * Returns the address of the client: the remote address, or, behind trusted proxies, the last address in
+ * X-Forwarded-For that is not a trusted proxy.
  */
 export function clientAddressOf(
   remoteAddress: string | undefined,
@@ -20,7 +20,6 @@ export function clientAddressOf(
   return address;
 }
 
-/** Tells whether the other end of the connection is a trusted proxy. */
 export function isTrustedProxy(remoteAddress: string | undefined, trustedProxies: BlockList): boolean {
   return isTrusted(withoutIPv4Mapping(remoteAddress ?? ''), trustedProxies);
 }
@@ -30,7 +29,7 @@ function isTrusted(address: string, trustedProxies: BlockList): boolean {
   return version !== 0 && trustedProxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** As some proxies add it: `192.0.2.1:1234` or `[2001:db8::1]:1234`. */
+/** Some proxies add a port: `192.0.2.1:1234` or `[2001:db8::1]:1234`. */
 function withoutPort(hop: string): string {
   const [, address = hop] = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop) ?? /^\[(.*)\](?::\d+)?$/.exec(hop) ?? [];
   return address;

@@ -4,22 +4,21 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ConnectionQuota } from './request-scheduler.ts';
 
-/** How long a client may take to send its first request, to send the rest of one, and to read a response. */
+/** How long a client may take to send its first request, to complete a request, and to read a response. */
 export const CLIENT_TIMEOUT_MS = 7_000;
 /** How long a connection may be idle between requests. */
 const KEEP_ALIVE_MS = 60_000;
-/** With more connections than this, the idle ones have `CLIENT_TIMEOUT_MS` only. */
+/** With more connections than this, idle ones are closed after `CLIENT_TIMEOUT_MS`. */
 const IDLE_LIMIT = 256;
-/** The announced timeout is shorter by this, so that clients do not send as we close. */
+/** The announced timeout is shorter by this, so that clients do not send while Usher closes. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 export const SWEEP_INTERVAL_MS = 500;
 
-/** How many requests may be in flight on one connection. */
 export const MAX_REQUESTS_PER_CONNECTION = 100;
 
-/** How a connection is used. The server of its protocol reports requests and adds checks of its own. */
-export class Connection implements ConnectionQuota {
+/** Tracks how a client's connection is used. The server of its protocol reports requests and adds its own checks. */
+export class HttpConnection implements ConnectionQuota {
   iteration = 0;
   begunInIteration = 0;
   #requests = 0;
@@ -27,13 +26,13 @@ export class Connection implements ConnectionQuota {
   #hasSentRequest = false;
   #stalledSweeps = 0;
   readonly socket: Socket;
-  /** HTTP/1.1: the responses that have not been sent completely, oldest first. */
+  /** HTTP/1.1: unfinished responses, oldest first. */
   readonly responses: ServerResponse[] = [];
-  /** HTTP/1.1: whether the latest request was answered before all of it had come. */
+  /** HTTP/1.1: whether the latest request was answered before its body was complete. */
   isAnsweredEarly = false;
   /** Closes the connection after the requests in flight. */
   end: () => void;
-  /** What the protocol checks at every sweep. */
+  /** The protocol's own checks at every sweep. */
   onSweep = (): void => {};
 
   constructor(socket: Socket) {
@@ -41,7 +40,6 @@ export class Connection implements ConnectionQuota {
     this.end = () => socket.destroy();
   }
 
-  /** How many requests are in flight. */
   get requests(): number {
     return this.#requests;
   }
@@ -50,19 +48,19 @@ export class Connection implements ConnectionQuota {
     return this.#requests >= MAX_REQUESTS_PER_CONNECTION;
   }
 
-  /** Counts a request whose head has come. */
+  /** Counts a request whose head has arrived. */
   startRequest(): void {
     this.#requests++;
     this.#hasSentRequest = true;
   }
 
-  /** Counts a request as over. After one that stalled, the connection counts as idle since before it. */
+  /** Ends the count of a request. One that stalled does not reset the idle time. */
   finishRequest({ hasStalled = false } = {}): void {
     this.#requests--;
     if (!hasStalled) this.#idleSince = performance.now();
   }
 
-  /** Closes the connection at once and drops what has not been sent. */
+  /** Closes the connection at once, and drops unsent bytes. */
   reset(): void {
     // Over TLS `resetAndDestroy` throws.
     if (this.socket instanceof TLSSocket) this.socket.destroy();
@@ -70,7 +68,7 @@ export class Connection implements ConnectionQuota {
   }
 
   sweep(now: number, keepAliveMs: number): void {
-    // Bytes that the kernel does not take, sweep after sweep: the client does not read.
+    // If the kernel accepts no bytes, sweep after sweep, the client does not read.
     this.#stalledSweeps = this.socket.writableLength > 0 ? this.#stalledSweeps + 1 : 0;
     const idleMs = this.#requests === 0 ? now - this.#idleSince : 0;
     if (this.#stalledSweeps * SWEEP_INTERVAL_MS >= CLIENT_TIMEOUT_MS) this.reset();
@@ -81,24 +79,24 @@ export class Connection implements ConnectionQuota {
   }
 }
 
-export class Connections {
-  readonly #all = new Set<Connection>();
-  readonly #bySocket = new WeakMap<Socket, Connection>();
+export class HttpConnections {
+  readonly #all = new Set<HttpConnection>();
+  readonly #bySocket = new WeakMap<Socket, HttpConnection>();
   #isOverIdleLimitUntil = 0;
 
   get size(): number {
     return this.#all.size;
   }
 
-  add(socket: Socket): Connection {
-    const connection = new Connection(socket);
+  add(socket: Socket): HttpConnection {
+    const connection = new HttpConnection(socket);
     this.#all.add(connection);
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.#all.delete(connection));
     return connection;
   }
 
-  of(socket: Socket): Connection | undefined {
+  of(socket: Socket): HttpConnection | undefined {
     return this.#bySocket.get(socket);
   }
 
@@ -123,14 +121,14 @@ export class Connections {
     return true;
   }
 
-  [Symbol.iterator](): Iterator<Connection> {
+  [Symbol.iterator](): Iterator<HttpConnection> {
     return this.#all.values();
   }
 
   /** Closes idle and stalled connections, every `SWEEP_INTERVAL_MS`. Returns the keep-alive timeout to announce. */
   sweep(): number {
     const now = performance.now();
-    // All idle connections go then, not only as many as exceed the limit.
+    // Above the limit, every idle connection gets the short timeout.
     if (this.#all.size > IDLE_LIMIT) this.#isOverIdleLimitUntil = now + KEEP_ALIVE_MS;
     const keepAliveMs = now < this.#isOverIdleLimitUntil ? CLIENT_TIMEOUT_MS : KEEP_ALIVE_MS;
     for (const connection of this.#all) connection.sweep(now, keepAliveMs);

@@ -4,9 +4,8 @@ import { TLSSocket } from 'node:tls';
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /**
- * Returns the protocol that the connection speaks. Over TLS, ALPN has negotiated it. In cleartext it is
- * HTTP/2 if the first bytes are the preface (RFC 9113, section 3.4); the server reads those bytes again.
- * Returns `none` if the connection ends before that is known.
+ * Returns the protocol of the connection, or `none` if it ends too early. Over TLS, ALPN has negotiated the protocol.
+ * In cleartext, HTTP/2 begins with the preface (RFC 9113, section 3.4). The bytes that were read are pushed back.
  */
 export async function detectProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
   if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
@@ -22,7 +21,7 @@ export async function detectProtocol(socket: Socket): Promise<'h2' | 'http/1.1' 
   };
   const onEnd = () => resolve('none');
   socket.on('readable', onReadable).once('end', onEnd).once('close', onEnd);
-  // Bytes that came before the listener was added cause no event.
+  // Bytes that arrived before the listener was added emit no event.
   onReadable();
 
   const protocol = await promise;

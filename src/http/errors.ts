@@ -1,4 +1,4 @@
-/** What HTTP itself refuses, by the reason that clients match and that therefore never changes. */
+/** Errors of HTTP itself, by reason. Reasons never change, because clients match them. */
 export const HTTP_ERRORS = {
   BAD_REQUEST: [400, 'Bad request'],
   INVALID_HOST: [400, 'Invalid host'],
@@ -14,10 +14,8 @@ export const HTTP_ERRORS = {
 
 export type HttpErrorReason = keyof typeof HTTP_ERRORS;
 
-/** Returns the JSON body of an error. */
 export type RenderError = (reason: HttpErrorReason) => string;
 
-/** A refusal of the request itself, by the status that HTTP has for it. */
 export class HttpError extends Error {
   readonly reason: HttpErrorReason;
   readonly status: number;

@@ -1,4 +1,4 @@
-/** HTML that needs no more escaping. */
+/** HTML that is escaped already. */
 export class Html {
   readonly text: string;
 
@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** A document in English. `head` is what its head has besides the title. */
+/** `head` follows the title. */
 export function htmlDocument(title: string, head: Html, body: Html): string {
   return html`<!doctype html>
 <html lang="en">

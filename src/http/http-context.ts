@@ -1,4 +1,4 @@
-/** One HTTP request and its response, over HTTP/1.1 and HTTP/2 alike, with what every handler needs of them. */
+/** An HTTP request and its response, the same for HTTP/1.1 and HTTP/2. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
@@ -9,19 +9,19 @@ import { STRICT_TRANSPORT_SECURITY } from './tls.ts';
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** What is known of a request before its body is read. */
+/** A request before its body is read. */
 export interface RequestContext {
   readonly headers: IncomingHttpHeaders;
   /** The `x-request-id` of the response and of every log line of the request. */
   readonly requestId: string;
   readonly clientAddress: string;
-  /** Whether what the headers say of earlier hops can be believed. */
+  /** Whether headers about earlier hops, such as `traceparent`, can be trusted. */
   isFromTrustedProxy(): boolean;
-  /** When the request came, in milliseconds of `performance.now()`. */
+  /** When the request arrived, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
-  /** The headers of every response. */
+  /** Headers that every response has. */
   readonly commonHeaders: Readonly<Record<string, string>>;
-  /** Calls the listener once, when the exchange is over: not `isSent` if the client left before it had the response. */
+  /** Calls the listener once, when the response has ended. `isSent` is false if the client left before. */
   onClose(listener: (result: { readonly status: number; readonly isSent: boolean }) => void): void;
 }
 
@@ -34,22 +34,21 @@ export interface HttpContext extends RequestContext {
   readonly query: string;
 }
 
-/** A request over HTTP/2 that Node has not wrapped in a request object. */
+/** An HTTP/2 stream that Node has not wrapped in a request object. */
 export interface StreamContext extends RequestContext {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
 }
 
-/** Returns true if it answers the stream. Returns false, without touching the stream, if it does not. */
+/** Returns whether it answers the stream. If not, it has not touched the stream. */
 export type StreamHandler = (context: StreamContext) => boolean;
 
-/** Answers the request and resolves to true, or resolves to false if the path belongs to another handler. */
+/** Answers the request and resolves to true, or resolves to false if the path is another handler's. */
 export type PathHandler = (context: HttpContext) => Promise<boolean>;
 
-/** Answers every request. A rejection is a defect; the listener answers it with 500. */
+/** Answers every request. A rejection is a defect, which the listener answers with 500. */
 export type HttpHandler = (context: HttpContext) => Promise<void> | void;
 
-/** Where a request came from. */
 export interface Origin {
   readonly trustedProxies: BlockList;
   readonly receivedAt: number;
@@ -72,7 +71,7 @@ export function createHttpContext(request: NodeRequest, response: NodeResponse, 
   };
 }
 
-/** Of a stream that is answered with status 200, whatever the outcome: gRPC has its own status in the trailers. */
+/** The HTTP status is always 200, because gRPC has its own status in the trailers. */
 export function createStreamContext(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -105,7 +104,7 @@ function createRequestFacts(
   };
 }
 
-/** Returns the headers of every response. */
+/** Returns the headers that every response has. */
 export function commonHeadersOf(requestId: string, isSecure: boolean): Record<string, string> {
   return {
     'x-request-id': requestId,
@@ -114,7 +113,7 @@ export function commonHeadersOf(requestId: string, isSecure: boolean): Record<st
   };
 }
 
-/** Returns the header of that name (in lower case), or undefined if it is missing or a list. */
+/** Returns undefined if the header is missing or a list. `name` is in lower case. */
 export function headerOf({ headers }: Pick<RequestContext, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
@@ -126,7 +125,7 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
   return typeof given === 'string' && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
-/** Takes targets in origin form, and in absolute form as a proxy sends them (RFC 9112, section 3.2). */
+/** Accepts the origin form, and the absolute form that proxies send (RFC 9112, section 3.2). */
 function splitTarget(target: string): { path: string; query: string } {
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
   const [path = '', ...query] = target.slice(origin.length).split('?');

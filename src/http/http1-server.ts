@@ -1,8 +1,8 @@
-/** The HTTP/1.1 server. It accepts the connections of both protocols. */
+/** The HTTP/1.1 server, which accepts the connections of both protocols. */
 import { createServer as createHttpServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { CLIENT_TIMEOUT_MS, type Connections, SWEEP_INTERVAL_MS } from './connections.ts';
+import { CLIENT_TIMEOUT_MS, type HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import type { RenderError } from './errors.ts';
 import { requestIdOf } from './http-context.ts';
 import { answerUnparsableRequest, sendRawError } from './raw-error.ts';
@@ -16,12 +16,16 @@ const OPTIONS = {
   requestTimeout: CLIENT_TIMEOUT_MS,
   connectionsCheckingInterval: SWEEP_INTERVAL_MS,
   maxHeaderSize: MAX_HEADER_BYTES,
-  // We answer a missing Host ourselves.
+  // `findHeadProblem` checks the Host header.
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-/** Creates a server that hands none of its connections to HTTP/1.1 before `accept`. */
-export function createHttp1Server(tls: Certificate | undefined, connections: Connections, renderError: RenderError) {
+/** Creates a server that does not parse HTTP on a connection before `accept`. */
+export function createHttp1Server(
+  tls: Certificate | undefined,
+  connections: HttpConnections,
+  renderError: RenderError,
+) {
   const secured =
     tls &&
     createHttpsServer({
@@ -42,18 +46,18 @@ export function createHttp1Server(tls: Certificate | undefined, connections: Con
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
     const responses = connection?.responses ?? [];
-    // What cannot be parsed is the body of the latest request, or follows it.
+    // The unparsable bytes belong to the body of the latest request, or follow it.
     const cut = responses.findLast(({ req }) => !req.complete);
     const earlier = responses.findLast((response) => response !== cut);
-    // The client would take a second response to one request for that to its next.
+    // The client would take a second response to this request for the response to its next one.
     if (cut?.headersSent || connection?.isAnsweredEarly) socket.destroy();
     else answerAfter(earlier, () => answerUnparsableRequest(error, socket, renderError));
   });
   return {
     server,
-    /** The event of the server that brings a connection whose protocol can be detected. */
+    /** The server emits it with a connection whose protocol can be detected. */
     connectionEvent,
-    /** New connections use the certificate. @throws if it is malformed */
+    /** Applies to new connections. @throws if the certificate is malformed */
     setCertificate: (certificate: Certificate) => secured?.setSecureContext(toSecureContext(certificate)),
     /** Takes over a connection that speaks HTTP/1.1. */
     accept(socket: Socket) {
@@ -62,7 +66,7 @@ export function createHttp1Server(tls: Certificate | undefined, connections: Con
   };
 }
 
-/** Answers when the earlier request has been answered, if there is one. */
+/** Keeps responses in the order of their requests. */
 function answerAfter(earlier: ServerResponse | undefined, answer: () => void): void {
   if (earlier) earlier.once('close', answer);
   else answer();

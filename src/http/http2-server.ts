@@ -1,4 +1,4 @@
-/** The HTTP/2 server. The HTTP/1.1 server accepts its connections. */
+/** The HTTP/2 server, whose connections the HTTP/1.1 server accepts. */
 import {
   constants,
   createServer,
@@ -10,7 +10,12 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { CLIENT_TIMEOUT_MS, type Connection, MAX_REQUESTS_PER_CONNECTION, SWEEP_INTERVAL_MS } from './connections.ts';
+import {
+  CLIENT_TIMEOUT_MS,
+  type HttpConnection,
+  MAX_REQUESTS_PER_CONNECTION,
+  SWEEP_INTERVAL_MS,
+} from './connections.ts';
 import { createStreamContext, type Origin, type StreamHandler } from './http-context.ts';
 import { discardBody } from './read-body.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
@@ -18,14 +23,15 @@ import { StreamLimit } from './stream-limit.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
-  // nghttp2 resets a stream with larger headers; those between this limit and ours get an answer.
+  // nghttp2 resets a stream with larger headers without an answer. Usher answers headers below this and above its
+  // limit.
   settings: {
     maxConcurrentStreams: MAX_REQUESTS_PER_CONNECTION,
     maxHeaderListSize: 4 * MAX_HEADER_BYTES,
     enablePush: false,
   },
   maxSessionMemory: 10,
-  // A client may reset all its streams at once, and then some every second; more ends the connection.
+  // A client may reset all its streams at once, and then 33 a second. More resets close the connection.
   streamResetBurst: MAX_REQUESTS_PER_CONNECTION,
   streamResetRate: 33,
   maxSessionInvalidFrames: 100,
@@ -33,12 +39,12 @@ const OPTIONS = {
 
 type Http2Server = ReturnType<typeof createHttp2Server>;
 
-/** Creates a server that has no connections but those it is given. */
+/** Creates a server that does not listen: `accept` gives it connections. */
 export function createHttp2Server() {
   const server = createServer(OPTIONS);
-  const sessions = new Map<Http2Session, Connection>();
+  const sessions = new Map<Http2Session, HttpConnection>();
   const limit = new StreamLimit(MAX_REQUESTS_PER_CONNECTION);
-  let accepted: Connection | undefined;
+  let accepted: HttpConnection | undefined;
   server.on('session', (session) => {
     session.on('error', () => session.destroy());
     if (!accepted) return;
@@ -52,11 +58,11 @@ export function createHttp2Server() {
     server,
     sessions,
     limit,
-    /** When the stream of a Node request came, in milliseconds of `performance.now()`. */
+    /** When a stream arrived, in milliseconds of `performance.now()`, until Node has wrapped it. */
     receivedAt: new WeakMap<ServerHttp2Stream, number>(),
     /** Takes over a connection that speaks HTTP/2. */
-    accept(socket: Socket, connection: Connection) {
-      // The HTTP/1.1 server lets its sockets be half open, and a client that leaves would go unnoticed.
+    accept(socket: Socket, connection: HttpConnection) {
+      // The HTTP/1.1 server allows half-open sockets. On those nobody would notice that a client leaves.
       socket.allowHalfOpen = false;
       accepted = connection;
       server.emit('connection', socket);
@@ -65,7 +71,7 @@ export function createHttp2Server() {
 }
 
 /** Ends streams whose client takes too long to send the request or to read the response. */
-function watchStreams(session: ServerHttp2Session, connection: Connection, limit: StreamLimit): void {
+function watchStreams(session: ServerHttp2Session, connection: HttpConnection, limit: StreamLimit): void {
   const watched: { readonly stream: ServerHttp2Stream; stalledSweeps: number; isEnded: boolean }[] = [];
   session.on('stream', (stream, _headers, _flags, rawHeaders) => {
     const entry = { stream, stalledSweeps: 0, isEnded: false };
@@ -82,13 +88,13 @@ function watchStreams(session: ServerHttp2Session, connection: Connection, limit
     limit.restore(session);
     for (const entry of watched) {
       const { stream } = entry;
-      // Not even the end of the stream could be sent since the last sweep: the client reads nothing.
+      // The reset of the stream could not be sent since the last sweep, so the client does not read.
       if (entry.isEnded) return connection.reset();
       const isStalled = stream.writableLength > 0 || stream.state.remoteClose === 0;
       entry.stalledSweeps = isStalled ? entry.stalledSweeps + 1 : 0;
       if (entry.stalledSweeps * SWEEP_INTERVAL_MS < CLIENT_TIMEOUT_MS) continue;
       if (stream.closed) {
-        // Only the rest of its request is open, and nobody reads that any more.
+        // The response is complete, and nobody reads the rest of the request.
         stream.destroy();
         continue;
       }
@@ -100,14 +106,15 @@ function watchStreams(session: ServerHttp2Session, connection: Connection, limit
 }
 
 /**
- * Tells a client that keeps sending its request to stop, once the response is sent. The trailers end
- * a response, so whoever sends trailers must listen to `wantTrailers` before this is called.
+ * Stops a client that keeps sending its request after the response. The listener for `wantTrailers` that sends the
+ * trailers, and so ends the response, must be added before this one.
  */
 export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = stream): void {
   stream.once('wantTrailers', () => {
     if (stream.readableEnded || stream.endAfterHeaders) return;
-    // Not at once: nghttp2 ignores the end of a request while a reset waits to be sent, and counts the stream as open.
-    // The client does not, and with the next stream it would exceed the limit, which ends the connection.
+    // Not at once: while a reset waits to be sent, nghttp2 ignores the end of the request and counts the stream as
+    // open.
+    // The client counts it as closed, so its next stream would exceed the limit, which closes the connection.
     discardBody(request, () => {
       if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
     });
@@ -115,14 +122,14 @@ export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = s
 }
 
 /**
- * Ends a request whose body was empty and ended while its stream waited for its turn. Node makes the
- * request object only then, and a stream with nothing to read emits `end` without waiting for a reader.
+ * Ends the request object of a stream with an empty body. The stream emits `end` while it waits in the scheduler, and
+ * Node makes the request object after that.
  */
 export function endEmptyRequest(request: Http2ServerRequest): void {
   if (request.stream.readableEnded && !request.readableEnded) request.push(null);
 }
 
-/** Offers every stream to the handler. Node wraps the streams that it leaves in request objects, as usual. */
+/** Offers every stream to the handler. Node wraps the streams that it declines in request objects, as usual. */
 export function serveStreams(
   { server, sessions, limit, receivedAt }: Http2Server,
   handleStream: StreamHandler,
@@ -141,7 +148,7 @@ export function serveStreams(
 
   const serve = (now: number, event: StreamEvent) => {
     const [stream, headers, , rawHeaders] = event;
-    // The client has reset it while it waited.
+    // The client has reset the stream while it waited.
     if (stream.closed) return;
     const isValid = findHeadProblem(headers, rawHeaders) === undefined;
     if (isValid && handleStream(createStreamContext(stream, headers, { ...origin, receivedAt: now }))) return;

@@ -1,11 +1,11 @@
 /**
- * One port for HTTP/1.1 and HTTP/2: by ALPN over TLS, by the first bytes in cleartext. Nothing that a
- * client sends ends the process, and every answer that Node would give by itself has our error body.
+ * One port for HTTP/1.1 and HTTP/2: by ALPN over TLS, by the first bytes in cleartext. Nothing that a client sends ends
+ * the process. Errors that Node would answer without a body get the error body of Usher.
  */
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
 import { type BlockList, Server as NetServer, type Socket } from 'node:net';
-import { Connections, SWEEP_INTERVAL_MS } from './connections.ts';
+import { HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
 import {
@@ -37,23 +37,23 @@ export type Listener = Awaited<ReturnType<typeof openListener>>;
 
 interface Handlers {
   readonly handle: HttpHandler;
-  /** Sees HTTP/2 streams before Node wraps them in request objects. */
+  /** Gets HTTP/2 streams before Node wraps them in request objects. */
   readonly handleStream: StreamHandler;
-  /** These paths are answered without a Host, too: probes of load balancers send none. */
+  /** Paths that need no Host header, because probes of load balancers send none. */
   readonly pathsWithoutHost: ReadonlySet<string>;
   onError(error: unknown, requestId: string): void;
 }
 
-/** How many connections the kernel queues. One beyond that waits for seconds until the client tries again. */
+/** How many connections the kernel queues. Beyond that, a client retries after seconds. */
 const BACKLOG = 4_096;
 
-/** How long requests may take to arrive that were sent before the client knew that we close. */
+/** How long a shutdown waits for requests that clients sent before they knew of it. */
 const CLOSING_GRACE_MS = 500;
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openListener(options: ListenerOptions) {
   const { host, port, tls, trustedProxies, renderError } = options;
-  const connections = new Connections();
+  const connections = new HttpConnections();
   const http1Server = createHttp1Server(tls, connections, renderError);
   const { server: http1, connectionEvent, accept: acceptHttp1 } = http1Server;
   const http2 = createHttp2Server();
@@ -73,7 +73,7 @@ export async function openListener(options: ListenerOptions) {
   };
   sweep();
   const sweepTimer = setInterval(sweep, SWEEP_INTERVAL_MS).unref();
-  /** Connections whose protocol is not known yet. */
+  /** Connections whose protocol is not yet known. */
   const undetected = new Set<Socket>();
   http1.on(connectionEvent, async (socket: Socket) => {
     socket.on('error', () => socket.destroy());
@@ -98,7 +98,7 @@ export async function openListener(options: ListenerOptions) {
   const sendError = (context: HttpContext, reason: HttpErrorReason) =>
     sendJson(context, HTTP_ERRORS[reason][0], renderError(reason));
 
-  /** Returns undefined if the connection has been closed instead. */
+  /** Returns undefined if it has closed the connection instead. */
   function openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
     response.on('error', () => {});
     request.on('error', () => {});
@@ -112,14 +112,14 @@ export async function openListener(options: ListenerOptions) {
 
   return {
     port: address.port,
-    /** How many connections are open, by the protocol that they speak. */
+    /** Open connections, by protocol. */
     get connectionCounts() {
       const http2Count = http2.sessions.size;
       return { http1: connections.size - http2Count - undetected.size, http2: http2Count };
     },
     setCertificate: http1Server.setCertificate,
 
-    /** Begins to answer. Connections made before wait. */
+    /** Begins to answer. Until then connections wait. */
     serve({ handle, handleStream, pathsWithoutHost, onError }: Handlers) {
       const handleSafely = async (context: HttpContext) => {
         const { request, response, path } = context;
@@ -137,7 +137,7 @@ export async function openListener(options: ListenerOptions) {
         const context = openContext(request, response);
         if (!context) return;
         const connection = connections.of(request.socket);
-        // Requests over HTTP/2 have been scheduled as streams.
+        // HTTP/2 requests were scheduled as streams.
         if (!connection) return void handleSafely(context);
         scheduler.run(() => {
           if (!request.socket.destroyed) handleSafely(context);
@@ -160,11 +160,11 @@ export async function openListener(options: ListenerOptions) {
       setReady();
     },
 
-    /** Accepts no more connections, lets requests in flight finish, and ends what is left after `timeoutMs`. */
+    /** Accepts no more connections, waits for requests in flight, and closes the rest after `timeoutMs`. */
     async close(timeoutMs: number) {
       isDraining = true;
       const closed = once(http1, 'close');
-      // The server's own `close` would end idle connections too, with requests that are on their way.
+      // The `close` of the HTTP server would also close idle connections, on which a request may be on its way.
       NetServer.prototype.close.call(http1);
       for (const { responses } of connections) for (const response of responses) response.shouldKeepAlive = false;
       for (const session of http2.sessions.keys()) session.close();
@@ -182,7 +182,7 @@ export async function openListener(options: ListenerOptions) {
       clearTimeout(grace);
       clearTimeout(timer);
       clearInterval(sweepTimer);
-      // Ends the timers of the server, too.
+      // Also ends the timers of the server.
       http1.close();
     },
   };

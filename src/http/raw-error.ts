@@ -1,4 +1,4 @@
-/** Errors of HTTP/1.1 that are answered without a request object, because the request cannot be parsed. */
+/** Answers HTTP/1.1 requests for which there is no request object, because they cannot be parsed. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { TLSSocket } from 'node:tls';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
 import { commonHeadersOf } from './http-context.ts';
 
-/** Answers on a connection without a response object, and closes it. */
+/** Writes the response to the socket, and closes it. */
 export function sendRawError(
   socket: Duplex,
   reason: HttpErrorReason,
@@ -26,7 +26,7 @@ export function sendRawError(
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'));
 }
 
-/** Answers what Node would answer without a body. */
+/** Adds a body to the errors of Node's parser. */
 export function answerUnparsableRequest(error: NodeJS.ErrnoException, socket: Socket, renderError: RenderError): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

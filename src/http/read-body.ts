@@ -2,22 +2,20 @@ import type { Readable } from 'node:stream';
 import { HttpError } from './errors.ts';
 import { headerOf, type NodeRequest } from './http-context.ts';
 
-/** How long, and for how many bytes, we keep reading after a response that came before the end of its request. */
+/** Limits for reading the rest of a request that was answered early. */
 const DISCARD_MS = 1_000;
 const DISCARD_BYTES = 1_048_576;
-/** Chunks of a byte cost more than the bytes. */
+/** A client may send chunks of one byte, which cost more than their bytes. */
 const DISCARD_CHUNKS = 1_000;
 
-/** @throws HttpError 413 if `Content-Length` says that the body is larger. */
+/** @throws HttpError 413 if `Content-Length` is larger than `maxBytes`. */
 export function checkContentLength(request: NodeRequest, maxBytes: number): void {
   if (Number(headerOf(request, 'content-length') ?? 0) > maxBytes) throw new HttpError('PAYLOAD_TOO_LARGE');
 }
 
 /**
- * Returns the whole body.
- *
  * @param deadline in milliseconds of `performance.now()`
- * @throws HttpError 413 if it is larger than `maxBytes`, and 408 if it has not come by the deadline.
+ * @throws HttpError 413 if the body is larger than `maxBytes`, or 408 if it has not arrived by the deadline.
  */
 export async function readBody(request: NodeRequest, maxBytes: number, deadline: number): Promise<Buffer> {
   checkContentLength(request, maxBytes);
@@ -30,7 +28,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     else chunks.push(chunk);
   };
   const onEnd = () => {
-    // A close after the end is no failure; creating its error costs time.
+    // A close after the end is no failure, and creating an error costs time.
     request.off('close', onClose);
     resolve(Buffer.concat(chunks));
   };
@@ -45,7 +43,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
   }
 }
 
-/** Reads the rest of a body that has been answered, within limits. Then calls the listener, at least once. */
+/** Reads the rest of the body of an answered request, within limits. Then calls the listener, at least once. */
 export function discardBody(request: Readable, onDone: () => void): void {
   let length = 0;
   let chunks = 0;

@@ -1,20 +1,19 @@
 /**
  * Limits how many requests begin in one iteration of the event loop.
  *
- * While a thousand sockets are readable, libuv keeps reading and timers wait for seconds; and it accepts
- * one new connection per poll. So only some requests begin per iteration, and none in an iteration that
- * brings a connection: the others wait, and connections take turns. Clients that open many streams only
- * to reset them get little work done: most of those streams wait until everything has been read.
+ * While a thousand sockets are readable, libuv keeps reading, and timers wait for seconds. It accepts only one new
+ * connection per poll. So an iteration begins a limited number of requests, and none if it has accepted a connection.
+ * Others wait, and connections take turns. Clients that open streams only to reset them get little work done: most of
+ * those streams wait until everything has been read, and are reset by then.
  */
 
-/** How many requests begin per iteration. */
 const MAX_PER_ITERATION = 256;
-/** How many of them may belong to one connection while there is more to read. */
+/** While there is more to read, one connection may begin this many. */
 const MAX_PER_CONNECTION = 16;
-/** After so many iterations in a row that brought connections, requests begin all the same. */
+/** After so many iterations in a row that accepted a connection, requests begin nevertheless. */
 const MAX_YIELDED_ITERATIONS = 64;
 
-/** What a connection has used of its share, in which iteration. */
+/** The share that a connection has used, and in which iteration. */
 export interface ConnectionQuota {
   iteration: number;
   begunInIteration: number;
@@ -26,16 +25,16 @@ export class RequestScheduler {
   #begun = 0;
   #hasNewConnection = false;
   #yieldedIterations = 0;
-  /** By connection. The one whose turn is next comes first. */
+  /** By connection. The first one is next. */
   readonly #waiting = new Map<ConnectionQuota, (() => void)[]>();
 
-  /** Delays requests to the next iteration, so that the new connection is followed by others. */
+  /** Delays requests to the next iteration, so that further connections are accepted first. */
   yieldToAccept(): void {
     this.#hasNewConnection = true;
     this.#schedule();
   }
 
-  /** Calls `begin` now, or in a later iteration if others wait: connections take turns then. */
+  /** Calls `begin` now, or in a later iteration if other requests wait. */
   run(begin: () => void, quota: ConnectionQuota): void {
     this.#schedule();
     if (quota.iteration !== this.#iteration) {
@@ -77,7 +76,7 @@ export class RequestScheduler {
     for (const [quota, begins] of this.#waiting) {
       if (due.length === MAX_PER_ITERATION) break;
       due.push(...begins.splice(0, 1));
-      // Set again, it comes last and takes part in this loop once more.
+      // Re-inserting moves it to the end: round robin.
       this.#waiting.delete(quota);
       if (begins.length > 0) this.#waiting.set(quota, begins);
     }

@@ -2,10 +2,10 @@ import { ServerResponse } from 'node:http';
 import type { HttpContext, NodeRequest } from './http-context.ts';
 import { discardBody } from './read-body.ts';
 
-/** With more of an unread body to come, the connection is closed instead of kept. */
+/** With more of the body unread, the connection is closed. */
 const MAX_UNREAD_BYTES = 65_536;
 
-/** Sends JSON text. `headers`, in lower case, override the defaults. */
+/** `headers`, in lower case, override the defaults. */
 export function sendJson(
   context: HttpContext,
   status: number,
@@ -15,7 +15,7 @@ export function sendJson(
   send(context, status, json, { 'content-type': 'application/json', ...headers });
 }
 
-/** Sends the whole response, and closes the connection after it where it must be closed. */
+/** Sends the whole response, and closes the connection after it if it must. */
 export function send(
   context: HttpContext,
   status: number,
@@ -36,17 +36,17 @@ export function send(
   else response.end(sent);
 }
 
-/** What the two kinds of response have in common. */
+/** The common part of both response classes. */
 interface HeadWriter {
   writeHead(status: number, headers: Record<string, string | number>): unknown;
 }
 
-/** Sets the headers of every response on one that Connect sends. */
+/** Sets the common headers on a response that Connect sends. */
 export function setCommonHeaders(context: HttpContext): void {
   for (const [name, value] of Object.entries(context.commonHeaders)) context.response.setHeader(name, value);
 }
 
-/** Returns whether so much of an HTTP/1.1 request is still to come that its connection must be closed. */
+/** Returns whether too much of an HTTP/1.1 request is unread to keep the connection. */
 export function mustClose({ request, response }: HttpContext): boolean {
   if (request.complete || !(response instanceof ServerResponse)) return false;
   return (
@@ -55,7 +55,7 @@ export function mustClose({ request, response }: HttpContext): boolean {
   );
 }
 
-/** Closing while the client still sends would reset the connection, and the client might lose the response. */
+/** Closing while the client still sends would reset the connection, and the client could lose the response. */
 function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
   discardBody(request, () => response.end());

@@ -1,16 +1,16 @@
 /**
- * Limits how many HTTP/2 streams are open in the process. A client opens one in some 100 bytes and need not end its
- * request, while a stream takes 3 to 25 KB, most of it for headers.
+ * Limits the open HTTP/2 streams of the process. A client opens a stream with some 100 bytes and need not end its
+ * request. A stream takes 3 to 25 KB of memory, most of it for headers.
  *
- * A connection may have as many streams as are free for all. So it has all that it may have while most are free, and
- * connections that have many leave the rest to those that have few.
+ * A connection may have as many streams as are free in the process. While most are free, that is no limit. When few
+ * are, connections with many streams get no more, and leave the rest to connections with few.
  */
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 
 const MAX_STREAMS = 12_800;
-/** A header that a client has sent before costs it one byte, and us some 200. */
+/** Repeating a header costs a client one byte, and Usher some 200. */
 const HEADERS_PER_STREAM = 16;
-/** A connection may have so many even if none are free. */
+/** A connection may have this many even if none are free. */
 const MIN_PER_CONNECTION = 2;
 
 export class StreamLimit {
@@ -22,7 +22,7 @@ export class StreamLimit {
     this.#maxPerConnection = maxPerConnection;
   }
 
-  /** Counts a stream until it is closed; one with many headers counts as several. */
+  /** Counts a stream until it is closed. A stream with many headers counts as several. */
   count(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
     const weight = Math.max(1, rawHeaders.length / 2 / HEADERS_PER_STREAM);
     this.#open += weight;
@@ -31,21 +31,21 @@ export class StreamLimit {
     });
   }
 
-  /** Lowers what a new connection may have: its first streams may all come before the first of them is reported. */
+  /** Lowers the limit of a new connection: many streams may arrive before Node reports the first. */
   open(session: ServerHttp2Session): void {
     if (this.#free < this.#maxPerConnection) this.#lower(session);
   }
 
-  /** Returns true if the connection has too many streams, and refuses this one so that clients may try it again. */
+  /** Returns true if the connection has too many streams. Refuses this one so that clients may retry it. */
   refuse(stream: ServerHttp2Stream, ofConnection: number): boolean {
     if (ofConnection <= this.#free || !stream.session) return false;
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    // From now on nghttp2 refuses, for a small part of the memory: much has been read before a closed stream is freed.
+    // Now nghttp2 refuses further streams, for a fraction of the memory: a stream that Node closes is freed late.
     this.#lower(stream.session);
     return true;
   }
 
-  /** Gives the connection back what `refuse` took, when enough is free. */
+  /** Raises the limit of the connection again when enough streams are free. */
   restore(session: ServerHttp2Session): void {
     if (this.#free < this.#maxPerConnection || session.destroyed || !this.#lowered.delete(session)) return;
     session.settings({ maxConcurrentStreams: this.#maxPerConnection });

@@ -1,13 +1,13 @@
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 
-/** PEM. */
+/** Both in PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Authenticated encryption with forward secrecy, and nothing else. */
+/** Only authenticated encryption with forward secrecy. */
 const CIPHERS = [
   ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
@@ -15,10 +15,10 @@ const CIPHERS = [
   ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ];
 
-/** A browser that has seen it sends nothing in cleartext for a year. */
+/** A browser that has seen it uses only HTTPS for a year (RFC 6797). */
 export const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
 
-/** Returns the certificate with the versions and ciphers that Usher speaks. @throws if it is malformed */
+/** Adds the TLS versions and ciphers that Usher supports. @throws if the certificate is malformed */
 export function toSecureContext({ cert, key }: Certificate): SecureContextOptions {
   return {
     cert,
@@ -26,7 +26,7 @@ export function toSecureContext({ cert, key }: Certificate): SecureContextOption
     minVersion: 'TLSv1.2',
     ciphers: CIPHERS.join(':'),
     honorCipherOrder: true,
-    // Whoever gets the key of the tickets can read all sessions that were resumed with them.
+    // With the key of session tickets, an attacker could decrypt recorded traffic.
     secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
   };
 }

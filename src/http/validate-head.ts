@@ -1,8 +1,8 @@
-/** What a request head must satisfy before any handler sees it. */
+/** Validates the head of a request before any handler sees it. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HttpErrorReason } from './errors.ts';
 
-/** The largest sum of the lengths of all header names and values, in bytes. */
+/** Limits the sum of all header names and values. */
 export const MAX_HEADER_BYTES = 16_384;
 
 /** Returns why the head is refused, or undefined if it is accepted. */
@@ -23,7 +23,7 @@ function countHeaderBytes(rawHeaders: readonly string[]): number {
   return bytes;
 }
 
-/** Connect builds a URL from the authority, and throws outside any handler if it cannot. */
+/** Connect builds a URL from the authority. If it cannot, it throws outside any handler. */
 function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): boolean {
   const authority = headers[':authority'] ?? headers.host;
   return (
@@ -34,7 +34,7 @@ function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly st
   );
 }
 
-/** RFC 9112, section 3.2: two Host headers are refused, since a proxy may route by the other one. */
+/** Two Host headers are refused (RFC 9112, section 3.2), because a proxy may route by the other one. */
 function hasOneHost(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count++;

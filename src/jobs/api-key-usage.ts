@@ -5,7 +5,7 @@ import { pause } from '../domain/pause.ts';
 const INTERVAL_MS = 60_000;
 const SAVE_TIMEOUT_MS = 5_000;
 
-/** Stores once a minute when API keys were last used. The server stores the rest when it has finished its calls. */
+/** Stores about once a minute when API keys were last used. At shutdown the server stores the rest. */
 export async function runApiKeyUsageJob(
   database: Database,
   usage: ApiKeyUsage,

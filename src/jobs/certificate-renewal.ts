@@ -1,4 +1,4 @@
-/** Takes renewed certificates without a restart. */
+/** Loads renewed certificates without a restart. */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type CertificateTexts, isKeyPair } from '../config/certificate.ts';
@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { pause } from '../domain/pause.ts';
 import type { Certificate } from '../http/tls.ts';
 
-/** Files are read and not watched: a mounted secret is replaced by a link, of which a watcher hears nothing. */
+/** Polls, because Kubernetes renews a mounted secret by replacing a symbolic link, which no watcher reports. */
 const INTERVAL_MS = 2_000;
 
 export interface CertificateRenewalOptions {
@@ -14,7 +14,7 @@ export interface CertificateRenewalOptions {
   /** May throw for a certificate that cannot be used. */
   readonly use: (certificate: Certificate) => void;
   readonly onRenewed: (validTo: string) => void;
-  /** The certificate before stays in use. */
+  /** The previous certificate stays in use. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What expires, and when. */
+/** The tables whose rows expire, and how long each is kept. */
 import { and, gt, inArray, lte, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
@@ -13,10 +13,10 @@ const INTENT_GRACE_MS = 60 * 60_000;
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** How long the audit log is kept: a year, and what a yearly review takes. */
+/** A year, and a month for a yearly review. */
 const AUDIT_RETENTION_MS = 400 * DAY_MS;
 
-/** Messages outlive their log by the length of the retry schedule, for those that are delivered again at its end. */
+/** Keeps messages four days longer: a redelivery on the last day still retries. */
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
 /** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
@@ -37,12 +37,12 @@ const deleteSessions: Statement<unknown> = (db) => {
 };
 
 export interface ExpiringRows {
-  /** Has an index. */
+  /** The column must have an index. */
   readonly expiresAt: PgColumn;
   readonly graceMs: number;
-  /** Whether the rows are kept as long as the log of deliveries, too. */
+  /** Whether rows are kept for WEBHOOK_LOG_DAYS before `graceMs`. */
   readonly isLogged?: true;
-  /** Deletes what depends on a batch of the rows. */
+  /** Deletes rows of other tables that depend on a batch. */
   readonly deleteDependents?: Statement<unknown>;
 }
 
@@ -62,7 +62,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
 ];
 
-/** Returns the condition for the rows after `after`, up to `until`. */
+/** Selects rows that expire after `after`, up to and including `until`. */
 export function isInBatch(expiresAt: PgColumn): SQL | undefined {
   return and(gt(expiresAt, instantPlaceholder('after')), lte(expiresAt, instantPlaceholder('until')));
 }

@@ -1,4 +1,4 @@
-/** The expiry job removes expired rows, so that tables stay the size of what is live. */
+/** The expiry job, which deletes expired rows. */
 import { getTableName, gt, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
@@ -20,22 +20,21 @@ const TABLES = EXPIRING.map((rows) => ({
 
 export interface RemovalOptions {
   readonly now: Date;
-  /** How long deliveries are kept. */
   readonly webhookLogDays: number;
   readonly signal?: AbortSignal;
   readonly onRemoved?: ((table: string, count: number) => void) | undefined;
 }
 
 export interface ExpiryOptions extends Omit<RemovalOptions, 'now'> {
-  /** Throws where nothing may be deleted. */
+  /** Throws while the clocks are out of step, so that nothing is deleted. */
   readonly clock: () => Date;
   readonly signal: AbortSignal;
   onError(error: unknown): void;
 }
 
 /**
- * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it:
- * of two that remove the same batch, one waits and finds it gone.
+ * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it: if two
+ * delete the same batch, one waits for the other and finds nothing left.
  */
 export async function runExpiryJob(
   database: Pick<Database, 'run'>,
@@ -54,7 +53,7 @@ export async function runExpiryJob(
   }
 }
 
-/** Removes every expired row, in short batches with pauses. A table that fails does not keep it from the others. */
+/** Removes expired rows in short batches with pauses. If one table fails, it continues with the others. */
 export async function removeExpired(database: Pick<Database, 'run'>, options: RemovalOptions): Promise<void> {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
@@ -71,7 +70,7 @@ async function removeFrom(
   { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs, isLogged }: (typeof TABLES)[number],
   { now, webhookLogDays, signal, onRemoved }: RemovalOptions,
 ): Promise<void> {
-  // Columns have whole milliseconds.
+  // Columns store whole milliseconds.
   const last = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0) - 1);
   let after = new Date(-1);
   let size = FIRST_SIZE;
@@ -87,7 +86,7 @@ async function removeFrom(
     const { count } = await database.run(deleteBatch, batch, deadline);
     onRemoved?.(getTableName(expiresAt.table), count);
     if (!isMore) return;
-    // The next batch starts behind the dead rows, which have not been vacuumed.
+    // The next batch starts after the dead rows, which have not been vacuumed.
     after = batch.until;
     const elapsedMs = performance.now() - startedAt;
     await pause(pauseAfterBatch(size, elapsedMs), signal);
@@ -95,7 +94,7 @@ async function removeFrom(
   }
 }
 
-/** Returns no row if less than a batch is left. The limit is part of the text, so that every plan reads one batch only. */
+/** Returns no row if less than a batch is left. The limit is a literal, so that every plan reads only one batch. */
 function createSelectBatchEnd(expiresAt: PgColumn, size: number): Statement<{ end: Date }[]> {
   const selectBatchEnd: Statement<{ end: Date }[]> = (db) =>
     db
@@ -107,7 +106,7 @@ function createSelectBatchEnd(expiresAt: PgColumn, size: number): Statement<{ en
   return selectBatchEnd;
 }
 
-/** Returns a deletion by range, which needs no locks of its own and which Citus sends to every shard. */
+/** Deletes by range, which needs no row locks first and which Citus sends to every shard. */
 function createDeleteBatch(expiresAt: PgColumn): Statement<{ count: number }> {
   const deleteBatch: Statement<{ count: number }> = (db) =>
     db.delete(expiresAt.table).where(isInBatch(expiresAt)).prepare('delete_batch');

@@ -12,7 +12,7 @@ const BATCH_SIZE = 50;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
-/** Returns the IDs, in hex, of the keys that webhooks need. It costs one index step per key. */
+/** Returns the IDs, in hex, of the keys that webhooks need. Each costs one index look-up. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   const keyIds = new Set<string>();
   for (const { selectNextKeyId } of TABLES) {
@@ -24,7 +24,7 @@ export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   return keyIds;
 }
 
-/** @throws Error of one line if a webhook needs a key that the cipher does not have */
+/** @throws Error of one line if a webhook needs a key that the cipher lacks */
 export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySet<string>): void {
   const missing = [...usedKeyIds].filter((keyId) => !keyIds.includes(keyId));
   if (missing.length === 0) return;
@@ -35,7 +35,7 @@ export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySe
 }
 
 export interface KeyRotationOptions {
-  /** The keys in use when the service started. A key that comes into use later is a newer one, and stays. */
+  /** The keys in use at the start. A key that comes into use later is newer, and is not retired. */
   readonly usedAtStart: ReadonlySet<string>;
   readonly signal: AbortSignal;
   onStatusChange(keyId: string, status: 'is being retired' | 'is not in use'): void;
@@ -43,8 +43,8 @@ export interface KeyRotationOptions {
 }
 
 /**
- * Re-encrypts with the first key what the other keys have encrypted, until the signal is aborted. Any number of
- * replicas may run it at once.
+ * Re-encrypts signing keys with the first encryption key until the signal is aborted. Any number of replicas may run it
+ * at once.
  */
 export async function runKeyRotation(
   database: Database,
@@ -71,7 +71,7 @@ export async function runKeyRotation(
       intervalMs = INTERVAL_AFTER_FAILURE_MS;
       onError(error);
     }
-    // A replica whose first key is the old one may still encrypt with it.
+    // Runs on, because a replica that still has the old key first may encrypt with it.
     await pause(intervalMs * (0.5 + Math.random()), signal);
   }
 }
@@ -85,7 +85,7 @@ async function reencrypt(
   let unreadable = 0;
   while (!signal.aborted) {
     const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
-    // Rows that cannot be decrypted stay, and come first the next time.
+    // Rows that cannot be decrypted stay at the front, so the next batch skips them.
     const rows = await run(table.selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
     const renewed = rows.flatMap((row) => renew(cipher, row) ?? []);
     unreadable += rows.length - renewed.length;
@@ -99,7 +99,6 @@ async function reencrypt(
 interface EncryptedRow {
   readonly applicationId: string;
   readonly webhookId: string;
-  /** Of the row. */
   readonly id: string;
   readonly signingKey: Buffer;
 }
@@ -135,7 +134,7 @@ function createSigningKeyTable(
         .limit(1)
         .prepare('select_next_encryption_key_id'),
 
-    // A range of one key, in order: for an equality Postgres may choose to read the whole table.
+    // A range with one value, in order: for an equality Postgres may scan the whole table.
     selectEncrypted: (db) =>
       db
         .select({
@@ -151,7 +150,7 @@ function createSigningKeyTable(
         .offset(sql.placeholder('skipped'))
         .prepare('select_encrypted'),
 
-    // Does nothing if another replica has re-encrypted the row, or if the webhook is gone.
+    // Changes nothing if another replica has re-encrypted the row, or if the webhook is deleted.
     updateSigningKey: (db) =>
       db
         .update(table)
@@ -161,7 +160,7 @@ function createSigningKeyTable(
   };
 }
 
-/** The current signing keys of webhooks, and those before that still sign. */
+/** The current signing keys, and earlier ones that still sign. */
 const TABLES = [
   createSigningKeyTable(webhooks, webhooks.id),
   createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId),

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
-import { CLIENT_TIMEOUT_MS, Connection, SWEEP_INTERVAL_MS } from '../../src/http/connections.ts';
+import { CLIENT_TIMEOUT_MS, HttpConnection, SWEEP_INTERVAL_MS } from '../../src/http/connections.ts';
 import { createCertificate } from '../support/certificate.ts';
 
 /** More than the buffers of both sides hold. */
@@ -12,7 +12,7 @@ const SWEEPS = CLIENT_TIMEOUT_MS / SWEEP_INTERVAL_MS;
 
 test.each(['cleartext', 'TLS'])('a client that reads nothing for 7 s is disconnected over %s', async (kind) => {
   const socket = await (kind === 'TLS' ? openTls() : openCleartext());
-  const connection = new Connection(socket);
+  const connection = new HttpConnection(socket);
   connection.startRequest();
   socket.write(LARGE_REPLY);
   for (let sweep = 1; sweep < SWEEPS; sweep++) connection.sweep(performance.now(), KEEP_ALIVE_MS);
