@@ -24,8 +24,8 @@ const STREAMS = 100;
 const MAX_GROWTH_BYTES = 60 * 1024 * 1024;
 /** How long the watches are held. */
 const HOLD_MS = quickOrLong(2_000, 20_000);
-/** By how much other work on the machine may delay a probe. */
-const NOISE_MS = quickOrLong(2_000, 10);
+/** By how much other work on the machine may delay a probe in the long form, which alone judges their speed. */
+const NOISE_MS = 10;
 const READY_REQUESTS = quickOrLong(2_000, 60_000);
 /** How long a burst may take to be over, its garbage included. */
 const SETTLE_MS = quickOrLong(1_000, 5_000);
@@ -70,7 +70,7 @@ test.for(quickOrLong(CONTENT_TYPES.slice(0, 1), CONTENT_TYPES))(
     });
     expect([...idle.failed, ...held.failed]).toEqual([]);
     expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-    expect(held.p99Ms).toBeLessThan(2 * idle.p99Ms + NOISE_MS);
+    if (quickOrLong(false, true)) expect(held.p99Ms).toBeLessThan(2 * idle.p99Ms + NOISE_MS);
     // The first of a connection, and one more.
     expect(first).toMatchObject({ status: 'fulfilled', value: [{ status: ServingStatus.SERVING }] });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: status.RESOURCE_EXHAUSTED } });

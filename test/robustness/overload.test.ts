@@ -14,10 +14,11 @@ import { adminClient, createTenant, REDIRECT_URI, startTestService } from '../su
 import { quickOrLong, report } from '../support/soak.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
-/** The deadline of a call, with what a busy machine may add. */
-const DEADLINE_MS = quickOrLong(20_000, 5_000);
-/** How soon after an overload all calls are admitted again. */
-const RECOVERY_MS = quickOrLong(15_000, 2_000);
+/** The deadline of a call, and how soon after an overload all calls are admitted again. The long form judges both. */
+const DEADLINE_MS = 5_000;
+const RECOVERY_MS = 2_000;
+/** A service that has not recovered by then never does. */
+const GIVE_UP_MS = 60_000;
 /** How long a statement takes in the slow database, and so how many its two connections run in a second. */
 const STATEMENT_SECONDS = 0.05;
 const CAPACITY = 2 / STATEMENT_SECONDS;
@@ -167,19 +168,21 @@ async function expectControlled(context: TestContext, caller: Caller, start: () 
   expect(lost).toEqual([]);
   expect(served.length).toBeGreaterThan(0);
   for (const reply of caller.refusals.slice(0, 10)) expectRefusal(reply);
-  expect(longestOf(served)).toBeLessThan(DEADLINE_MS);
-  expect(recoveredMs).toBeLessThan(RECOVERY_MS);
+  if (quickOrLong(false, true)) {
+    expect(longestOf(served)).toBeLessThan(DEADLINE_MS);
+    expect(recoveredMs).toBeLessThan(RECOVERY_MS);
+  }
   // Readiness asks Postgres, and is 503 if there is no answer within a second.
   expect(others.filter(({ call, outcome }) => outcome !== '200' && call !== 'ready')).toEqual([]);
   expect(others.filter(({ call, outcome }) => outcome === '200' && call === 'ready')).not.toEqual([]);
 }
 
-/** Resolves to how long it takes until ten calls in a row are served. */
+/** Resolves to how long it takes until ten calls in a row are served. @throws if they never are */
 async function recover({ call }: Caller): Promise<number> {
   const startedAt = performance.now();
   for (let inARow = 0; inARow < 10; ) {
     inARow = (await call()) === 'served' ? inARow + 1 : 0;
-    if (performance.now() - startedAt > 2 * RECOVERY_MS) break;
+    if (performance.now() - startedAt > GIVE_UP_MS) throw new Error('Calls are still refused');
   }
   return performance.now() - startedAt;
 }

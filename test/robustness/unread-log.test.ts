@@ -15,8 +15,8 @@ const WARM_UP_CALLS = quickOrLong(500, 20_000);
 const CALLERS = 16;
 /** What the service keeps of the log, before and after it is formatted. */
 const MAX_GROWTH_BYTES = 48 * 1024 * 1024;
-/** What a shutdown takes, and what it allows the reader of the log; both generous for a busy machine. */
-const EXIT_MS = quickOrLong(15_000, 6_000);
+/** What a shutdown takes, and what it allows the reader of the log. The long form judges it. */
+const EXIT_MS = 6_000;
 
 test('a log that nobody reads takes bounded memory and does not delay the exit', async (context) => {
   await using database = await cloneDatabase();
@@ -29,7 +29,7 @@ test('a log that nobody reads takes bounded memory and does not delay the exit',
   const failed = await makeCalls(pool, CALLS);
   const growth = service.residentBytes() - before;
   const askedAt = performance.now();
-  await service.end('SIGTERM');
+  const exitCode = await service.end('SIGTERM');
   const tookMs = performance.now() - askedAt;
 
   report(context, {
@@ -39,7 +39,9 @@ test('a log that nobody reads takes bounded memory and does not delay the exit',
   });
   expect(failed).toBe(0);
   expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-  expect(tookMs).toBeLessThan(EXIT_MS);
+  // It gives up the log and ends itself.
+  expect(exitCode).toBe(null);
+  if (quickOrLong(false, true)) expect(tookMs).toBeLessThan(EXIT_MS);
 });
 
 test('a log whose reader has closed the pipe affects neither calls nor the exit', async () => {
