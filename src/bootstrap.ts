@@ -8,8 +8,6 @@ import { migrateDatabase } from './database/migrate.ts';
 export interface Bootstrap {
   /** The URL of a database whose tables are up to date. */
   readonly databaseUrl: string;
-  /** Whether that is the embedded Postgres. */
-  readonly isEmbedded: boolean;
   readonly secrets: Secrets;
 }
 
@@ -23,17 +21,11 @@ export interface BootstrapOptions {
 export async function bootstrap(config: Config, options: BootstrapOptions): Promise<Bootstrap & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
-  const secrets = await readSecrets(config);
+  const secrets = await completeSecrets(config.secrets, config.dataDir);
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
   await migrateDatabase(databaseUrl, { schema: config.databaseSchema, applies: config.migrateOnStart, onWait });
-
   const disposables = stack.move();
-  return {
-    databaseUrl,
-    isEmbedded: config.databaseUrl === undefined,
-    secrets,
-    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
-  };
+  return { databaseUrl, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
 }
 
 async function startOwnPostgres(
@@ -50,11 +42,4 @@ async function startOwnPostgres(
   });
   stack.defer(() => postgres.close());
   return postgres.url;
-}
-
-async function readSecrets({ secrets, dataDir, databaseUrl }: Config): Promise<Secrets> {
-  const { adminKey, authSigningKeys, encryptionKeys } = secrets;
-  if (adminKey && authSigningKeys && encryptionKeys) return { adminKey, authSigningKeys, encryptionKeys };
-  if (databaseUrl) throw new Error('A secret is missing');
-  return completeSecrets(secrets, dataDir);
 }

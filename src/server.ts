@@ -1,7 +1,9 @@
 /** The composition root: starts everything that Usher consists of, in order, and stops it in reverse. */
 import type { Logger } from 'pino';
+import { Admission } from './api/admission.ts';
+import { createApi } from './api/api.ts';
 import { allowOrigins } from './api/cors.ts';
-import { renderFailure } from './api/envelope.ts';
+import { renderFailure, sendFailure } from './api/envelope.ts';
 import { LineSampler } from './api/line-sampler.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
@@ -9,21 +11,27 @@ import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
-import { DatabaseClock } from './database/database-clock.ts';
+import { openClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
-import type { Demo } from './demo/demo.ts';
+import { createDemoApplication } from './demo/application.ts';
+import { type Demo, openDemo } from './demo/demo.ts';
+import { AdminKeys } from './domain/admin-keys.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
+import { AuthTokens } from './domain/login/auth-tokens.ts';
+import { ExternalIssuer } from './domain/login/external-issuer.ts';
+import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
-import { createHandlers } from './handlers.ts';
+import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { createCodeDelivery, type DeliverCode } from './login-page/code-delivery.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
+import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
 import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
@@ -57,14 +65,15 @@ export interface Overrides {
   readonly onFatal?: () => void;
 }
 
-/** @throws Error of one line if something cannot be started */
+/** @throws Error of one line if something cannot be started, or if the settings contradict each other */
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs } = config;
+  const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
+  const isEmbedded = config.databaseUrl === undefined;
   await using stack = new AsyncDisposableStack();
 
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
-  const { databaseUrl, isEmbedded, secrets } = base;
+  const { databaseUrl, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
@@ -76,7 +85,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     statementTimeoutMs: requestTimeoutMs,
   });
   stack.defer(() => database.close());
-  const time = await openClock(database, overrides.clock);
+  const time = await openClock((deadline) => database.readTime(deadline), overrides.clock);
   const clock = time.read;
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
@@ -89,7 +98,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
-  const url = urlOf(config, listener.port);
+  const { url } = listener;
   const shutdown = new AbortController();
   const closing = new AbortController();
   const jobs: Promise<void>[] = [];
@@ -101,21 +110,34 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
-  const parts = { cipher, clock, database, logger, sampler: new LineSampler(logger), usage };
+  const publicUrl = config.publicUrl ?? url;
+  // The default of PUBLIC_URL is not known before the port is.
+  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
+  const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
+  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
+  const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const handlers = await createHandlers(config, {
-    ...parts,
-    bootstrap: base,
+  const parts = { cipher, clock, database, logger, sampler: new LineSampler(logger), usage };
+  const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
+  const api = createApi({
+    ...handlerParts,
+    adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
-    demo: overrides.demo,
-    mailer,
     onMessage: delivery.wake,
-    policy,
+    pageTokens: new PageTokens(secrets.encryptionKeys),
     readiness,
-    recordCall,
     revocations: overrides.revocations,
-    url,
   });
+  const handlers: PathHandler[] = [...api.handlers];
+  const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
+  if (config.authPageUrl === undefined)
+    handlers.push(createLoginPage(config, secrets, { ...handlerParts, admission: loginAdmission, mailer }));
+  let { demo } = overrides;
+  if (isEmbedded) {
+    demo ??= await openDemo(config, { ...handlerParts, url });
+    handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
+  }
+
   jobs.push(
     delivery.run(closing.signal),
     runJobs(config, {
@@ -134,21 +156,19 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     await pause(config.shutdownDelayMs);
     closing.abort();
   });
-
   listener.serve({
-    handle: allowOrigins(config.corsOrigins, handlers.handle),
-    handleStream: handlers.handleStream,
+    handle: allowOrigins(config.corsOrigins, askInOrder(api.rest, handlers)),
+    handleStream: api.grpcStreams,
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  const publicUrl = config.publicUrl ?? url;
   logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
 
   const collect =
     recorder &&
     createCollect({
-      admissions: handlers.admissions,
-      caches: handlers.caches,
+      admissions: { ...api.admissions, login: loginAdmission },
+      caches: api.caches,
       clock,
       databases: { calls: database, webhooks: delivery.database },
       delivery,
@@ -159,21 +179,14 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       recorder,
     });
   const disposables = stack.move();
-  return { url, demo: handlers.demo, collect, close: () => disposables.disposeAsync() };
+  return { url, demo, collect, close: () => disposables.disposeAsync() };
 }
 
-/** @throws ClockSkewError */
-async function openClock(database: Database, replacement: Overrides['clock']) {
-  if (replacement) return { read: replacement, readForDeletion: replacement, measure: () => Promise.resolve() };
-  const clock = new DatabaseClock((deadline) => database.readTime(deadline));
-  // The first answer takes a connection, too.
-  for (let time = 0; time < 2; time++) await clock.measure(performance.now() + START_TIMEOUT_MS);
-  clock.requireInStep();
-  return clock;
-}
-
-function urlOf({ host, tls }: Config, port: number): string {
-  const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);
-  const name = isLocal ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `${tls ? 'https' : 'http'}://${name}:${port}`;
+/** REST answers everything below `/api`. The first handler that knows the path answers the rest. */
+function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
+  return async (context) => {
+    if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
+    for (const handle of handlers) if (await handle(context)) return;
+    sendFailure(context, 'NOT_FOUND');
+  };
 }

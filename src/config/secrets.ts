@@ -14,8 +14,8 @@ export interface Secrets {
 
 /** Completes the given secrets from files in the directory, and creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
   const keep = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
     const file = join(directory, name);
     const text = await readOrCreateFile(file, () => `${generate()}\n`);
     try {

@@ -63,6 +63,22 @@ export class DatabaseClock {
   }
 }
 
+/** How long a measurement at the start may take. */
+const START_TIMEOUT_MS = 10_000;
+
+/** Returns the clock of the database, or one that `replacement` stands in for. @throws ClockSkewError */
+export async function openClock(
+  readTime: ReadTime,
+  replacement: (() => Date) | undefined,
+): Promise<Pick<DatabaseClock, 'read' | 'readForDeletion' | 'measure'>> {
+  if (replacement) return { read: replacement, readForDeletion: replacement, measure: () => Promise.resolve() };
+  const clock = new DatabaseClock(readTime);
+  // The first answer takes a connection, too.
+  for (let time = 0; time < 2; time++) await clock.measure(performance.now() + START_TIMEOUT_MS);
+  clock.requireInStep();
+  return clock;
+}
+
 /** Not `clock_timestamp`, which is volatile: the statement only reads. */
 export const selectTime: Statement<{ time: number }[]> = (db) =>
   db

@@ -4,6 +4,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { ApiParts } from '../api/api.ts';
+import type { Config } from '../config/config.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
 import type { Statement } from '../database/database.ts';
 import { applications, users } from '../database/schema.ts';
@@ -53,19 +54,16 @@ export interface Demo extends KeptDemo {
 type SharedParts = 'authPageUrl' | 'cipher' | 'clock' | 'database' | 'policy' | 'sessionMaxAgeSeconds' | 'tokens';
 
 export interface DemoParts extends Pick<ApiParts, SharedParts> {
-  readonly directory: string;
   /** How this machine reaches the server. */
   readonly url: string;
-  /** Whether the terminal shows the codes of the login page. */
-  readonly showsCodes: boolean;
 }
 
-/** Returns the demo in the directory, or creates one and stores it there with mode 0600. */
-export async function openDemo(parts: DemoParts): Promise<Demo> {
+/** Returns the demo in the data directory, or creates one and stores it there with mode 0600. */
+export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> {
   const now = parts.clock();
   const run = parts.database.within(performance.now() + TIMEOUT_MS);
   const call: Call = { run: withAudit(run, { ...BY_USHER, action: 'demo', now }), now };
-  const file = join(parts.directory, 'demo.json');
+  const file = join(config.dataDir, 'demo.json');
   const found = await readDemo(file);
   const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
   const kept = isKept ? found : await createDemo(call, parts.url);
@@ -91,15 +89,9 @@ export async function openDemo(parts: DemoParts): Promise<Demo> {
   const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
   // The token is later than this call began.
   const session = await exchangeToken({ ...applicationCall, now: parts.clock() }, parts, PEER, { authToken });
-  return {
-    ...kept,
-    webhookId,
-    eventIds,
-    redirectUri,
-    canSignIn: parts.showsCodes && canReturn,
-    authToken,
-    sessionId: session.id,
-  };
+  const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
+  const canSignIn = showsCodes && canReturn;
+  return { ...kept, webhookId, eventIds, redirectUri, canSignIn, authToken, sessionId: session.id };
 }
 
 /** Returns the ID of the event, or of a new one if a command has deleted it. */

@@ -112,6 +112,8 @@ export async function openListener(options: ListenerOptions) {
 
   return {
     port: address.port,
+    /** How this machine reaches the server. */
+    url: toLocalUrl(host, address.port, tls !== undefined),
     /** Open connections, by protocol. */
     get connectionCounts() {
       const http2Count = http2.sessions.size;
@@ -186,4 +188,10 @@ export async function openListener(options: ListenerOptions) {
       http1.close();
     },
   };
+}
+
+function toLocalUrl(host: string, port: number, isSecure: boolean): string {
+  const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);
+  const name = isLocal ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }

@@ -27,12 +27,10 @@ import {
   sendScriptResponse,
 } from './responses.ts';
 
-export interface LoginPageParts extends Pick<ApiParts, 'clock' | 'database' | 'tokens'> {
+export interface LoginPageParts extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'> {
   readonly codes: LoginCodeSettings;
   readonly mailer: LoginMailer;
   readonly methods: readonly LoginMethod[];
-  /** The public URL of the page. Its path in this process is `/login`. */
-  readonly pageUrl: string;
 }
 
 /** Returns the fields of a form, or of the query of a page. A missing one is an empty string. */
@@ -106,7 +104,7 @@ async function nameUser(request: LoginRequest): Promise<void> {
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
-  sendScriptResponse(context, 200, await createWalletChallenge(call, parts.pageUrl, browser, fields));
+  sendScriptResponse(context, 200, await createWalletChallenge(call, parts.authPageUrl, browser, fields));
 }
 
 async function redeemSignature(request: LoginRequest): Promise<void> {
@@ -148,7 +146,7 @@ async function showForm({ context, call, browser, fields, parts }: LoginRequest,
       email,
       alert: alertFor(fields.problem),
       loginIntentId: fields.loginIntentId,
-      path: new URL(parts.pageUrl).pathname,
+      path: new URL(parts.authPageUrl).pathname,
       formToken: browser.formToken,
       linksWallet: form === 'link' || fields.link !== '',
     };
@@ -181,6 +179,6 @@ function redirectToForm({ context, browser, fields, parts }: LoginRequest, form:
   if (fields.email) setEmailCookie(context, browser, fields.email);
   const { loginIntentId: intent, link } = fields;
   const query = new URLSearchParams({ intent, ...(link && { link: '1' }), ...(problem && { problem }) });
-  const page = new URL(parts.pageUrl).pathname;
+  const page = new URL(parts.authPageUrl).pathname;
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

@@ -4,9 +4,12 @@ import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
+import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
+import type { Secrets } from '../config/secrets.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
 import { type ErrorReason, ServiceError } from '../domain/errors.ts';
+import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
@@ -20,13 +23,22 @@ const MAX_FORM_BYTES = 8_192;
 /** More requests than this are refused: applications' calls wait for the same connections to Postgres. */
 export const LOGIN_LIMITS = { min: 100, max: 100 };
 
-export interface LoginPageOptions extends LoginPageParts, CallLog {
+/** Multiplies the limits on codes where the terminal shows them: whoever tries Usher signs in many times. */
+const TRIAL_FACTOR = 100;
+
+interface LoginPageOptions extends LoginPageParts, CallLog {
   readonly admission: Admission;
   readonly requestTimeoutMs: number;
 }
 
-export function createLoginPage(options: LoginPageOptions): PathHandler {
-  const isSecure = options.pageUrl.startsWith('https:');
+export function createLoginPage(
+  { databaseUrl, loginMethods: methods, smtp }: Config,
+  { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
+  parts: Omit<LoginPageOptions, 'codes' | 'methods'>,
+): PathHandler {
+  const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
+  const options = { ...parts, codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor }, methods };
+  const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
     // RFC 6797: the browser comes back over https only.

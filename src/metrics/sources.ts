@@ -1,4 +1,5 @@
 /** What the metrics of a process are read from. */
+import type { Admission } from '../api/admission.ts';
 import type { Api } from '../api/api.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
 import type { Database } from '../database/database.ts';
@@ -9,7 +10,7 @@ import type { ReadBacklog } from './backlog-reader.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Sources {
-  readonly admissions: Api['admissions'];
+  readonly admissions: Readonly<Record<string, Pick<Admission, 'load'>>>;
   readonly caches: Api['caches'];
   readonly clock: () => Date;
   /** Undefined for those that this process does not use. */

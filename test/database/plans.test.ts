@@ -338,11 +338,11 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   });
   await deliverAll(database, cipher, await createTenant(service));
   await readBacklog(call.run);
-  const directory = await createDirectory();
-  const demoParts = { clock: () => new Date(), database, directory, url: 'http://localhost:8080' };
+  const config = { ...service.config, dataDir: await createDirectory() };
   const policy = new AddressPolicy([]);
-  const settings = { authPageUrl, cipher, policy, sessionMaxAgeSeconds: 43_200, showsCodes: true, tokens };
-  for (let start = 0; start < 2; start++) await openDemo({ ...demoParts, ...settings });
+  const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, sessionMaxAgeSeconds: 43_200 };
+  for (let start = 0; start < 2; start++)
+    await openDemo(config, { ...demoParts, tokens, url: 'http://localhost:8080' });
   return explainer.explained;
 }
 

@@ -17,9 +17,12 @@ export async function openDemoFixture() {
   const database = stack.use(await cloneDatabase());
   const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
   const logger = createLogger('silent');
-  const base = { ...stack.use(await bootstrap(config, { logger })), isEmbedded: true };
+  const base = stack.use(await bootstrap(config, { logger }));
   const [clock, mailbox] = [new TestClock(), new Mailbox()];
-  const service = await startServer(config, { bootstrap: base, clock: clock.read, deliver: mailbox.deliver, logger });
+  const service = await startServer(
+    { ...config, databaseUrl: undefined },
+    { bootstrap: base, clock: clock.read, deliver: mailbox.deliver, logger },
+  );
   stack.defer(() => service.close());
   const all = stack.move();
   return { clock, mailbox, service, [Symbol.asyncDispose]: () => all.disposeAsync() };
