@@ -29,7 +29,7 @@ import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
-import { createCodeDelivery, type DeliverCode } from './login-page/code-delivery.ts';
+import { createCodeSender, type SendCode } from './login-page/code-sender.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
 import { createBacklogReader } from './metrics/backlog-reader.ts';
@@ -60,7 +60,7 @@ export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly revocations?: Revocations;
-  readonly deliver?: DeliverCode;
+  readonly sendCode?: SendCode;
   /** Called when nothing can be served any more. */
   readonly onFatal?: () => void;
 }
@@ -94,8 +94,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
-  const deliver = overrides.deliver ?? createCodeDelivery(config.smtp);
-  const mailer = new LoginMailer(deliver, logger, { isDelayed: config.smtp !== undefined });
+  const sendCode = overrides.sendCode ?? createCodeSender(config.smtp);
+  const mailer = new LoginMailer(sendCode, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
   const { url } = listener;

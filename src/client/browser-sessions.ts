@@ -1,11 +1,11 @@
-/** Sessions of browsers, whatever the framework: what the cookies say, and which cookies to set. */
+/** Sessions of browsers, for any framework: reads the cookies, and returns the cookies to set. */
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { finishLogin, LoginError, startLogin } from './login.ts';
 import type { UsherClient } from './usher-client.ts';
 
-/** As long as a login may take. */
+/** The lifetime of a login intent. */
 const LOGIN_COOKIE_SECONDS = 30 * 60;
-/** Logins that are open in tabs of one browser. */
+/** How many logins one browser may have open in its tabs. */
 const MAX_LOGINS = 4;
 
 export interface BrowserSessionOptions {
@@ -15,7 +15,7 @@ export interface BrowserSessionOptions {
   readonly redirectUri: string;
   /** The `PUBLIC_URL` of Usher. Default: the `baseUrl` of the client. */
   readonly issuer?: string;
-  /** How long a session may still count after it was revoked, 0 to 5000. Default: 5000. */
+  /** How many milliseconds a revoked session may still count as live, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number;
   /** Where users go after they have signed in or out. Default: `/`. */
   readonly homePath?: string;
@@ -27,13 +27,12 @@ export interface SessionHandlers<Handler, Middleware = Handler> {
   readonly checkSession: Middleware;
   /** Sends the browser to Usher to sign in. */
   readonly startLogin: Handler;
-  /** Belongs to the redirect URI. */
+  /** The handler of the redirect URI. */
   readonly finishLogin: Handler;
-  /** Belongs to a POST, so that no link can sign users out. */
+  /** The handler of a POST, so that no link can sign users out. */
   readonly signOut: Handler;
 }
 
-/** What to answer a browser. */
 export interface BrowserReply {
   /** Values of `Set-Cookie`. */
   readonly cookies: readonly string[];
@@ -53,7 +52,7 @@ export class BrowserSessions {
   /**
    * Checks the session that the `Cookie` header names, and renews it in the second half of its life.
    *
-   * @throws ConnectError if Usher cannot tell
+   * @throws ConnectError if Usher cannot check it
    */
   async check(header: string | undefined): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }> {
     const sessionId = this.#read(header, 'session');
@@ -77,7 +76,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs the browser in. `url` is what it asked for; only the query counts.
+   * Signs the browser in. Only the query of `url`, the requested URL, is used.
    *
    * @throws LoginError unless the user canceled, or ConnectError
    */
@@ -104,7 +103,7 @@ export class BrowserSessions {
     return { location: homePath, cookies: [this.#write('session', '')] };
   }
 
-  /** The session is live all the same, and the next request tries again. */
+  /** Ignores failures: the session is live, and the next request tries again. */
   async #renew(sessionId: string): Promise<string> {
     const { sessions } = this.#options.client;
     return sessions.renewSession({ sessionId }).then(
@@ -121,14 +120,16 @@ export class BrowserSessions {
     return this.#write('login', states.join('.'), `; Max-Age=${states.length > 0 ? LOGIN_COOKIE_SECONDS : 0}`);
   }
 
-  /** Returns the value of the cookie, or nothing. The package `cookie` needs Node 22, and applications may run Node 20. */
+  /**
+   * Returns the value of the cookie, or nothing. The package `cookie` needs Node 22, and applications may run Node 20.
+   */
   #read(header: string | undefined, name: string): string {
     const start = `${this.#nameOf(name)}=`;
     const pair = header?.split(/; */).find((candidate) => candidate.startsWith(start));
     return pair?.slice(start.length) ?? '';
   }
 
-  /** Without a value it removes the cookie. The session cookie ends with the browser; the session before, if unused. */
+  /** Without a value, removes the cookie. Without a lifetime, the cookie ends with the browser. */
   #write(name: string, value: string, lifetime = value ? '' : '; Max-Age=0'): string {
     const attributes = `Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
     return `${this.#nameOf(name)}=${value}; ${attributes}${lifetime}`;

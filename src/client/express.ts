@@ -1,4 +1,4 @@
-/** Sessions for Express, and for other frameworks whose middleware takes Node's requests and responses. */
+/** Sessions for Express, and for other frameworks with the requests and responses of Node. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import {
@@ -11,7 +11,7 @@ import {
 declare global {
   namespace Express {
     interface Request {
-      /** The session of the user who is signed in. `checkSession` sets it. */
+      /** The session of the signed-in user. `checkSession` sets it. */
       usherSession?: ActiveSession | undefined;
     }
   }
@@ -45,7 +45,7 @@ export function createExpressSessions(options: BrowserSessionOptions): SessionHa
   };
 }
 
-/** Express 4 does not see rejected promises. */
+/** Express 4 does not handle rejected promises. */
 function catchErrors(handle: (...parameters: Parameters<Handler>) => Promise<void>): Handler {
   return (request, response, next) => {
     handle(request, response, next).catch(next);

@@ -1,4 +1,4 @@
-/** Sessions for Hono, on every runtime that Hono runs on. */
+/** Sessions for Hono, on every runtime of Hono. */
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
@@ -10,7 +10,7 @@ import {
 } from './browser-sessions.ts';
 import { LoginError } from './login.ts';
 
-/** What `checkSession` sets: `new Hono<UsherEnv>()` knows the type of `c.get('usherSession')`. */
+/** With `new Hono<UsherEnv>()`, `c.get('usherSession')` has the type of what `checkSession` sets. */
 export interface UsherEnv {
   Variables: { usherSession: ActiveSession | undefined };
 }

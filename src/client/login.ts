@@ -1,4 +1,4 @@
-/** The two steps of a login, with the checks that keep one login from being passed off as another. */
+/** The two steps of a login, with the checks against login CSRF and mix-up attacks (RFC 9700). */
 import type { ExchangeTokenResponse } from '../../gen/usher/v1/auth_pb.ts';
 import type { UsherClient } from './usher-client.ts';
 
@@ -22,9 +22,9 @@ export interface FinishLoginOptions {
 /** A login that did not end with a signed-in user. */
 export class LoginError extends Error {
   override readonly name = 'LoginError';
-  /** What Express answers. */
+  /** Express answers with this status. */
   readonly status = 400;
-  /** `canceled`: the user did not want to sign in. The others: the redirect is not of this browser's login. */
+  /** `canceled`: the user canceled the login. Otherwise the redirect does not belong to a login of this browser. */
   readonly reason: 'canceled' | 'state_mismatch' | 'issuer_mismatch' | 'no_token';
 
   constructor(reason: LoginError['reason'], message: string) {
@@ -70,7 +70,6 @@ export async function finishLogin(
   return client.auth.exchangeToken({ authToken });
 }
 
-/** Returns random bytes in base64url. */
 function createState(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(STATE_BYTES));
   return btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');

@@ -1,4 +1,4 @@
-/** `npm run client:pack <directory>`: compiles the client and packs it, as `npm install` and `npm publish` take it. */
+/** `npm run client:pack <directory>`: compiles the client and packs it for `npm install` and `npm publish`. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -28,7 +28,7 @@ export function createTransport(options: TransportOptions, headers: Readonly<Rec
   });
 }
 
-/** `fetch` rejects with a TypeError when the network fails, which is as temporary as a 503. */
+/** If the network fails, `fetch` rejects with a TypeError. Callers should handle that like a 503. */
 function throwUnavailable(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
   throw new ConnectError('Usher cannot be reached', Code.Unavailable, undefined, undefined, error);

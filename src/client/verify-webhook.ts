@@ -1,21 +1,20 @@
 /** Verifies messages of webhooks (https://www.standardwebhooks.com) with WebCrypto. */
 
 const PREFIX = 'whsec_';
-/** How far the clocks of Usher and of the receiver may be apart, and how long a message can be replayed. */
+/** Limits clock skew between Usher and the receiver, and how long an attacker can replay a message. */
 const TOLERANCE_SECONDS = 5 * 60;
 
-/** A verified message. */
 export interface WebhookMessage {
   /** The same for each attempt: handle a message once. */
   readonly id: string;
   /** Such as `session.created`. */
   readonly type: string;
-  /** When it happened, in ISO 8601. */
+  /** When the change happened, in ISO 8601. */
   readonly timestamp: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A message that Usher did not send, or not now. */
+/** The message is not from Usher, or is too old. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
@@ -26,7 +25,7 @@ type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string
  * Returns the message if Usher signed it within the last five minutes.
  *
  * @param secret the signing key of the webhook, `whsec_…`
- * @param body the body as it arrived: JSON that was parsed and written again has another signature
+ * @param body the body as it arrived, since JSON that was parsed and written again has another signature
  * @throws WebhookVerificationError
  */
 export async function verifyWebhook(

@@ -1,4 +1,4 @@
-/** The demo application, as an application of yours might be: it knows Usher by its REST API only. */
+/** The demo application. Like any application, it uses only the REST API of Usher. */
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { verifyWebhook, WebhookVerificationError } from '../client/verify-webhook.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
@@ -28,7 +28,7 @@ interface Session {
 export function createDemoApplication(demo: Demo, url: string, print: (text: string) => void): PathHandler {
   const { apiKey, clientId, redirectUri, webhookId } = demo;
 
-  /** Calls a path of Usher: with POST if there is a body. */
+  /** Uses POST if there is a body, else GET. */
   async function callUsher<Data>(path: string, body?: object): Promise<Reply<Data>> {
     const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
     const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
@@ -76,9 +76,9 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
       sendRedirect(context, '/demo');
     },
 
-    /** Prints a message that Usher signed. It would handle each `id` once, if it did more than that. */
+    /** Prints a message that Usher signed. Other receivers should handle each `id` once. */
     async [`POST ${RECEIVER_PATH}`](context) {
-      // Asks for the signing key each time, since a command may have rotated it.
+      // Reads the signing key each time, because the user may have rotated it.
       const { data: webhook, message } = await callUsher<{ signingKey: string }>(`/api/webhooks/${webhookId}`);
       if (!webhook) throw new Error(message);
       const body = await readBody(context.request, MAX_WEBHOOK_BYTES, performance.now() + WEBHOOK_TIMEOUT_MS);
@@ -99,7 +99,7 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
     try {
       await action(context);
     } catch (error) {
-      // For example because the TLS certificate is self-signed or of another host.
+      // For example, the TLS certificate may be self-signed, or for another host.
       const { cause = error } = error instanceof Error ? error : {};
       sendPage(context, 502, renderMessage('The demo cannot reach Usher', `${url}: ${cause}`));
     }
@@ -107,13 +107,13 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
   };
 }
 
-/** Scripts cannot read the cookie, and forms of other sites do not carry it. */
+/** Scripts cannot read the cookie, and browsers do not send it with forms of other sites. */
 function keepSessionId({ response }: HttpContext, id: string): void {
   const cookie = { name: COOKIE, value: id, path: '/demo', httpOnly: true, sameSite: 'lax' } as const;
   response.appendHeader('set-cookie', stringifySetCookie(cookie));
 }
 
-/** Returns an ID that no session has if there is no cookie. */
+/** Without a cookie, returns an ID that no session has. */
 function readSessionId({ request }: HttpContext): string {
   return parseCookie(headerOf(request, 'cookie') ?? '')[COOKIE] || 'none';
 }

@@ -1,4 +1,4 @@
-/** The demo: an application, user, webhook and three events to try Usher with, on the embedded Postgres only. */
+/** The demo: an application, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,14 +22,12 @@ import { createUser } from '../domain/users/create-user.ts';
 import { createState } from './state.ts';
 import { openWebhook } from './webhook.ts';
 
-/** One that a command deletes over REST, one over RPC, and one for check-ins. */
+/** The printed commands delete one over REST and one over RPC, and check in to the third. */
 const EVENTS = 3;
-/** How long its statements may take. */
 const TIMEOUT_MS = 10_000;
-/** Who the session of the demo belongs to. */
 const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
-/** What `demo.json` keeps between starts. */
+/** The content of `demo.json`, which is kept between starts. */
 interface KeptDemo {
   readonly apiKey: string;
   readonly applicationId: string;
@@ -44,9 +42,11 @@ interface KeptDemo {
 
 export interface Demo extends KeptDemo {
   readonly redirectUri: string;
-  /** Whether people can sign in to the demo application: the terminal shows codes, and the login leads back. */
+  /**
+   * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
+   */
   readonly canSignIn: boolean;
-  /** A login of the demo's user at this start. The token expires after 15 minutes. */
+  /** From a login of the demo's user at this start. */
   readonly authToken: string;
   readonly sessionId: string;
 }
@@ -77,24 +77,24 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   await rm(file, { force: true });
   await readOrCreateFile(file, () => JSON.stringify({ ...kept, webhookId, eventIds }, null, 2));
 
-  // Over http, a redirect URI on 127.0.0.1 matches any port, so the demo survives a change of port.
+  // A redirect URI http://127.0.0.1 matches any port, so the demo works after a change of PORT.
   const callback = new URL('/demo/callback', parts.url);
   if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
-  // False if no application may register it, or if its scheme has changed since the demo was created.
+  // False if the URL cannot be registered, or if its scheme has changed since the demo was created.
   const canReturn = isRegistered(callback.href, redirectUris);
   const redirectUri = canReturn ? callback.href : (redirectUris[0] ?? '');
 
   const login = { clientId, redirectUri, state: createState(apiKey) };
   const { loginIntentId } = await generateAuthUrl(applicationCall, createAuthPageLink(parts.authPageUrl), login);
   const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
-  // The token is later than this call began.
+  // The token was issued after `call.now`.
   const session = await exchangeToken({ ...applicationCall, now: parts.clock() }, parts, PEER, { authToken });
   const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
   const canSignIn = showsCodes && canReturn;
   return { ...kept, webhookId, eventIds, redirectUri, canSignIn, authToken, sessionId: session.id };
 }
 
-/** Returns the ID of the event, or of a new one if a command has deleted it. */
+/** Creates another event if a command has deleted this one. */
 async function openEvent(call: ApplicationCall, kept: string | undefined): Promise<string> {
   const exists = getEvent(call, { eventId: kept }).then(
     () => true,
@@ -106,7 +106,7 @@ async function openEvent(call: ApplicationCall, kept: string | undefined): Promi
   return eventId;
 }
 
-/** Returns undefined if there is no readable file. */
+/** Returns undefined if the file cannot be read. */
 async function readDemo(file: string): Promise<KeptDemo | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
@@ -115,7 +115,7 @@ async function readDemo(file: string): Promise<KeptDemo | undefined> {
   }
 }
 
-/** Returns no row if the application or its user has been deleted, or if the database is new. */
+/** Returns no row if the application or its user is deleted, or the database is new. */
 const selectDemo: Statement<unknown[]> = (db) =>
   db
     .select({ id: applications.id })

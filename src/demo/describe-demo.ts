@@ -1,7 +1,7 @@
 import type { Demo } from './demo.ts';
 import { createState } from './state.ts';
 
-/** Returns commands to paste into a shell, one per line. */
+/** Returns shell commands to paste, one per line. */
 export function describeDemo(url: string, demo: Demo): string {
   const { apiKey, clientId, redirectUri, webhookId, eventIds, authToken, sessionId, userId, canSignIn, email } = demo;
   const key = `-H 'X-API-Key: ${apiKey}'`;

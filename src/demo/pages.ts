@@ -1,15 +1,14 @@
-/** The pages of the demo application. */
 import { html } from '../http/html.ts';
 import type { Page } from '../login-page/pages.ts';
 
-/** What a session check tells of an active session. */
+/** The part of the reply to a session check that the page shows. */
 export interface ActiveSession {
   readonly user: { readonly email: string; readonly name?: string; readonly walletAddress?: string };
   readonly method: string;
   readonly expiresAt: string;
 }
 
-/** Counts down to the end of the session, and shows then that it is over. */
+/** Counts down to the end of the session, and then reloads the page. */
 const COUNTDOWN = `
 const output = document.querySelector('output');
 const tick = () => {
@@ -20,7 +19,7 @@ const tick = () => {
 tick();
 setInterval(tick, 1000);`;
 
-/** Renders the page of somebody who is not signed in. */
+/** Renders the page for a visitor who is not signed in. */
 export function renderHome(): Page {
   const body = html`<h1>Demo</h1>
 <p>This application knows its users from Usher.</p>
@@ -28,7 +27,6 @@ export function renderHome(): Page {
   return { title: 'Demo', body };
 }
 
-/** Renders the profile and the session of a user. */
 export function renderProfile({ user, method, expiresAt }: ActiveSession): Page {
   const body = html`<h1>Hello, ${user.name ?? user.email}</h1>
 <p>E-mail address: <strong>${user.email}</strong></p>
@@ -42,7 +40,6 @@ half of its time has passed.</p>
   return { title: 'Demo', body, script: COUNTDOWN };
 }
 
-/** Renders what happened to a login. */
 export function renderMessage(title: string, text: string): Page {
   const body = html`<h1>${title}</h1>
 <p>${text}</p>

@@ -1,13 +1,11 @@
-/** The states of the demo's logins. A signature tells that the demo has issued a state, in whichever process. */
+/** The `state` of the demo's logins. It is signed, so that every worker process recognizes it. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Returns a new state. */
 export function createState(apiKey: string): string {
   const random = randomBytes(9).toString('base64url');
   return `${random}.${sign(apiKey, random)}`;
 }
 
-/** Returns whether the demo has issued the state. */
 export function isOwnState(apiKey: string, state: string): boolean {
   const [random = ''] = state.split('.');
   const [given, expected] = [state, `${random}.${sign(apiKey, random)}`].map((text) => Buffer.from(text));

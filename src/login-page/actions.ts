@@ -1,4 +1,4 @@
-/** What a browser can do on the login page, a row each. */
+/** The actions of the login page, one per row. */
 import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Call } from '../domain/call.ts';
@@ -33,7 +33,7 @@ export interface LoginPageParts extends Pick<ApiParts, 'authPageUrl' | 'clock' |
   readonly methods: readonly LoginMethod[];
 }
 
-/** Returns the fields of a form, or of the query of a page. A missing one is an empty string. */
+/** Parses a form or a query. Missing fields are empty strings. */
 export function toFields(text: string) {
   const form = new URLSearchParams(text);
   const field = (name: string) => form.get(name) ?? '';
@@ -45,9 +45,9 @@ export function toFields(text: string) {
     address: field('address'),
     signature: field('signature'),
     name: field('name').trim(),
-    /** Not empty if the user of the e-mail address gets the wallet that was proved before. */
+    /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
     link: field('link'),
-    /** The problem of the form that led to this page. */
+    /** The problem that the page shows: the previous form was refused. */
     problem: field('problem'),
   };
 }
@@ -65,9 +65,9 @@ export interface Action {
   readonly path: string;
   /** The login method that must be enabled. */
   readonly needs?: LoginMethod;
-  /** The form that shows a problem. */
+  /** The form that shows problems of this action. */
   readonly form: Form;
-  /** @throws ServiceError as the domain does */
+  /** @throws ServiceError of the domain */
   run(request: LoginRequest): Promise<void>;
 }
 
@@ -130,7 +130,7 @@ function returnToApplication(
 
 const RENDER = { choice: renderChoice, code: renderCode, link: renderLink, name: renderName };
 
-/** Shows the form of an open intent. The browser that completed an intent is redirected again. */
+/** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
 async function showForm({ context, call, browser, fields, parts }: LoginRequest, form: FormPage) {
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
@@ -160,7 +160,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const { context, call, browser, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
-    // A name cannot make up for a code.
+    // Without a valid code, a name is not enough.
     redirectToForm(request, form === 'name' && error.reason === 'CODE_NOT_VALID' ? 'code' : form, problem);
     return;
   }
@@ -170,7 +170,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   else sendScriptResponse(context, error.code === 'resource_exhausted' ? 429 : 400, { error: alertFor(problem) });
 }
 
-/** Redirects a form to a page, so that the browser can reload it and go back to it without sending the form again. */
+/** Redirects after a form, so that the browser can reload the page without sending the form again. */
 function redirectToForm({ context, browser, fields, parts }: LoginRequest, form: FormPage, problem?: string): void {
   if (!UUID.test(fields.loginIntentId)) {
     sendErrorPage(context, 'unknown');

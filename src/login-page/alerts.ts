@@ -3,7 +3,7 @@ import type { ServiceError } from '../domain/errors.ts';
 
 const OTHER_PROBLEM = 'Other';
 
-/** By the message of an error, or by the name of the wrong field. */
+/** Alerts by the message of an error, or by the name of an invalid field. */
 const ALERTS: ReadonlyMap<string, string> = new Map([
   ['email', 'Please enter an e-mail address, such as ada@example.com.'],
   ['code', 'Please enter the digits from the e-mail.'],
@@ -24,13 +24,13 @@ const ALERTS: ReadonlyMap<string, string> = new Map([
   [OTHER_PROBLEM, 'That did not work. Please try again.'],
 ]);
 
-/** Returns the name of the problem, which a page gets in its query. */
+/** Returns the key of the alert, which the query of the page carries. */
 export function problemOf({ violations, message }: ServiceError): string {
   const field = violations.find((violation) => ALERTS.has(violation.field))?.field;
   return field ?? (ALERTS.has(message) ? message : OTHER_PROBLEM);
 }
 
-/** Returns an empty string for an unknown name. */
+/** Returns an empty string for an unknown key. */
 export function alertFor(problem: string): string {
   return ALERTS.get(problem) ?? '';
 }

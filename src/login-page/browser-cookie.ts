@@ -12,10 +12,10 @@ export interface KnownBrowser extends Browser {
   readonly isSecure: boolean;
 }
 
-/** The longest that browsers keep a cookie (RFC 6265bis, section 5.5). A known browser has limits of its own. */
+/** The longest lifetime that browsers allow (RFC 6265bis, section 5.5). A browser is known for a shorter time. */
 const BROWSER_SECONDS = 400 * 24 * 60 * 60;
 
-/** Returns the browser of the request. The response sets the cookie of a new one. */
+/** Returns the browser of the request. Sets a cookie if the browser has none. */
 export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
   // The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2).
   const name = isSecure ? '__Host-usher' : 'usher';
@@ -32,14 +32,14 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
   };
 }
 
-/** Returns whether a form comes from a page that this browser was shown. */
+/** Returns whether the form comes from a page that Usher showed to this browser, against CSRF. */
 export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', formToken, 'buffer'));
 }
 
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
-/** No address is longer. Browsers drop cookies above 4 KiB. */
+/** The longest valid address. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
 /** Stores the e-mail address for the page where the user enters the code. */

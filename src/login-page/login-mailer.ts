@@ -2,36 +2,36 @@ import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { LoginCode } from '../domain/login/create-login-code.ts';
 import { pause } from '../domain/pause.ts';
-import type { DeliverCode } from './code-delivery.ts';
+import type { SendCode } from './code-sender.ts';
 
-/** The work of an e-mail must not show in the latency of the request for it, or of the next one. */
+/** The latency of this request and of the next must not reveal whether an e-mail was sent. */
 const [MIN_DELAY_MS, MAX_DELAY_MS] = [500, 2_000];
-/** How long `close` waits: a mail server that works is faster. */
+/** A working mail server is faster. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
 /** Sends login codes in the background, after the browser has been answered. */
 export class LoginMailer {
-  /** How many e-mails the mail server took, and how many could not be sent. */
+  /** Counts of e-mails: accepted by the mail server, and failed. */
   readonly outcomes = { sent: 0, failed: 0 };
-  readonly #deliver: DeliverCode;
+  readonly #sendCode: SendCode;
   readonly #logger: Logger;
   readonly #isDelayed: boolean;
   readonly #closing = new AbortController();
-  /** With the IDs of the requests that asked for them. */
+  /** Values are the IDs of the requests that asked for the e-mails. */
   readonly #pending = new Map<Promise<void>, string>();
 
-  /** `isDelayed` sends each e-mail after a random time. */
-  constructor(deliver: DeliverCode, logger: Logger, { isDelayed }: { isDelayed: boolean }) {
-    this.#deliver = deliver;
+  /** @param isDelayed whether to send each e-mail after a random time */
+  constructor(sendCode: SendCode, logger: Logger, { isDelayed }: { isDelayed: boolean }) {
+    this.#sendCode = sendCode;
     this.#logger = logger;
     this.#isDelayed = isDelayed;
   }
 
   send(code: LoginCode, requestId: string): void {
-    const delivery = this.#deliverLater(code)
+    const sending = this.#sendLater(code)
       .catch(({ code, responseCode }) => this.#logFailure(requestId, { code, responseCode }))
-      .finally(() => this.#pending.delete(delivery));
-    this.#pending.set(delivery, requestId);
+      .finally(() => this.#pending.delete(sending));
+    this.#pending.set(sending, requestId);
   }
 
   /** Sends delayed e-mails at once, and waits up to 3 s for pending ones. */
@@ -41,13 +41,13 @@ export class LoginMailer {
     for (const requestId of this.#pending.values()) this.#logFailure(requestId, { code: 'shutdown' });
   }
 
-  async #deliverLater(code: LoginCode): Promise<void> {
+  async #sendLater(code: LoginCode): Promise<void> {
     if (this.#isDelayed) await pause(randomInt(MIN_DELAY_MS, MAX_DELAY_MS), this.#closing.signal);
-    await this.#deliver(code);
+    await this.#sendCode(code);
     this.outcomes.sent++;
   }
 
-  /** The error itself is not logged: the answer of a mail server quotes the address. */
+  /** Does not log the error itself, because mail servers quote the address. */
   #logFailure(requestId: string, why: { code?: string; responseCode?: number }): void {
     this.outcomes.failed++;
     this.#logger.error({ requestId, ...why }, 'login code not sent');

@@ -1,4 +1,4 @@
-/** The login page over HTTP: limits, form checks and errors of every request; `actions.ts` does the rest. */
+/** The HTTP handler of the login page: limits, CSRF checks and errors, for all actions of `actions.ts`. */
 import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
@@ -20,7 +20,7 @@ import { refuse, sendErrorPage } from './responses.ts';
 
 const MAX_FORM_BYTES = 8_192;
 
-/** More requests than this are refused: applications' calls wait for the same connections to Postgres. */
+/** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 export const LOGIN_LIMITS = { min: 100, max: 100 };
 
 /** Multiplies the limits on codes where the terminal shows them: whoever tries Usher signs in many times. */
@@ -41,7 +41,7 @@ export function createLoginPage(
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
-    // RFC 6797: the browser comes back over https only.
+    // From now on the browser uses https only (RFC 6797).
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
     const action = findAction(context, options.methods);
     if (action) await serve(action, context, isSecure, options);
@@ -76,10 +76,10 @@ async function serve(
       return;
     }
     const now = parts.clock();
-    // The address of a user is personal data, which belongs to the session.
+    // The audit log stores no addresses of users: they are personal data, which only sessions store.
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
-    // A browser that is still sending its form counts towards no limit.
+    // Admission begins here, so that a browser that sends its form slowly does not count.
     const request = { context, call: domainCall, browser, fields, parts };
     const reason = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
     if (reason) outcome = { code: 'ok', reason };
@@ -91,7 +91,7 @@ async function serve(
   }
 }
 
-/** Documented errors become the answer of the page. Resolves to the reason of such an error. */
+/** Shows documented errors on the page, and resolves to their reason. */
 async function run(action: Action, request: LoginRequest): Promise<ErrorReason | undefined> {
   try {
     await action.run(request);
@@ -103,7 +103,6 @@ async function run(action: Action, request: LoginRequest): Promise<ErrorReason |
   }
 }
 
-/** Returns the form, or the query of a page. */
 async function readForm(action: Action, { request, query }: HttpContext, deadline: number): Promise<string> {
   if (action.method === 'GET') return query;
   const contentType = headerOf(request, 'content-type') ?? '';

@@ -1,4 +1,4 @@
-// Adds to the plain forms: a busy state, and the request for a wallet's signature.
+// Adds a busy state to the forms, and asks wallets for a signature.
 const status = document.querySelector('[role=status]');
 const alert = document.querySelector('[role=alert]');
 const wallet = document.querySelector('#wallet');
@@ -57,9 +57,9 @@ if (wallet) {
   });
 }
 for (const form of document.querySelectorAll('form:not(#wallet)')) {
-  // The form would be sent without a button that is disabled before.
+  // Later, because a button that is disabled now would be missing in the form.
   form.addEventListener('submit', () => setTimeout(setBusy, 0, form.dataset.busy));
 }
-// A page restored from the history must not be busy.
+// A page that is restored from the history must not be busy.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
 if (alert?.textContent) alert.focus();

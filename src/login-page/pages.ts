@@ -1,25 +1,24 @@
-/** The login page in each of its states: one document with inline style and script. */
+/** The pages of the login: documents with inline style and script. */
 import { readFileSync } from 'node:fs';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { Html, html, htmlDocument } from '../http/html.ts';
 
-/** A page without its frame. */
 export interface Page {
   readonly title: string;
   readonly body: Html;
-  /** Runs beside the script of every page. */
+  /** Runs in addition to `page.js`. */
   readonly script?: string;
 }
 
 const style = new Html(read('../api/base.css') + read('page.css'));
 const commonScript = new Html(read('page.js'));
 
-/** What the pages with forms show, and what their forms carry. */
+/** The data of pages with forms. */
 export interface FormView {
   readonly applicationName: string;
   readonly allowSignUp: boolean;
   readonly methods: readonly LoginMethod[];
-  /** As the user typed it before. */
+  /** The address that the user entered before. */
   readonly email: string;
   readonly alert: string;
   readonly loginIntentId: string;
@@ -27,11 +26,10 @@ export interface FormView {
   readonly path: string;
   /** Binds the form to the browser's cookie. */
   readonly formToken: string;
-  /** Whether the user of the e-mail address gets the wallet that was proved before. */
+  /** Whether the user with the e-mail address gets the wallet that has signed before. */
   readonly linksWallet: boolean;
 }
 
-/** Renders the choice of login methods. */
 export function renderChoice(view: FormView): Page {
   const hasEmail = view.methods.includes('email');
   const hasWallet = view.methods.includes('wallet');
@@ -53,7 +51,7 @@ ${renderCancel(view)}`,
   };
 }
 
-/** Renders the form for the e-mail address that gets a new wallet. */
+/** Renders the form for the e-mail address to which a new wallet is linked. */
 export function renderLink(view: FormView): Page {
   return {
     title: `Link your wallet - ${view.applicationName}`,
@@ -106,12 +104,11 @@ ${renderOtherWay(view)}`,
   };
 }
 
-/** Renders an error with advice. */
 export function renderErrorPage({ title, advice }: { title: string; advice: string }): Page {
   return { title, body: html`<h1>${title}</h1>\n${renderAlert()}\n<p>${advice}</p>` };
 }
 
-/** Renders a whole document, whose style and scripts carry the nonce. */
+/** The content security policy allows only style and scripts with the nonce. */
 export function renderDocument({ title, body, script = '' }: Page, nonce: string): string {
   const head = html`<style nonce="${nonce}">${style}</style>`;
   const content = html`<main class="card">

@@ -4,12 +4,11 @@ import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
 import { type Page, renderDocument, renderErrorPage } from './pages.ts';
 
-/** Sends a page in its frame. */
 export function sendPage(context: HttpContext, status: number, page: Page, headers: Record<string, string> = {}): void {
   const nonce = randomBytes(16).toString('base64');
   send(context, status, renderDocument(page, nonce), {
     'content-type': 'text/html; charset=utf-8',
-    // No form-action: browsers apply it to the redirect of the form as well, which leads to the application.
+    // No form-action: browsers would apply it to the redirect after a form, too, which leads to the application.
     'content-security-policy':
       `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
       `img-src data:; base-uri 'none'; frame-ancestors 'none'`,
@@ -23,7 +22,6 @@ export function sendRedirect(context: HttpContext, location: string): void {
   send(context, 303, '', { location, 'referrer-policy': 'no-referrer' });
 }
 
-/** Answers the script of the page. */
 export function sendScriptResponse(
   context: HttpContext,
   status: number,
@@ -32,10 +30,10 @@ export function sendScriptResponse(
   sendJson(context, status, JSON.stringify(body), { 'x-content-type-options': 'nosniff' });
 }
 
-/** A page with a form: the choice of methods, or what comes after it. */
+/** The pages with a form: the choice of methods, and those after it. */
 export type FormPage = 'choice' | 'code' | 'link' | 'name';
 
-/** Where a problem is shown: on a page, or by its script. */
+/** Where a problem is shown: on a page, or by the script of the page. */
 export type Form = FormPage | 'script';
 
 type ErrorPage = keyof typeof ERROR_PAGES;
@@ -61,7 +59,7 @@ const ERROR_PAGES = {
     title: 'Your browser did not send our cookie',
     advice: 'Allow cookies for this page. Then go back to the application you came from and sign in again.',
   },
-  // The page is older than the cookie.
+  // The page was loaded before the browser got another cookie.
   'stale-form': {
     status: 403,
     title: 'That page was out of date',

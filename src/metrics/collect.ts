@@ -1,4 +1,4 @@
-/** Reads the metrics of this process, in the form that the client library merges. */
+/** Collects the metrics of this process in the form that the client library can merge. */
 import type { Aggregator, MetricType } from '@prometheus-io/client';
 import { DURATIONS, SAMPLED } from './definitions.ts';
 import type { DurationMetric, SampledMetric } from './metric.ts';
@@ -16,11 +16,11 @@ export interface Snapshot {
 interface SnapshotValue {
   readonly value: number;
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
-  /** The name of the metric, with the suffix of a part of a histogram. */
+  /** For a part of a histogram, the name of the metric with a suffix such as `_bucket`. */
   readonly metricName?: string;
 }
 
-/** Reads the metrics of one process, or of several. `withShared` adds those that every process would know. */
+/** Collects the metrics of one process, or of all workers. `withShared` includes those that all processes share. */
 export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
 
 export function createCollect(sources: Sources): Collect {

@@ -1,6 +1,6 @@
 /**
- * Every metric: its name, labels and help, and where its value is. `README.md`, `dashboard.json` and `alerts.yaml` name
- * them too; a test compares.
+ * Every metric: its name, labels and help, and how to read its value. A test compares them with `README.md`,
+ * `dashboard.json` and `alerts.yaml`.
  */
 import { VERSION } from '../config/version.ts';
 import {
@@ -19,21 +19,21 @@ export const DURATIONS: readonly DurationMetric[] = [
   {
     name: 'rpc_server_call_duration_seconds',
     type: 'histogram',
-    help: 'Duration of the calls of RPCs over any protocol. REST is one of them.',
+    help: 'Duration of calls over any protocol, including REST.',
     labels: ['rpc_method', 'rpc_system_name', 'rpc_response_status_code', 'usher_protocol'],
     read: ({ rpcCalls }) => rpcCalls,
   },
   {
     name: 'http_server_request_duration_seconds',
     type: 'histogram',
-    help: 'Duration of the requests of REST and of the login page.',
+    help: 'Duration of requests of REST and of the login page.',
     labels: ['http_request_method', 'http_route', 'http_response_status_code'],
     read: ({ httpRequests }) => httpRequests,
   },
   {
     name: 'db_client_operation_duration_seconds',
     type: 'histogram',
-    help: 'Duration of statements, with their wait for a connection.',
+    help: 'Duration of statements, including the wait for a connection.',
     labels: ['db_system_name', 'db_query_summary', 'error_type'],
     read: ({ statements }) => statements,
   },
@@ -53,7 +53,7 @@ export const SAMPLED: readonly SampledMetric[] = [
   counter('usher_admission_refusals_total', 'Calls refused beyond the limit.', ['kind'], {
     read: ({ admissions }) => each(admissions, ({ load }) => load.refused),
   }),
-  counter('usher_cache_lookups_total', 'Look-ups answered at once (`hit`) or not (`miss`).', ['cache', 'result'], {
+  counter('usher_cache_lookups_total', 'Look-ups in a cache: `hit` or `miss`.', ['cache', 'result'], {
     read: ({ caches }) =>
       Object.entries(caches).flatMap(([cache, { lookUps }]) => [
         { labels: [cache, 'hit'], value: lookUps.hits },
@@ -62,7 +62,7 @@ export const SAMPLED: readonly SampledMetric[] = [
   }),
   gauge(
     'usher_database_statements',
-    'Statements that Postgres has not answered, or that wait for a connection.',
+    'Statements in flight, and statements that wait for a connection.',
     ['client', 'pool', 'state'],
     { read: ({ databases }) => Object.entries(databases).flatMap(statementsOf) },
   ),
@@ -85,11 +85,11 @@ export const SAMPLED: readonly SampledMetric[] = [
   }),
   counter(
     'usher_webhook_attempts_total',
-    'Attempts of webhooks. The delivery is `succeeded`, `failed` for good, or still `pending`.',
+    'Webhook attempts, by the status of the delivery afterwards: `succeeded`, `failed` or still `pending`.',
     ['outcome'],
     { read: ({ delivery }) => each(delivery.outcomes, (count) => count) },
   ),
-  gauge('usher_webhook_pending_deliveries', 'Deliveries that are pending, up to 10,000.', [], {
+  gauge('usher_webhook_pending_deliveries', 'Pending deliveries, up to 10,000.', [], {
     aggregator: 'max',
     isShared: true,
     read: async ({ readBacklog }) => {
@@ -97,7 +97,7 @@ export const SAMPLED: readonly SampledMetric[] = [
       return backlog ? single(backlog.pending) : [];
     },
   }),
-  gauge('usher_webhook_oldest_due_seconds', 'How late the oldest delivery is that is due.', ['endpoints'], {
+  gauge('usher_webhook_oldest_due_seconds', 'How long the oldest delivery has been due.', ['endpoints'], {
     aggregator: 'max',
     isShared: true,
     read: async ({ clock, readBacklog }) => latenessOf(await readBacklog(), clock()),
@@ -111,41 +111,41 @@ export const SAMPLED: readonly SampledMetric[] = [
   }),
   gauge(
     'nodejs_eventloop_delay_p99_seconds',
-    'Delay of the event loop since the last scrape, of the worst process.',
+    'The 99th percentile of event loop delay since the last scrape, in the slowest process.',
     [],
     {
       aggregator: 'max',
       read: ({ recorder }) => single(recorder.eventLoopDelay.percentile(99) / 1e9),
     },
   ),
-  gauge('nodejs_eventloop_delay_max_seconds', 'Its longest delay since the last scrape.', [], {
+  gauge('nodejs_eventloop_delay_max_seconds', 'The longest event loop delay since the last scrape.', [], {
     aggregator: 'max',
     read: ({ recorder }) => single(recorder.eventLoopDelay.max / 1e9),
   }),
-  counter('process_cpu_seconds_total', 'CPU time of the processes that serve.', [], {
+  counter('process_cpu_seconds_total', 'CPU time of all serving processes.', [], {
     read: () => {
       const { user, system } = process.cpuUsage();
       return single((user + system) / 1e6);
     },
   }),
-  gauge('process_resident_memory_bytes', 'Memory of the processes that serve.', [], {
+  gauge('process_resident_memory_bytes', 'Memory of all serving processes.', [], {
     read: () => single(process.memoryUsage.rss()),
   }),
 ];
 
-/** Values of the primary process, so they are there with several workers only. */
+/** Metrics of the primary process, which exists only with `WORKERS` above 1. */
 export const PRIMARY = {
   workers: {
     name: 'usher_workers',
     type: 'gauge',
-    help: 'Workers: those that `answered` this scrape, and those that are `silent`. Only with several.',
+    help: 'Workers that `answered` this scrape, or were `silent`. Only with `WORKERS` above 1.',
     labels: ['state'],
     aggregator: 'sum',
   },
   exits: {
     name: 'usher_worker_exits_total',
     type: 'counter',
-    help: 'Workers that have exited. Only with several.',
+    help: 'Workers that have exited. Only with `WORKERS` above 1.',
     labels: [],
     aggregator: 'sum',
   },

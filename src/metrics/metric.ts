@@ -1,4 +1,4 @@
-/** What a row of `definitions.ts` consists of, and how values become its samples. */
+/** The rows of `definitions.ts`, and helpers to read their samples. */
 import type { Database } from '../database/database.ts';
 import type { Backlog } from '../delivery/backlog.ts';
 import type { Recorder } from './recorder.ts';
@@ -17,12 +17,12 @@ export interface Definition {
   readonly labels: readonly string[];
 }
 
-/** A value of a process. */
+/** A metric that is read at each scrape. */
 export interface SampledMetric extends Definition {
   readonly type: 'counter' | 'gauge';
-  /** What the values of several processes make together. */
+  /** How the values of several processes are merged. */
   readonly aggregator: 'sum' | 'min' | 'max';
-  /** All processes know the same value, so one of them is asked. */
+  /** All processes have the same value, so only one is asked. */
   readonly isShared?: true;
   read(sources: Sources): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
@@ -54,7 +54,7 @@ export function each<Value>(values: Readonly<Record<string, Value>>, read: (valu
   return Object.entries(values).map(([name, value]) => ({ labels: [name], value: read(value) }));
 }
 
-/** Returns what each pool of a client of Postgres has to do. */
+/** Returns the statements of each pool of a database client. */
 export function statementsOf([client, database]: [string, Pick<Database, 'load'> | undefined]): Sample[] {
   return Object.entries(database?.load.pools ?? {}).flatMap(([pool, { inFlight, waiting }]) => [
     { labels: [client, pool, 'in_flight'], value: inFlight },
@@ -62,7 +62,7 @@ export function statementsOf([client, database]: [string, Pick<Database, 'load'>
   ]);
 }
 
-/** Returns how late the oldest deliveries are, or nothing while Postgres does not tell. */
+/** Returns nothing if Postgres did not answer. */
 export function latenessOf(backlog: Backlog | undefined, now: Date): Sample[] {
   if (!backlog) return [];
   const dueAt = { healthy: backlog.healthyDueAt, failing: backlog.failingDueAt };

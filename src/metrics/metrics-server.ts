@@ -1,4 +1,4 @@
-/** Serves `/metrics` on a port of its own. Whatever its clients do, calls go on. */
+/** Serves `/metrics` on a separate port, with limits so that its clients cannot disturb calls. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { share } from './share.ts';
 const CLIENT_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 32;
 const MAX_HEADER_BYTES = 8_192;
-/** How long a scrape counts, so that any number of clients costs one per second. */
+/** How long clients share a scrape, so that there is at most one per second. */
 const SHARED_MS = 1_000;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
@@ -46,19 +46,19 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
     }
   });
   server.maxConnections = MAX_CONNECTIONS;
-  // A client that pipelines thousands of requests would have a response to each kept until it reads them.
+  // Otherwise thousands of pipelined requests would keep thousands of responses in memory.
   server.maxRequestsPerSocket = 1;
   server.on('dropRequest', (_request, socket) => socket.destroy());
   server.setTimeout(CLIENT_TIMEOUT_MS);
   server.on('clientError', (_error, socket) => socket.destroy());
   server.listen({ port, host });
   await once(server, 'listening');
-  // An address that is bound has this form.
+  // The address of a listening TCP server has this type.
   const address = server.address() as AddressInfo;
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}/metrics`;
   return {
     url,
-    /** Begins to answer scrapes. Those before get 503. */
+    /** Until then scrapes get 503. */
     serve(collect: Collect) {
       scrape = share(() => scrapeNow(collect), SHARED_MS);
       logger.info({ url }, 'metrics listening');
@@ -79,6 +79,6 @@ async function scrapeNow(collect: Collect) {
 
 function sendText(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': TEXT_TYPE, 'content-length': Buffer.byteLength(text), ...headers });
-  // Node leaves out the body of an answer to HEAD.
+  // For HEAD, Node omits the body.
   response.end(text);
 }

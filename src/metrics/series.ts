@@ -1,6 +1,6 @@
-/** What is counted while calls run. Every series is one combination of the values of its labels. */
+/** Counters and histograms. A series is one combination of label values. */
 
-/** In seconds. An answer from a cache takes less than the first, and no call takes longer than the last. */
+/** In seconds. Answers from a cache are below the first bound, and no call exceeds the last. */
 export const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type LabelValues = readonly string[];
@@ -16,7 +16,7 @@ interface Branch<Value> {
 }
 
 class SeriesMap<Value> {
-  /** A map per label: to join the labels and to hash the result takes three times as long. */
+  /** A map per label: joining the labels and hashing the result would take three times as long. */
   readonly #root: Branch<Value> = { branches: new Map(), series: undefined };
   readonly #all: Series<Value>[] = [];
   readonly #create: () => Value;
@@ -59,14 +59,13 @@ export class CounterSeries {
   }
 }
 
-/** The durations of one series. */
 export interface Durations {
-  /** Per bucket, not cumulative. The last one is for what took longer than every bound. */
+  /** Counts per bucket, not cumulative. The last one is above all bounds. */
   readonly counts: number[];
   sum: number;
 }
 
-/** A histogram of the client library takes 1.5 us per duration, which is 18 times as long. */
+/** A histogram. That of the client library takes 1.5 us per duration, 18 times as long. */
 export class DurationSeries {
   readonly #durations = new SeriesMap((): Durations => ({ counts: new Array(BUCKETS.length + 1).fill(0), sum: 0 }));
 

@@ -1,4 +1,4 @@
-/** Returns a function whose callers share one answer of `read` until `validMs` after it has come. */
+/** Returns a function whose callers share a result of `read` until `validMs` after it has resolved. */
 export function share<Answer>(read: () => Promise<Answer>, validMs: number): () => Promise<Answer> {
   let shared: Promise<Answer> | undefined;
   const forget = () => {

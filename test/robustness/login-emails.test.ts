@@ -96,7 +96,7 @@ it('letters that only lower() of Postgres folds do not raise the limit of an add
   // Unlike the embedded database, its lower() folds letters beyond ASCII.
   await using database = await createDatabase("template template0 locale_provider builtin builtin_locale 'C.UTF-8'");
   const mailbox = new Mailbox();
-  await using folding = await startTestService({ database, deliver: mailbox.deliver, config: LOGIN_CONFIG });
+  await using folding = await startTestService({ database, sendCode: mailbox.sendCode, config: LOGIN_CONFIG });
   const tenant = await createTenant(folding);
   await createTestUser(folding, { email: 'iii@example.com' });
   const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
-import { createSmtpDelivery } from '../../src/login-page/code-delivery.ts';
+import { createSmtpSender } from '../../src/login-page/code-sender.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
@@ -30,9 +30,9 @@ const service = await startTestService({
   like: config,
   clock: fixture.clock.read,
   config: LOGIN_CONFIG,
-  deliver: async (email) => {
+  sendCode: async (email) => {
     await sleep(DELIVERY_MS);
-    await fixture.mailbox.deliver(email);
+    await fixture.mailbox.sendCode(email);
   },
 });
 afterAll(async () => {
@@ -118,13 +118,13 @@ it.runIf(quickOrLong(false, true)).for(ATTEMPTS)(
 it('an e-mail and a decoy cost about the same work', async (context) => {
   const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
   const [url] = await once(mailServer, 'message');
-  const deliver = createSmtpDelivery(url, 'login@usher.test');
+  const sendCode = createSmtpSender(url, 'login@usher.test');
   const spentUs = { email: 0, decoy: 0 };
   for (let round = 0; round < quickOrLong(30, 300); round++) {
     for (const kind of ['email', 'decoy'] as const) {
       const before = process.threadCpuUsage();
       const isDecoy = kind === 'decoy';
-      await deliver({ email: 'ada@example.com', isDecoy, code: '123456', applicationName: 'Shop' });
+      await sendCode({ email: 'ada@example.com', isDecoy, code: '123456', applicationName: 'Shop' });
       const { user, system } = process.threadCpuUsage(before);
       spentUs[kind] += user + system;
     }

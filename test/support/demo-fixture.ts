@@ -21,7 +21,7 @@ export async function openDemoFixture() {
   const [clock, mailbox] = [new TestClock(), new Mailbox()];
   const service = await startServer(
     { ...config, databaseUrl: undefined },
-    { bootstrap: base, clock: clock.read, deliver: mailbox.deliver, logger },
+    { bootstrap: base, clock: clock.read, sendCode: mailbox.sendCode, logger },
   );
   stack.defer(() => service.close());
   const all = stack.move();

@@ -4,14 +4,14 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import type { LoginCode } from '../../src/domain/login/create-login-code.ts';
-import type { DeliverCode } from '../../src/login-page/code-delivery.ts';
+import type { SendCode } from '../../src/login-page/code-sender.ts';
 
-/** Receives the codes of a service without SMTP: `startTestService({ deliver: mailbox.deliver })`. */
+/** Receives the codes of a service without SMTP: `startTestService({ sendCode: mailbox.sendCode })`. */
 export class Mailbox {
   /** The oldest first. */
   readonly codes: LoginCode[] = [];
 
-  readonly deliver: DeliverCode = async (code) => {
+  readonly sendCode: SendCode = async (code) => {
     if (!code.isDecoy) this.codes.push(code);
   };
 

@@ -132,18 +132,18 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An e-mail has another code than the one to enter',
-    file: 'login-page/code-delivery.ts',
+    file: 'login-page/code-sender.ts',
     find: 'Your code for ${applicationName} is ${code}.',
     replace: 'Your code for ${applicationName} is ${Number(code)}.',
-    test: 'test/login-page/code-delivery.test.ts',
+    test: 'test/login-page/code-sender.test.ts',
     title: /^an e-mail goes to the address, with its code/,
   },
   {
     what: 'An address that nobody may sign in with gets an e-mail over SMTP',
-    file: 'login-page/code-delivery.ts',
+    file: 'login-page/code-sender.ts',
     find: 'if (!code.isDecoy) return void (await smtp',
     replace: 'if (code) return void (await smtp',
-    test: 'test/login-page/code-delivery.test.ts',
+    test: 'test/login-page/code-sender.test.ts',
     title: /^no e-mail goes to an address that nobody may sign in with/,
   },
   {

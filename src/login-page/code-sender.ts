@@ -1,21 +1,21 @@
 import type { LoginCode } from '../domain/login/create-login-code.ts';
 
 /**
- * Delivers a code to its user. For a decoy it does the same work and delivers nothing. Rejects if the mail server
- * does not take it.
+ * Sends a code to its user. For a decoy it does the same work but sends nothing. Rejects if the mail server refuses the
+ * e-mail.
  */
-export type DeliverCode = (code: LoginCode) => Promise<void>;
+export type SendCode = (code: LoginCode) => Promise<void>;
 
 /** How long the mail server may take per step. */
 const TIMEOUT_MS = 10_000;
 
-/** Sends codes by SMTP, or prints them to the terminal where there is no mail server. */
-export function createCodeDelivery(smtp: { readonly url: string; readonly from: string } | undefined): DeliverCode {
-  return smtp ? createSmtpDelivery(smtp.url, smtp.from) : printCode;
+/** Without SMTP settings, codes are printed to the terminal. */
+export function createCodeSender(smtp: { readonly url: string; readonly from: string } | undefined): SendCode {
+  return smtp ? createSmtpSender(smtp.url, smtp.from) : printCode;
 }
 
-/** Sends codes by SMTP. `smtpUrl` is a URL of nodemailer, such as smtps://user:password@host. */
-export function createSmtpDelivery(smtpUrl: string, from: string): DeliverCode {
+/** `smtpUrl` is a URL of nodemailer, such as smtps://user:password@host. */
+export function createSmtpSender(smtpUrl: string, from: string): SendCode {
   const timeouts = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
   // Loaded with the first e-mail, since most processes send none.
   const open = async () => {
@@ -30,7 +30,7 @@ export function createSmtpDelivery(smtpUrl: string, from: string): DeliverCode {
     transports ??= open();
     const { smtp, discard } = await transports;
     if (!code.isDecoy) return void (await smtp.sendMail(composeEmail(code)));
-    // The expensive steps are the connection with its TLS handshake and login, and the composition.
+    // The expensive steps are connecting, with TLS handshake and authentication, and composing the e-mail.
     await smtp.verify();
     await discard.sendMail(composeEmail(code));
   };

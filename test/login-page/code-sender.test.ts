@@ -1,14 +1,14 @@
 /** What e-mails with codes hold. Hostile names and servers that fail: test/robustness/login-emails.test.ts. */
 import { expect, test } from 'vitest';
-import { createCodeDelivery } from '../../src/login-page/code-delivery.ts';
+import { createCodeSender } from '../../src/login-page/code-sender.ts';
 import { MailServer } from '../support/mail-server.ts';
 
 const CODE = { email: 'ada@example.com', code: '048151', applicationName: 'Shop' };
 
 test('an e-mail goes to the address, with its code in the subject and the text', async () => {
   await using mail = await MailServer.start();
-  const deliver = createCodeDelivery({ url: mail.url, from: 'Usher <login@usher.test>' });
-  await deliver({ ...CODE, isDecoy: false });
+  const sendCode = createCodeSender({ url: mail.url, from: 'Usher <login@usher.test>' });
+  await sendCode({ ...CODE, isDecoy: false });
   expect(mail.emails).toMatchObject([{ from: 'login@usher.test', to: ['ada@example.com'] }]);
   const raw = mail.emails[0]?.raw ?? '';
   expect(raw).toMatch(/^Subject: 048151 is your code for Shop\r$/m);
@@ -17,7 +17,7 @@ test('an e-mail goes to the address, with its code in the subject and the text',
 
 test('no e-mail goes to an address that nobody may sign in with', async () => {
   await using mail = await MailServer.start();
-  const deliver = createCodeDelivery({ url: mail.url, from: 'login@usher.test' });
-  await deliver({ ...CODE, isDecoy: true });
+  const sendCode = createCodeSender({ url: mail.url, from: 'login@usher.test' });
+  await sendCode({ ...CODE, isDecoy: true });
   expect(mail.emails).toEqual([]);
 });
