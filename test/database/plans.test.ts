@@ -3,10 +3,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { is } from 'drizzle-orm';
+import { PgColumn } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { Database } from '../../src/database/database.ts';
 import { ReadDetector } from '../../src/database/read-detector.ts';
+import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
@@ -81,11 +84,22 @@ describe('the service', () => {
 
   test('prepares no statement that these tests do not run', () => {
     const explained = new Set(statements.map(({ name }) => name));
-    const prepared = files.flatMap(({ text }) => [...text.matchAll(/\.prepare\(\s*(?:'(\w+)')?/g)]);
+    const prepared = files.flatMap(({ text }) => [...text.matchAll(/(?:\.prepare|\bstatement)\(\s*(?:'(\w+)')?/g)]);
     const missing = prepared.map(([, name = 'one without a name']) => name).filter((name) => !explained.has(name));
     expect(missing).toEqual([]);
     const names = prepared.map(([, name]) => name);
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  });
+
+  test('reads from every statement the columns that it has, and as the types that they have', async () => {
+    const types = await service.database.sql`select oid, format_type(oid, null) as name from pg_type`;
+    const names = new Map(types.map(({ oid, name }) => [oid, name]));
+    for (const { name, sql, statement } of statements) {
+      if (!('rowType' in statement) || !statement.rowType) continue;
+      const { columns } = await service.database.sql.unsafe(sql).describe();
+      const described = Object.fromEntries(columns.map((column) => [column.name, names.get(column.type)]));
+      expect(flatten(statement.rowType as RowType), name).toEqual(described);
+    }
   });
 
   test('takes for reads exactly the statements that change nothing, lock nothing, and call no volatile function', async () => {
@@ -106,6 +120,16 @@ describe('the service', () => {
     expect(others.map(({ name }) => name)).toEqual([]);
   });
 });
+
+/** Returns the names of a row's columns with their types. */
+function flatten(rowType: RowType): Record<string, string> {
+  const columns = Object.entries(rowType).map(([name, type]): Record<string, string> => {
+    const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (is(type, PgColumn)) return { [column]: type.getSQLType().replace(/ ?\(\d\)/, '') };
+    return 'sqlType' in type ? { [column]: String(type.sqlType) } : flatten(type as RowType);
+  });
+  return Object.assign({}, ...columns);
+}
 
 /** What Citus, YugabyteDB or CockroachDB refuse. */
 const UNPORTABLE: readonly { pattern: RegExp }[] = [

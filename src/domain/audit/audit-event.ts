@@ -1,9 +1,9 @@
 /** The audit log: who changed what, when, and from where. Each row is inserted by the statement that makes the change. */
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { auditEvents, NO_APPLICATION } from '../../database/audit-schema.ts';
+import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import type { Db, Run } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 
 type ActorType = 'admin_key' | 'api_key' | 'login_page' | 'usher';
 
@@ -44,19 +44,25 @@ export interface Change {
   readonly applicationId?: SQL;
 }
 
-/** Returns the CTE `audit`. A statement that changes something has it in its `with`. */
-export function insertAuditEvent(db: Db, { resource, from, applicationId = callersId }: Change) {
-  const text = (name: string) => sql`${sql.placeholder(name)}::text`;
-  return db.$with('audit', {}).as(sql`
-    insert into ${auditEvents}
+/** Returns the CTE `audit`. Add it to every statement that changes data. */
+export function auditEvent(change: Change): SQL {
+  return sql`audit as (${insertEvent(change)})`;
+}
+
+/** Returns the CTE `audit` for a statement of Drizzle's. */
+export function insertAuditEvent(db: Db, change: Change) {
+  return db.$with('audit', {}).as(insertEvent(change));
+}
+
+function insertEvent({ resource, from, applicationId = p.uuid('applicationId') }: Change): SQL {
+  return sql`
+    insert into audit_events
       (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
-    select ${applicationId}, ${instantPlaceholder('auditOccurredAt')}::timestamptz, ${sql.placeholder('auditId')}::uuid,
-      ${text('auditActorType')}, ${text('auditActor')}, ${text('auditAction')}, (${resource})::text,
-      ${text('auditIpAddress')}, ${text('auditRequestId')}
-    from ${from}`);
+    select ${applicationId}, ${p.instant('auditOccurredAt')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
+      ${p.text('auditActor')}, ${p.text('auditAction')}, (${resource})::text, ${p.text('auditIpAddress')},
+      ${p.text('auditRequestId')}
+    from ${from}`;
 }
 
 /** For changes that concern no single application. */
 export const noApplication = sql`${sql.raw(`'${NO_APPLICATION}'`)}::uuid`;
-
-const callersId = sql`${sql.placeholder('applicationId')}::uuid`;

@@ -7,6 +7,7 @@ import type { Db, PlaceholderValues, Statement } from '../../database/database.t
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { instantPlaceholder } from '../../database/schema.ts';
 import { sessionCutoffs, sessions, userCutoffs } from '../../database/session-schema.ts';
+import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { pause } from '../pause.ts';
 
@@ -38,13 +39,12 @@ export async function runCutoff<Rows>(
   return rows;
 }
 
-/** Returns the latest cut-off of the user in the application, or `-infinity`. Placeholder: applicationId. */
+/** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
   return sql`coalesce(greatest(
-    (select max(${sessionCutoffs.cutoffAt}) from ${sessionCutoffs}
-    where ${sessionCutoffs.applicationId} = ${sql.placeholder('applicationId')}
-      and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})),
-    (select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId})), '-infinity')`;
+    (select max(c.cutoff_at) from session_cutoffs c
+    where c.application_id = ${p.uuid('applicationId')} and c.user_id in (${userId}, ${EVERY_USER})),
+    (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId})), '-infinity')`;
 }
 
 const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.expiresAt}`;

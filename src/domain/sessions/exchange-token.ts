@@ -1,30 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, getTableColumns, gt, not, notExists, sql } from 'drizzle-orm';
-import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
-import { type Db, matches, type Statement } from '../../database/database.ts';
-import { instantPlaceholder, users } from '../../database/schema.ts';
-import { applicationUsers, sessionIds, sessions } from '../../database/session-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { sessions } from '../../database/session-schema.ts';
+import { nullable, p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
 import { InvalidTokenError } from '../login/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { isActiveUser, type Profile } from '../users/user.ts';
+import type { Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import { announce, type HasMessages, hasSubscriber, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { announce, HAS_MESSAGES, hasSubscriber, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
-import { isOutdated, updateSignIn } from './update-sign-in.ts';
+import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
 
 interface ExchangeParts {
   readonly tokens: AuthTokens;
   readonly sessionMaxAgeSeconds: number;
-  /** The applications whose last session was told to a webhook. */
+  /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
   readonly subscribed?: Set<string>;
 }
 
@@ -58,15 +56,15 @@ export async function exchangeToken(
     now,
     expiresAt: new Date(endsAt),
   };
-  for (let tells = subscribed.has(application.id); ; tells = true) {
-    const [user] = await run(tells ? findOrBeginSessionAndTell : findOrBeginSession, parameters);
-    if (!user) throw new ServiceError('USER_NOT_FOUND');
-    if (!user.isAccepted) throw new InvalidTokenError();
-    const { session, notifiedIds } = user;
-    if (session?.isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
-    // A webhook subscribes to it, or a concurrent exchange has begun one.
-    if (!session || session.isOutdated) continue;
-    announce(onMessage, user);
+  for (let notifies = subscribed.has(application.id); ; notifies = true) {
+    const [found] = await run(notifies ? findOrBeginSessionAndNotify : findOrBeginSession, parameters);
+    if (!found) throw new ServiceError('USER_NOT_FOUND');
+    const { isAccepted, isOutdated, session, notifiedIds } = found;
+    if (!isAccepted) throw new InvalidTokenError();
+    if (isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
+    // There is none if a webhook subscribes to it, or if a concurrent exchange has begun one.
+    if (isOutdated !== false) continue;
+    announce(onMessage, found);
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
     const late = session.id === parameters.id ? await endLateSession(call, { ...parameters, leaves: true }) : undefined;
@@ -76,124 +74,74 @@ export async function exchangeToken(
   }
 }
 
-interface Found extends HasMessages {
-  /** Whether the token is from after the cut-offs of the user's sessions. */
-  readonly isAccepted: boolean;
-  readonly session: (BegunSession & { readonly isOutdated: boolean }) | null;
-}
+/** What an application learns of a session. */
+const shown = sql.raw('id, email, name, profile_image, wallet_address, created_at');
 
-/** Begins no session if a webhook subscribes to it. An insert of messages is dear even where it has no rows. */
-const findOrBeginSession: Statement<Found[]> = (db) =>
-  findOrBegin(db, { tells: false }).prepare('find_or_begin_session');
-const findOrBeginSessionAndTell: Statement<Found[]> = (db) =>
-  findOrBegin(db, { tells: true }).prepare('find_or_begin_session_and_tell');
+const REPLACED = [
+  ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent', 'method'],
+  ...['authenticated_at', 'last_authenticated_at', 'began_at', 'cutoff_at', 'created_at', 'expires_at'],
+];
+const replaced = sql.raw(REPLACED.join(', '));
+const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
+
+const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
+
+const FOUND = {
+  /** Whether the token is from after the cut-offs of the user's sessions. */
+  isAccepted: t.boolean,
+  /** Null if there is no session. */
+  isOutdated: nullable(t.boolean),
+  session: { id, email, name, profileImage, walletAddress, createdAt },
+  ...HAS_MESSAGES,
+};
+
+const findOrBeginSession = statement('find_or_begin_session', FOUND)`${findOrBegin({ notifies: false })}`;
+const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', FOUND)`
+  ${findOrBegin({ notifies: true })}`;
 
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
- * exchanges the first wins: the others begin none, because under the row lock they find a session that is not over.
+ * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. Without
+ * `notifies` none begins that a webhook subscribes to: the CTE of messages costs time even if it inserts nothing.
  */
-function findOrBegin(db: Db, { tells }: { tells: boolean }) {
-  const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
-  const id = sql`${sql.placeholder('id')}::uuid`;
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const authenticatedAt = sql`${instantPlaceholder('authenticatedAt')}::timestamptz`;
-  const shown = pickShown(getTableColumns(sessions));
-  const { userId, expiresAt, ipAddress, userAgent, method } = sessions;
-
-  // Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would else
-  // remove the session, and another begin that the revocation has ended.
-  const live = db.$with('live').as(
-    db
-      .select({ ...shown, authenticatedAt: sessions.authenticatedAt, isOutdated: isOutdated.as('outdated') })
-      .from(sessions)
-      .where(and(matches(sessions, 'applicationId', 'userId'), gt(sessions.expiresAt, instantPlaceholder('now')))),
-  );
-  const caller = db.$with('caller').as(
-    db
-      .select({
-        userId: users.id,
-        email: users.email,
-        name: users.name,
-        profileImage: users.profileImage,
-        walletAddress: users.walletAddress,
-        latestCutoff: latestCutoff(users.id).as('latest_cutoff'),
-      })
-      .from(users)
-      .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser)),
-  );
-  const isAccepted = sql<boolean>`${instantPlaceholder('authenticatedAt')} > ${caller.latestCutoff}`;
-  const isLive = gt(live.authenticatedAt, caller.latestCutoff);
-  const begun = db.$with('begun').as(
-    db
-      .insert(sessions)
-      .select(
-        db
-          .select({
-            applicationId: applicationId.as('application_id'),
-            userId: caller.userId,
-            id: id.as('session_id'),
-            email: caller.email,
-            name: caller.name,
-            profileImage: caller.profileImage,
-            walletAddress: caller.walletAddress,
-            ipAddress: sql`${sql.placeholder('ipAddress')}::text`.as('ip_address'),
-            userAgent: sql`${sql.placeholder('userAgent')}::text`.as('user_agent'),
-            method: sql`${sql.placeholder('method')}::text`.as('method'),
-            authenticatedAt: authenticatedAt.as('authenticated_at'),
-            lastAuthenticatedAt: sql`null::timestamptz`.as('last_authenticated_at'),
-            beganAt: now.as('began_at'),
-            cutoffAt: caller.latestCutoff,
-            createdAt: now.as('created_at'),
-            expiresAt: sql`${instantPlaceholder('expiresAt')}::timestamptz`.as('expires_at'),
-          })
-          .from(caller)
-          .where(
-            and(
-              isAccepted,
-              notExists(db.select({ one: sql`1` }).from(live).where(isLive)),
-              tells ? undefined : not(hasSubscriber('session.created', applicationId)),
-            ),
-          ),
-      )
-      .onConflictDoUpdate({ target: [sessions.applicationId, sessions.userId], set: newValues, setWhere: isOver })
-      .returning({ ...shown, userId, expiresAt, ...(tells && { ipAddress, userAgent, method }) }),
-  );
-  const recorded = db.$with('recorded', {}).as(sql`
-    insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
-    select ${applicationId}, id, user_id, ${authenticatedAt}, created_at, expires_at from begun`);
-  const joined = db.$with('joined', {}).as(sql`
-    insert into ${applicationUsers} (application_id, user_id, first_signed_in_at)
-    select ${applicationId}, user_id, created_at from begun on conflict do nothing`);
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`${begun}` });
-  const message = tells ? [insertMessages(db, sessionCreated(sql`${begun}`))] : [];
-  const session = unionAll(
-    db
-      .select({ ...pickShown(live), isOutdated: live.isOutdated })
-      .from(live)
-      .innerJoin(caller, isLive),
-    db.select({ ...pickShown(begun), isOutdated: sql<boolean>`false` }).from(begun),
-  ).as('session');
-  return db
-    .with(live, caller, begun, audit, recorded, joined, ...message)
-    .select({
-      isAccepted,
-      session: { ...pickShown(session), isOutdated: session.isOutdated },
-      notifiedIds: tells ? notifiedIds : sql<readonly string[]>`'[]'::json`,
-    })
-    .from(caller)
-    .leftJoin(session, sql`true`);
-}
-
-const excluded = ({ name }: PgColumn) => sql`excluded.${sql.identifier(name)}`;
-
-const { applicationId: _, userId: __, ...replaced } = getTableColumns(sessions);
-const newValues = Object.fromEntries(Object.entries(replaced).map(([name, column]) => [name, excluded(column)]));
-
-/** The opposite of `live`: the session has expired or been ended by a cut-off. */
-const isOver = sql`not (${sessions.expiresAt} > ${excluded(sessions.createdAt)}
-  and ${sessions.authenticatedAt} > ${excluded(sessions.cutoffAt)})`;
-
-function pickShown<Columns extends Record<keyof BegunSession, unknown>>(columns: Columns) {
-  const { id, email, name, profileImage, walletAddress, createdAt } = columns;
-  return { id, email, name, profileImage, walletAddress, createdAt } as Pick<Columns, keyof BegunSession>;
+function findOrBegin({ notifies }: { notifies: boolean }): SQL {
+  return sql`
+    with live as (
+      -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
+      -- else remove the session, and another begin that the revocation has ended.
+      select ${shown}, authenticated_at,
+        greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')} as is_outdated
+      from sessions
+      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+        and expires_at > ${p.instant('now')}
+    ), caller as (
+      select id, email, name, profile_image, wallet_address, ${latestCutoff(sql`id`)} as cutoff_at
+      from users where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null
+    ), unended as (
+      select live.* from live join caller on live.authenticated_at > cutoff_at
+    ), begun as (
+      insert into sessions as s (application_id, user_id, ${replaced})
+      select ${p.uuid('applicationId')}, id, ${p.uuid('id')}, email, name, profile_image, wallet_address,
+        ${p.text('ipAddress')}, ${p.text('userAgent')}, ${p.text('method')}, ${p.instant('authenticatedAt')}, null,
+        ${p.instant('now')}, cutoff_at, ${p.instant('now')}, ${p.instant('expiresAt')}
+      from caller
+      where ${p.instant('authenticatedAt')} > cutoff_at and not exists (select from unended)
+        ${notifies ? sql`` : sql`and not ${hasSubscriber('session.created', p.uuid('applicationId'))}`}
+      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
+      where s.expires_at <= excluded.created_at or s.authenticated_at <= excluded.cutoff_at
+      returning *
+    ), recorded as (
+      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
+      select application_id, id, user_id, authenticated_at, created_at, expires_at from begun
+    ), joined as (
+      insert into application_users (application_id, user_id, first_signed_in_at)
+      select application_id, user_id, created_at from begun on conflict do nothing
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
+    ${notifies ? sql`, ${messagesOf(sessionCreated(sql`begun`))}` : sql``}
+    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*,
+      ${notifies ? notified : sql`'[]'::json as notified_ids`}
+    from caller left join (
+      select ${shown}, is_outdated from unended
+      union all select ${shown}, false from begun
+    ) as session on true`;
 }

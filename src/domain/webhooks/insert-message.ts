@@ -1,8 +1,7 @@
 /** Messages to webhooks. They are inserted by the statement that makes the change, so that both commit or neither does. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Db } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookMessages, webhooks } from '../../database/webhook-schema.ts';
+import { p, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { EVERY_TYPE, type EventType } from './event-types.ts';
 
@@ -12,7 +11,7 @@ export interface Message {
   readonly data: SQL;
   /** What follows `from`: a row for each message, so none where nothing has changed. */
   readonly from: SQL;
-  /** The application of each row; the placeholder `applicationId` where it is not given. */
+  /** The application of each row; the parameter `applicationId` where it is not given. */
   readonly applicationId?: SQL;
   /** Whose personal data each row has: an erasure of the user removes the message. */
   readonly userId?: SQL;
@@ -20,16 +19,25 @@ export interface Message {
 
 /**
  * Returns the CTE `message`, which inserts messages for applications with an active webhook that subscribes.
- * Placeholder: now.
+ * Parameter: now.
  */
+export function messagesOf(...messages: readonly Message[]): SQL {
+  return sql`message as (${insertAll(messages)})`;
+}
+
+/** Returns the CTE `message` for a statement of Drizzle's. */
 export function insertMessages(db: Db, ...messages: readonly Message[]) {
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
+  return db.$with('message', {}).as(insertAll(messages));
+}
+
+function insertAll(messages: readonly Message[]): SQL {
+  const now = p.instant('now');
   const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
-  return db.$with('message', {}).as(sql`
-    insert into ${webhookMessages} (application_id, type, payload, created_at, user_id)
+  return sql`
+    insert into webhook_messages (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
     from (${sql.join(messages.map(selectSubscribed), sql` union all `)}) as change
-    returning application_id`);
+    returning application_id`;
 }
 
 /** Selects the rows of a message whose application has a webhook for it: at most one row for each application. */
@@ -39,13 +47,13 @@ function selectSubscribed({ type, data, from, applicationId, userId = sql`null` 
   // Citus takes no subquery that refers to the rows of a CTE.
   return applicationId
     ? sql`select distinct on (change.application_id) change.* from ${change}
-        inner join ${webhooks} on ${isSubscribed(literal(type), sql`change.application_id`)}`
+        inner join webhooks on ${isSubscribed(literal(type), sql`change.application_id`)}`
     : sql`select change.* from ${change} where ${hasSubscriber(type, callersId)}`;
 }
 
 /** Whether an active webhook of the application subscribes to the type. */
 export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
-  return sql`exists (select 1 from ${webhooks} where ${isSubscribed(literal(type), applicationId)})`;
+  return sql`exists (select from webhooks where ${isSubscribed(literal(type), applicationId)})`;
 }
 
 /** Selects the active webhooks of the application that subscribe to the type. */
@@ -55,13 +63,19 @@ export function isSubscribed(type: SQL, applicationId: SQL): SQL {
     and webhooks.event_types && array[${type}::text, ${literal(EVERY_TYPE)}]`;
 }
 
-const callersId = sql`${sql.placeholder('applicationId')}::uuid`;
+const callersId = p.uuid('applicationId');
 
 export interface HasMessages {
+  /** The applications that the statement has inserted messages for, some perhaps twice. */
   readonly notifiedIds: readonly string[];
 }
 
-/** The applications that the statement has inserted messages for, some perhaps twice. */
+export const HAS_MESSAGES = { notifiedIds: t.json<readonly string[]>() };
+
+/** The column `notified_ids` of a statement that has the CTE `message`. */
+export const notified = sql`array_to_json(array(select application_id from message)) as notified_ids`;
+
+/** The same for a statement of Drizzle's. */
 export const notifiedIds = sql<readonly string[]>`array_to_json(array(select application_id from message))`.as(
   'notified_ids',
 );
