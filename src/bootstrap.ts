@@ -1,4 +1,4 @@
-/** What must be there before any process serves: a migrated database and the secrets. */
+/** Prepares what every serving process needs: a migrated database and the secrets. */
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
@@ -13,11 +13,11 @@ export interface Bootstrap {
 
 export interface BootstrapOptions {
   readonly logger: Logger;
-  /** Called when nothing can be served any more. */
+  /** Called when the embedded Postgres is gone, so that nothing can be served. */
   readonly onFatal?: (() => void) | undefined;
 }
 
-/** Starts the embedded Postgres if there is no `DATABASE_URL`; it ends on disposal. @throws Error of one line */
+/** Without `DATABASE_URL`, starts the embedded Postgres, which stops on disposal. @throws Error of one line */
 export async function bootstrap(config: Config, options: BootstrapOptions): Promise<Bootstrap & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));

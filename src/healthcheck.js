@@ -4,7 +4,7 @@ import https from 'node:https';
 
 const { HOST = '0.0.0.0', PORT = '8080', TLS_CERT_FILE } = process.env;
 const hostname = { '0.0.0.0': '127.0.0.1', '::': '::1' }[HOST] ?? HOST;
-// The certificate is that of another name, and this never leaves the machine.
+// The certificate is for another name, and this connection never leaves the machine.
 const request = { hostname, port: PORT, path: '/readyz', rejectUnauthorized: false };
 const client = TLS_CERT_FILE ? https : http;
 

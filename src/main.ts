@@ -41,10 +41,10 @@ async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   const fatal = Promise.withResolvers<void>();
-  // As the first process of a container it would ignore signals that it does not handle, for as long as the start waits.
+  // Handled before the start: the first process of a container ignores signals without a handler.
   let close = (exitCode: number): unknown => process.exit(exitCode);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
-  // Bound before anything is started, so that a wrong port is known at once.
+  // Opened before everything else, so that a wrong port fails at once.
   const metrics = await openMetrics(config, logger);
   const server = await start(config, { logger, onFatal: fatal.resolve });
   if (server.collect) metrics?.serve(server.collect);
@@ -74,7 +74,7 @@ async function openMetrics({ metricsHost: host, metricsPort: port }: Config, log
   return openMetricsServer({ host, port, logger }).catch(blame('METRICS_HOST', 'METRICS_PORT'));
 }
 
-/** npm does not forward the signal that ends it, so this process watches for a new parent. */
+/** npm does not forward the signal that ends it, so this process checks whether its parent has changed. */
 function closeWithParent(close: () => void): void {
   const parent = process.ppid;
   setInterval(() => {

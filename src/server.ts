@@ -38,7 +38,7 @@ import { Recorder } from './metrics/recorder.ts';
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
-/** What the embedded database allows webhooks to reach, so that they can be tried on one machine. */
+/** With the embedded Postgres, webhooks may reach these networks, so that they can be tried on one machine. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 export interface UsherServer {
@@ -48,20 +48,20 @@ export interface UsherServer {
   readonly demo: Demo | undefined;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
-  /** Accepts no new work, finishes what is in flight, and frees everything. */
+  /** Accepts no new calls, finishes those in flight, and releases all resources. */
   close(): Promise<void>;
 }
 
-/** What tests replace, and what a worker gets from its primary. */
+/** Parts that tests replace, and parts that a worker gets from its primary. */
 export interface Overrides {
   readonly bootstrap?: Bootstrap;
   readonly demo?: Demo | undefined;
-  /** The time of calls, and that of Postgres where it counts. */
+  /** Replaces the clock of Postgres. */
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly revocations?: Revocations;
   readonly sendCode?: SendCode;
-  /** Called when nothing can be served any more. */
+  /** Called when the embedded Postgres is gone, so that nothing can be served. */
   readonly onFatal?: () => void;
 }
 
@@ -111,7 +111,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
   const publicUrl = config.publicUrl ?? url;
-  // The default of PUBLIC_URL is not known before the port is.
+  // The default of PUBLIC_URL depends on the port.
   if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
   const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
@@ -150,7 +150,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       usedKeyIds,
     }),
   );
-  // Disposed first: load balancers see that readiness fails while calls are still taken; then jobs stop.
+  // Disposed first: readiness fails while calls are still accepted, until load balancers notice. Then jobs stop.
   stack.defer(async () => {
     shutdown.abort();
     await pause(config.shutdownDelayMs);
@@ -182,7 +182,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   return { url, demo, collect, close: () => disposables.disposeAsync() };
 }
 
-/** REST answers everything below `/api`. The first handler that knows the path answers the rest. */
+/** REST answers everything below `/api`. Other paths are answered by the first handler that knows them. */
 function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);

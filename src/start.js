@@ -1,10 +1,10 @@
-/** The entry point. It is JavaScript, because an older Node fails on TypeScript before any check could run. */
+/** The entry point. It is JavaScript, because older versions of Node could not even load TypeScript to check it. */
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const MINIMUM = [24, 16];
 
-// Without a listener the signal opens Node's inspector, which runs whatever it is sent.
+// Without a listener the signal opens Node's inspector, through which any local process could run code.
 process.on('SIGUSR1', () => {});
 
 const [major, minor] = process.versions.node.split('.').map(Number);

@@ -95,7 +95,7 @@ export const SETTINGS = {
     defaultText: '`wallet,email`; only `wallet` without `SMTP_URL`, unless embedded',
   }),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
-    defaultText: 'the terminal, when embedded',
+    defaultText: 'the terminal, if embedded',
     isSecret: true,
   }),
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
@@ -112,7 +112,7 @@ export const SETTINGS = {
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     (text) => parseTrustedProxies(splitList(text)),
-    'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher believes.',
+    'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher trusts.',
     { default: new BlockList(), defaultText: 'none' },
   ),
   corsOrigins: setting('CORS_ORIGINS', parseOrigins, 'Origins, comma-separated, whose pages may call the API.', {
@@ -131,7 +131,7 @@ export const SETTINGS = {
   shutdownDelayMs: setting(
     'SHUTDOWN_DELAY_MS',
     integerBetween(0, MAX_TIMEOUT_MS),
-    'How long a shutdown still takes calls after readiness fails.',
+    'How long a shutdown still accepts calls after readiness fails.',
     { default: 0 },
   ),
   shutdownTimeoutMs: setting(
@@ -155,7 +155,7 @@ export const SETTINGS = {
     'WEBHOOK_ALLOWED_NETWORKS',
     parseNetworks,
     'Internal CIDR ranges, comma-separated, that webhooks may be sent to.',
-    { defaultText: 'none; loopback, when embedded' },
+    { defaultText: 'none; loopback, if embedded' },
   ),
   webhookProxyUrl: setting(
     'WEBHOOK_PROXY_URL',

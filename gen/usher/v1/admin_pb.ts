@@ -118,7 +118,7 @@ export type ListApplicationsRequest = Message<"usher.v1.ListApplicationsRequest"
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -177,7 +177,7 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   name?: string | undefined;
 
   /**
-   * 1 to 50 URIs as in CreateApplicationRequest. They replace those before.
+   * 1 to 50 URIs as in CreateApplicationRequest. They replace the current ones.
    *
    * @generated from field: repeated string redirect_uris = 3;
    */
@@ -199,14 +199,14 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
 
   /**
    * How long sessions can be renewed after the sign-in, 900 to 31,536,000 s.
-   * Named by the mask and absent: the setting SESSION_MAX_AGE.
+   * If the mask names it and it is absent, the setting SESSION_MAX_AGE applies.
    *
    * @generated from field: optional int32 session_max_age_seconds = 6;
    */
   sessionMaxAgeSeconds?: number | undefined;
 
   /**
-   * The fields to change. Without it, those that are present change.
+   * The fields to change. Without a mask, all fields that are present change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -345,7 +345,7 @@ export type ListApiKeysRequest = Message<"usher.v1.ListApiKeysRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -498,8 +498,8 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
   walletAddress: string;
 
   /**
-   * The applications that the user becomes one of, as AddApplicationUser does it; at
-   * most 100 UUIDs.
+   * The applications to add the user to, as AddApplicationUser does; at most 100
+   * UUIDs.
    *
    * @generated from field: repeated string application_ids = 5;
    */
@@ -592,7 +592,7 @@ export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUse
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -642,7 +642,7 @@ export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
   userId: string;
 
   /**
-   * As in CreateUserRequest, as are the others.
+   * This and the following fields have the limits of CreateUserRequest.
    *
    * @generated from field: optional string email = 2;
    */
@@ -664,8 +664,8 @@ export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
   walletAddress?: string | undefined;
 
   /**
-   * The fields to change. Without it, those that are present change. A field that it
-   * names and that is absent is cleared: name, profile_image and wallet_address.
+   * The fields to change. Without a mask, all fields that are present change. An
+   * absent field that the mask names is cleared: name, profile_image, wallet_address.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -1056,7 +1056,7 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -1130,21 +1130,21 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
   action: string;
 
   /**
-   * The ID of what was changed. It names users, never sessions.
+   * The ID of what was changed. For a session, it is the ID of its user.
    *
    * @generated from field: string resource = 6;
    */
   resource: string;
 
   /**
-   * Absent where the change concerns no single application.
+   * Absent if the change does not belong to one application.
    *
    * @generated from field: optional string application_id = 7;
    */
   applicationId?: string | undefined;
 
   /**
-   * Where the call came from. Empty for "login_page" and "usher".
+   * The IP address of the caller. Empty for "login_page" and "usher".
    *
    * @generated from field: string ip_address = 8;
    */
@@ -1180,7 +1180,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
   applicationId: string;
 
   /**
-   * To show to the user.
+   * The name to show to the user.
    *
    * @generated from field: string application_name = 3;
    */
@@ -1188,7 +1188,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
 
   /**
    * "open", "completed" or "expired". A completed intent does not expire. An
-   * expired one is forgotten after an hour.
+   * expired one is deleted after an hour.
    *
    * @generated from field: string state = 4;
    */
@@ -1241,7 +1241,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
   revokedAt?: Timestamp | undefined;
 
   /**
-   * In whole minutes; known about a minute after the use.
+   * In whole minutes, and about a minute late.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 6;
    */
@@ -1306,8 +1306,8 @@ export type Application = Message<"usher.v1.Application"> & {
   askName: boolean;
 
   /**
-   * How long sessions can be renewed after the sign-in. Absent: the setting
-   * SESSION_MAX_AGE.
+   * How long sessions can be renewed after the sign-in. If absent, the setting
+   * SESSION_MAX_AGE applies.
    *
    * @generated from field: optional int32 session_max_age_seconds = 8;
    */
@@ -1449,8 +1449,8 @@ export const AdminService: GenService<{
     output: typeof CreateApiKeyResponseSchema;
   },
   /**
-   * Lists the API keys of an application, newest first, with those that have
-   * ended.
+   * Lists the API keys of an application, newest first, including keys that have
+   * expired or were revoked.
    *
    * NOT_FOUND "Application not found".
    *
@@ -1523,7 +1523,7 @@ export const AdminService: GenService<{
     output: typeof AdminServiceListUsersResponseSchema;
   },
   /**
-   * Changes a user's profile. Sessions show the profile of when they began.
+   * Changes a user's profile. Sessions keep the profile with which they began.
    *
    * NOT_FOUND "User not found"; ALREADY_EXISTS "User already exists" when another
    * user has that e-mail address or wallet address.
@@ -1562,8 +1562,9 @@ export const AdminService: GenService<{
     output: typeof ReactivateUserResponseSchema;
   },
   /**
-   * Deletes a user, if that has not been done, and removes the e-mail address, name,
-   * image, wallet address, IP addresses and user agents everywhere. The ID stays.
+   * Removes a user's e-mail address, name, image, wallet address, IP addresses and
+   * user agents everywhere, and deletes the user. Only the ID stays. Works for
+   * deleted users, too.
    *
    * NOT_FOUND "User not found" for an ID that no user has ever had.
    *
@@ -1587,9 +1588,9 @@ export const AdminService: GenService<{
     output: typeof DeleteUserResponseSchema;
   },
   /**
-   * Makes a user one of the application's, as a sign-in does: the application may
-   * name the user as the owner of a webhook. UserService shows the user after the
-   * first sign-in. Succeeds for a user who is one already.
+   * Adds a user to an application, as a sign-in does: the user may then own a
+   * webhook of the application. UserService shows the user only after the first
+   * sign-in. Succeeds for a user who was added before.
    *
    * NOT_FOUND "Application not found" or "User not found".
    *
@@ -1601,9 +1602,9 @@ export const AdminService: GenService<{
     output: typeof AddApplicationUserResponseSchema;
   },
   /**
-   * Takes a user from the application, and ends the user's sessions and unused auth
-   * tokens there. Webhooks keep their owner. A new sign-in makes the user one of the
-   * application's again. Succeeds for a user who is none.
+   * Removes a user from an application, and ends the user's sessions and unused auth
+   * tokens there. Webhooks keep their owner. A new sign-in adds the user again.
+   * Succeeds for a user who is not in the application.
    *
    * NOT_FOUND "Application not found" or "User not found".
    *
@@ -1629,7 +1630,7 @@ export const AdminService: GenService<{
     output: typeof CompleteLoginResponseSchema;
   },
   /**
-   * Returns what a login page shows of a login intent.
+   * Returns the data of a login intent that a login page shows.
    *
    * NOT_FOUND "Login intent not found".
    *

@@ -52,7 +52,7 @@ export const GenerateAuthUrlRequestSchema: GenMessage<GenerateAuthUrlRequest> = 
  */
 export type GenerateAuthUrlResponse = Message<"usher.v1.GenerateAuthUrlResponse"> & {
   /**
-   * Where to send the user; its query carries the intent.
+   * The URL to send the user to. Its query contains the intent.
    *
    * @generated from field: string auth_url = 1;
    */
@@ -115,7 +115,7 @@ export const ExchangeTokenResponseSchema: GenMessage<ExchangeTokenResponse> = /*
   messageDesc(file_usher_v1_auth, 3);
 
 /**
- * The user's profile when the session began.
+ * The profile that the user had when the session began.
  *
  * @generated from message usher.v1.UserProfile
  */

@@ -138,7 +138,7 @@ export type ListEventsRequest = Message<"usher.v1.ListEventsRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -246,7 +246,7 @@ export type ListCheckInsRequest = Message<"usher.v1.ListCheckInsRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */

@@ -116,7 +116,7 @@ export type RenewedSession = Message<"usher.v1.RenewedSession"> & {
   id: string;
 
   /**
-   * In whole milliseconds, as is expires_at.
+   * In whole milliseconds, like expires_at.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 2;
    */
@@ -154,7 +154,7 @@ export type ListSessionsRequest = Message<"usher.v1.ListSessionsRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -287,7 +287,7 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Of the caller that exchanged the auth token.
+   * The IP address of the caller that exchanged the auth token.
    *
    * @generated from field: string ip_address = 5;
    */
@@ -317,18 +317,19 @@ export const ActiveSessionSchema: GenMessage<ActiveSession> = /*@__PURE__*/
 /**
  * The sessions of an application's users. Every call carries the application's
  * API key in the header X-API-Key and reaches only that application's sessions.
- * Each fails with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT
+ * A call fails with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT
  * "Validation failed" for invalid fields.
  *
  * @generated from service usher.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * Tells whether a session is live. One that is unknown, expired, revoked, of
-   * another application or of a deactivated user is not active, without a reason.
+   * Tells whether a session is live. Unknown, expired and revoked sessions are not
+   * active, and neither are those of other applications and of deactivated users.
+   * The response does not tell which is the case.
    *
-   * UNAVAILABLE "Service unavailable" when there is no answer as fresh as asked
-   * for: an unavailable session is not an inactive one.
+   * UNAVAILABLE "Service unavailable" if Usher cannot get an answer that is fresh
+   * enough. The session may be active then.
    *
    * @generated from rpc usher.v1.SessionService.CheckSession
    */
@@ -339,11 +340,11 @@ export const SessionService: GenService<{
   },
   /**
    * Keeps a user signed in. A session with more than half of its life left is
-   * returned unchanged. Otherwise a successor begins, which lasts 15 minutes, but
-   * ends at the latest when the longest age after the last sign-in is reached (12
-   * hours by default); it has the user's present profile. The session itself lives until
-   * it expires; renewed again, from another device or after a lost reply, it
-   * returns the same successor.
+   * returned unchanged. Otherwise a successor with the user's current profile
+   * begins. It lasts 15 minutes, but never beyond the maximum age after the last
+   * sign-in (12 hours by default). The renewed session lives until it expires.
+   * Renewing it again, from another device or after a lost reply, returns the same
+   * successor.
    *
    * UNAUTHENTICATED "Session expired" unless the session is live.
    *
@@ -355,7 +356,7 @@ export const SessionService: GenService<{
     output: typeof RenewSessionResponseSchema;
   },
   /**
-   * Lists the live sessions, one per user, the one that began last first.
+   * Lists the live sessions, one per user, newest first.
    *
    * @generated from rpc usher.v1.SessionService.ListSessions
    */
@@ -365,8 +366,8 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends a session, all of its successors and predecessors, and the auth tokens
-   * that the user received before. The user may sign in again at once.
+   * Ends a session with its predecessors and successors, and the user's earlier
+   * auth tokens. The user may sign in again at once.
    *
    * Succeeds for a session that does not exist or has ended.
    *
@@ -378,8 +379,8 @@ export const SessionService: GenService<{
     output: typeof RevokeSessionResponseSchema;
   },
   /**
-   * Signs a user out of this application: ends the user's sessions and the auth
-   * tokens that the user received before. The user may sign in again at once.
+   * Signs a user out of this application: ends the user's sessions and earlier
+   * auth tokens. The user may sign in again at once.
    *
    * Succeeds for a user without sessions.
    *

@@ -76,7 +76,7 @@ export type ListUsersRequest = Message<"usher.v1.ListUsersRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -115,7 +115,7 @@ export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE_
   messageDesc(file_usher_v1_user, 3);
 
 /**
- * A user with the present profile.
+ * A user with the current profile.
  *
  * @generated from message usher.v1.ApplicationUser
  */
@@ -174,7 +174,7 @@ export const ApplicationUserSchema: GenMessage<ApplicationUser> = /*@__PURE__*/
 /**
  * The users who have signed in to an application. Every call carries the
  * application's API key in the header X-API-Key. Users who have never exchanged an
- * auth token of the application, and deleted ones, do not exist for it. Each fails
+ * auth token of the application, and deleted users, are not found. A call fails
  * with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT "Validation
  * failed" for invalid fields.
  *
@@ -194,7 +194,7 @@ export const UserService: GenService<{
     output: typeof GetUserResponseSchema;
   },
   /**
-   * Lists the users, those who signed in for the first time last first.
+   * Lists the users by their first sign-in, newest first.
    *
    * @generated from rpc usher.v1.UserService.ListUsers
    */

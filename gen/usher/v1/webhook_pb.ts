@@ -56,8 +56,8 @@ export const GetWebhookResponseSchema: GenMessage<GetWebhookResponse> = /*@__PUR
 export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   /**
    * An absolute https URL, 1 to 2048 characters, without user information. Its
-   * host has public addresses; its port is 80, 443 or one from 1024. Networks
-   * that the operator allows are exceptions, also to https.
+   * host must have only public addresses, and its port must be 80, 443, or 1024
+   * and above. Networks that the operator allows need not be public or use https.
    *
    * @generated from field: string url = 1;
    */
@@ -79,7 +79,7 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   eventTypes: string[];
 
   /**
-   * Whether to deliver one message after the other; false when absent.
+   * Whether to deliver messages one at a time, in order; false when absent.
    *
    * @generated from field: optional bool ordered = 4;
    */
@@ -180,8 +180,8 @@ export type Webhook = Message<"usher.v1.Webhook"> & {
   eventTypes: string[];
 
   /**
-   * Whether one message is delivered after the other. A failed one holds up
-   * those after it until it succeeds or its attempts are used up.
+   * Whether messages are delivered one at a time, in order. A failing message
+   * delays later ones until it succeeds or its attempts are used up.
    *
    * @generated from field: bool ordered = 10;
    */
@@ -221,7 +221,7 @@ export type ListWebhooksRequest = Message<"usher.v1.ListWebhooksRequest"> & {
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -295,7 +295,7 @@ export type WebhookSummary = Message<"usher.v1.WebhookSummary"> & {
   eventTypes: string[];
 
   /**
-   * Whether one message is delivered after the other.
+   * Whether messages are delivered one at a time, in order.
    *
    * @generated from field: bool ordered = 6;
    */
@@ -362,8 +362,8 @@ export type UpdateWebhookRequest = Message<"usher.v1.UpdateWebhookRequest"> & {
   isActive?: boolean | undefined;
 
   /**
-   * They replace those before. To remove all over Protobuf, which knows no
-   * empty list, name the field in update_mask.
+   * They replace the current ones. Protobuf has no empty list: to remove all, name
+   * the field in update_mask.
    *
    * @generated from field: repeated string event_types = 5;
    */
@@ -382,7 +382,7 @@ export type UpdateWebhookRequest = Message<"usher.v1.UpdateWebhookRequest"> & {
   description?: string | undefined;
 
   /**
-   * The fields to change. Without it, those that are present change.
+   * The fields to change. Without a mask, all fields that are present change.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -477,7 +477,7 @@ export const RotateSigningKeyRequestSchema: GenMessage<RotateSigningKeyRequest> 
  */
 export type RotateSigningKeyResponse = Message<"usher.v1.RotateSigningKeyResponse"> & {
   /**
-   * With its new signing key.
+   * The webhook with its new signing key.
    *
    * @generated from field: usher.v1.Webhook webhook = 1;
    */
@@ -515,7 +515,7 @@ export const SendTestMessageRequestSchema: GenMessage<SendTestMessageRequest> = 
  */
 export type SendTestMessageResponse = Message<"usher.v1.SendTestMessageResponse"> & {
   /**
-   * The ID of the message, as GetDelivery takes it.
+   * The ID of the message, for GetDelivery.
    *
    * @generated from field: string message_id = 1;
    */
@@ -562,7 +562,7 @@ export type ListDeliveriesRequest = Message<"usher.v1.ListDeliveriesRequest"> & 
   pageSize?: number | undefined;
 
   /**
-   * The next_page_token of the page before; empty for the first page.
+   * The next_page_token of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -605,8 +605,8 @@ export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse> = 
  */
 export type Delivery = Message<"usher.v1.Delivery"> & {
   /**
-   * "msg_" and a number that grows with the messages of the application. The
-   * header webhook-id of every attempt.
+   * "msg_" and a number that increases with each message of the application. Every
+   * attempt has it in the header webhook-id.
    *
    * @generated from field: string message_id = 1;
    */
@@ -646,10 +646,10 @@ export type Delivery = Message<"usher.v1.Delivery"> & {
   lastError?: string | undefined;
 
   /**
-   * When the next attempt is due. An instant in the past: the attempt is being
-   * made, or waits for earlier messages, for a failing endpoint or for the
-   * webhook to be active. Absent unless pending, and while an attempt is known
-   * to be under way.
+   * When the next attempt is due. Absent if the delivery is not pending, or if an
+   * attempt is known to be in flight. A time in the past means that the attempt is
+   * in flight, or waits for earlier messages, for a failing endpoint, or until the
+   * webhook is active.
    *
    * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 7;
    */
@@ -868,7 +868,7 @@ export type RedeliverFailedRequest = Message<"usher.v1.RedeliverFailedRequest"> 
   webhookId: string;
 
   /**
-   * The instant of the first message, in ISO 8601 with a time zone; at most 14
+   * Only messages from this instant on, in ISO 8601 with a time zone; at most 14
    * days ago.
    *
    * @generated from field: string since = 2;
@@ -999,8 +999,8 @@ export const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
-   * Changes a webhook; absent fields stay as they are. Making a webhook active again resumes
-   * its pending deliveries.
+   * Changes a webhook; absent fields stay as they are. Making a webhook active again
+   * resumes its pending deliveries.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found", or "User not
@@ -1085,7 +1085,7 @@ export const WebhookService: GenService<{
   },
   /**
    * Delivers a message of the last 14 days again, whether or not it succeeded.
-   * Its retry schedule begins anew.
+   * Its retry schedule starts again.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or "Delivery not
@@ -1099,8 +1099,7 @@ export const WebhookService: GenService<{
     output: typeof RedeliverResponseSchema;
   },
   /**
-   * Delivers all messages again that have failed. It answers before they are
-   * sent.
+   * Delivers all failed messages again, in the background.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
