@@ -146,7 +146,7 @@ export const SETTINGS = {
   webhookConcurrency: setting(
     'WEBHOOK_CONCURRENCY',
     integerBetween(1, 4_096),
-    'Attempts in flight per process, to endpoints that answer within a second.',
+    'Attempts in flight to quick endpoints, per process.',
     {
       default: 128,
     },
