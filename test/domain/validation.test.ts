@@ -101,6 +101,8 @@ const RULES: readonly RuleCase[] = [
       'must be an e-mail address': [
         ...['ada', '@example.com', 'ada@', 'a@b@c', 'a da@example.com', 'ada@example.com\n', 'ada@exam\u0001ple.com'],
         ...['<ada@example.com>', 'ada,grace@example.com', 'ada@example.com;x', '"ada"@example.com', 'ada@[127.0.0.1]'],
+        ...['ada@example.com\r\nBcc:evil', 'ada@example.com>,<evil', 'group:ada@example.com;', 'evil;ada@example.com'],
+        ...['"evil,ada@example.com', 'ada(evil)@example.com', 'ada@example.com>BODY=8BITMIME'],
       ],
     },
   },

@@ -1,9 +1,9 @@
-/** Signing in with a code from an e-mail. */
+/** Signing in with a code from an e-mail. Its limits: test/robustness/login-limits.test.ts. */
 import { hash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/domain/login/login-code.ts';
 import { MINUTE } from '../support/clock.ts';
-import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../support/service.ts';
@@ -232,28 +232,6 @@ it('replies do not reveal whether an address has a user, up to the limit of code
   expect(await observe(unknown)).toEqual(seen);
   expect(await observe(deleted)).toEqual(seen);
   expect([known, unknown, deleted].map((email) => mailbox.sentTo(email).length)).toEqual([10, 0, 0]);
-});
-
-it('ten codes go to an address, in whatever case it is typed', async () => {
-  const { email } = await createTestUser(service, { email: 'some.body@example.com' });
-  const alerts: string[] = [];
-  for (let round = 0; round < 11; round++) {
-    const { browser, page } = await fixture.arrive();
-    // Each time another spelling.
-    const typed = email.slice(0, round).toUpperCase() + email.slice(round);
-    alerts.push((await browser.submit(page, '/login/email', { email: typed })).alert);
-  }
-  expect(alerts).toEqual([...Array(10).fill(''), expect.stringMatching(/^Too many codes were requested/)]);
-  expect(mailbox.sentTo(email)).toHaveLength(10);
-});
-
-it('the browser that has completed a login gets the same answer again, and no other does', async () => {
-  const { browser, code, enter, login } = await fixture.askForCode();
-  const { location } = await enter(code);
-  expect(location).toContain('authToken=');
-  expect((await browser.open(login.path)).location).toBe(location);
-  const other = await new LoginBrowser(service).open(login.path);
-  expect(other).toMatchObject({ status: 409, heading: 'This sign-in has been used', location: undefined });
 });
 
 /** Asks for eleven codes, of which ten are allowed, and enters six wrong ones at the first. */

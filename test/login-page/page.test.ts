@@ -6,7 +6,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type BegunLogin, beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type TestService } from '../support/service.ts';
+import { adminClient, createTestUser, PUBLIC_URL, REDIRECT_URI, type TestService } from '../support/service.ts';
 
 const HOSTILE_NAME = `<script>alert(1)</script> & "Söhne" 'GmbH'`;
 const FORM = 'application/x-www-form-urlencoded';
@@ -265,6 +265,23 @@ describe('a request', () => {
   ])('with a form of type %s gets %d', async (type, status) => {
     expect((await postNew('/login/cancel', { 'content-type': type })).status).toBe(status);
   });
+});
+
+it('a person who cancels returns to the application with access_denied, the state and the issuer', async () => {
+  const state = `"><script>alert(1)</script>'&=+ü\r\nSet-Cookie: evil=1`;
+  const login = await beginLogin(service, tenant, { state });
+  const browser = new LoginBrowser(service);
+  const page = await browser.open(login.path);
+  expect(page.body).not.toContain('evil=1');
+  const { status, location = '', body, cookies } = await browser.submit(page, '/login/cancel');
+  expect({ status, body, cookies }).toEqual({ status: 303, body: '', cookies: [] });
+  expect(location).toMatch(/^[\x21-\x7e]+$/);
+  expect(location.startsWith(`${REDIRECT_URI}?`)).toBe(true);
+  expect([...new URL(location).searchParams]).toEqual([
+    ['error', 'access_denied'],
+    ['state', state],
+    ['iss', PUBLIC_URL],
+  ]);
 });
 
 describe('a page of status', () => {

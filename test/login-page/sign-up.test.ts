@@ -62,14 +62,6 @@ describe('a person without an account', () => {
     expect(await usersWith(email)).toEqual([user]);
   });
 
-  it('gets no code from an application without sign-up, with the same replies as a user', async () => {
-    const email = newEmail();
-    const { page, browser } = await fixture.arrive();
-    const codePage = await browser.submit(page, '/login/email', { email });
-    expect(codePage.body).toContain(`If <strong>${email}</strong> belongs to an account`);
-    expect(fixture.mailbox.sentTo(email)).toEqual([]);
-  });
-
   it('sees the same pages as a user', async () => {
     const textOf = ({ body }: LoginPage) =>
       body.slice(body.indexOf('<h1>')).replaceAll(/value="[^"]*"|nonce="[^"]*"/g, '');
@@ -170,16 +162,10 @@ describe('a wallet that nobody has', () => {
     expect(await profileOf(await asked.enter())).toMatchObject({ email: user.email, walletAddress: wallet.address });
   });
 
-  it.each<[string, (proved: Awaited<ReturnType<typeof proveWallet>>) => Promise<Partial<Arrived>>]>([
-    [
-      'who signs in another way',
-      async ({ browser, login, page }) => ({ browser, login, page: await browser.submit(page, '/login') }),
-    ],
-    ['in another browser', async ({ login }) => ({ login })],
-    ['at another login', async ({ browser }) => ({ browser })],
-  ])('is not linked to a user %s', async (_who, next) => {
-    const [wallet, email] = [new Wallet(), newEmail()];
-    const asked = await ask(email, await next(await proveWallet(wallet)));
+  it('is not linked to a user who then signs in another way', async () => {
+    const email = newEmail();
+    const { browser, login, page } = await proveWallet(new Wallet());
+    const asked = await ask(email, { browser, login, page: await browser.submit(page, '/login') });
     expect((await asked.enter()).status).toBe(303);
     expect(await usersWith(email)).toMatchObject([{ wallet_address: '' }]);
   });
@@ -229,10 +215,5 @@ describe('a wallet that nobody has', () => {
       await createTestUser(fixture.service, { walletAddress: wallet.checksumAddress });
       expect(await asked.enter()).toMatchObject({ alert: 'Another account has this wallet.', location: undefined });
     }
-  });
-
-  it('is refused by an application without sign-up', async () => {
-    const { page } = await proveWallet(new Wallet(), fixture.tenant);
-    expect(page.alert).toMatch(/^No account has this wallet/);
   });
 });

@@ -1,14 +1,12 @@
-/** E-mails with login codes: what they hold, whom they go to, how many are sent, and mail servers that fail. */
+/** E-mails with login codes: what they hold, whom they go to, and mail servers that fail. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { createDatabase } from '../support/database.ts';
-import { LOGIN_CONFIG, newAddress, requestCode } from '../support/login-browser.ts';
+import { requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { flood, Mailbox, MailServer, type ReceivedEmail, startSocketServer } from '../support/mail-server.ts';
+import { flood, MailServer, type ReceivedEmail, startSocketServer } from '../support/mail-server.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
-import { createTenant, createTestUser, startTestService, type TestService } from '../support/service.ts';
+import { createTenant, createTestUser, type TestService } from '../support/service.ts';
 
 const HEADERS = 'content-transfer-encoding content-type date from message-id mime-version subject to'.split(' ');
-const TOO_MANY = /^Too many codes were requested/;
 
 const authenticate: NonNullable<Parameters<typeof MailServer.start>[0]>['onAuth'] = (_credentials, _session, done) =>
   done(null, { user: 'usher' });
@@ -54,18 +52,6 @@ it.each([
   expect(emails[0]?.raw).toMatch(/^Content-Type: text\/plain; charset=utf-8\r$/m);
 });
 
-it.each(['Shop\r\nBcc: evil@evil.test', 'Shop\0', 'Shop\u0085X: y'])('the name %j is refused', async (name) => {
-  await expect(createTenant(service, { name })).rejects.toThrow('Validation failed');
-});
-
-it.each([
-  ...['ada@example.com\r\nBcc:evil', 'ada\0@example.com', 'ada lovelace@example.com', 'ada@example.com,evil@evil.test'],
-  ...['evil;ada@example.com', 'ada@example.com>,<evil', '<ada@example.com>', 'group:ada@example.com;'],
-  ...['"evil,ada@example.com', 'ada(evil)@example.com', 'ada@example.com>BODY=8BITMIME'],
-])('the address %j of a user is refused', async (email) => {
-  await expect(createTestUser(service, { email })).rejects.toThrow('Validation failed');
-});
-
 it.each([
   ...['=?utf-8?Q?evil=40evil.test?=@example.com', 'evil%evil.test@example.com', 'evil.test!evil@example.com'],
   'ädä@exämple.com',
@@ -80,28 +66,6 @@ it.each([
 
 it('no e-mail has gone to another domain', () => {
   expect(mail.emails.filter(({ to }) => to.some((address) => address.endsWith('@evil.test')))).toEqual([]);
-});
-
-it('of thirty concurrent requests from an IP address, twenty send a code', async () => {
-  const { service, tenant, mailbox } = fixture;
-  const address = newAddress();
-  const users = await Promise.all(Array.from({ length: 30 }, () => createTestUser(service)));
-  const replies = await Promise.all(users.map(({ email }) => requestCode(service, tenant, email, address)));
-  const countAlerts = (expected: RegExp) => replies.filter(({ alert }) => expected.test(alert)).length;
-  expect([countAlerts(/^$/), countAlerts(TOO_MANY)]).toEqual([20, 10]);
-  expect(users.flatMap(({ email }) => mailbox.sentTo(email))).toHaveLength(20);
-});
-
-it('letters that only lower() of Postgres folds do not raise the limit of an address', async () => {
-  // Unlike the embedded database, its lower() folds letters beyond ASCII.
-  await using database = await createDatabase("template template0 locale_provider builtin builtin_locale 'C.UTF-8'");
-  const mailbox = new Mailbox();
-  await using folding = await startTestService({ database, sendCode: mailbox.sendCode, config: LOGIN_CONFIG });
-  const tenant = await createTenant(folding);
-  await createTestUser(folding, { email: 'iii@example.com' });
-  const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
-  for (const spelling of [...spellings, ...spellings]) await requestCode(folding, tenant, `${spelling}@example.com`);
-  expect(mailbox.sentTo('iii@example.com').length).toBeLessThanOrEqual(10);
 });
 
 describe('a mail server', () => {

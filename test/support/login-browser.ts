@@ -86,8 +86,8 @@ export class LoginBrowser {
   }
 
   #keep(pair: string): void {
-    const [name = '', value = ''] = pair.split('=');
-    this.#cookies.set(name, value);
+    const at = pair.indexOf('=');
+    this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
   }
 }
 

@@ -1,4 +1,4 @@
-/** Where users have signed in. What it is good for: test/robustness/login-email-limits.test.ts. */
+/** Where users have signed in. What it is good for: test/robustness/login-limits.test.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, expect, it } from 'vitest';
 import { type Familiarity, findFamiliarity } from '../../../src/domain/login/known-origins.ts';
