@@ -57,6 +57,7 @@ export const t = {
   boolean: asIs<boolean>('boolean'),
   integer: asIs<number>('integer'),
   text: asIs<string>('text'),
+  textOf: <Value extends string>() => asIs<Value>('text'),
   uuid: asIs<string>('uuid'),
   instant: { sqlType: 'timestamp with time zone', decode: (value) => new Date(value as string) } as ComputedType<Date>,
   json: <Value>() => asIs<Value>('json'),

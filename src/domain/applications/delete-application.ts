@@ -31,7 +31,7 @@ const markDeleted: Statement<{ id: string }[]> = (db) => {
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
   return db
-    .with(deleted, audit, endApplicationSessions(db, sql`${deleted}`))
+    .with(deleted, audit, ...endApplicationSessions(db, sql`${deleted}`))
     .select({ id: deleted.id })
     .from(deleted)
     .prepare('mark_application_deleted');

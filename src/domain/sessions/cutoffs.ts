@@ -5,8 +5,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Db, PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { sessionCutoffs, sessions, userCutoffs } from '../../database/session-schema.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { pause } from '../pause.ts';
@@ -14,10 +12,7 @@ import { pause } from '../pause.ts';
 /** Stands for all users of an application. */
 const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
 
-/**
- * What a cut-off ends expires by itself within 15 minutes, since it can be neither exchanged nor renewed. The rest of
- * the hour is for clocks that differ.
- */
+/** Sessions and tokens live 15 minutes, so a cut-off may go after that. The rest of the hour is for clocks that differ. */
 const CUTOFF_LIFETIME_MS = 60 * 60_000;
 
 /** At least a millisecond, the unit of authentications and cut-offs. Timers may be early by one. */
@@ -47,75 +42,84 @@ export function latestCutoff(userId: SQLWrapper): SQL {
     (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId})), '-infinity')`;
 }
 
-const returningEnded = sql`returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.expiresAt}`;
-
 /**
- * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that `source`
- * has, if any. Its `authenticated_at`, which may be null, is ended even if the clock that it came from is ahead.
- * Placeholders: applicationId, cutoffExpiresAt, instant.
+ * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that the CTE
+ * `target` has, if any. Its `authenticated_at`, which may be null, is ended even if the clock that it came from is ahead.
+ * Parameters: applicationId, cutoffExpiresAt, instant.
  */
-export function endSessions(db: Db, source: SQL) {
-  const applicationId = sql.placeholder('applicationId');
-  return [
-    upsertCutoff(
-      db,
-      sql`${sessionCutoffs} (application_id, user_id, cutoff_at, expires_at)
-        select ${applicationId}::uuid, source.user_id, greatest(source.authenticated_at, ${presentInstant}),
-          ${cutoffExpiresAt}
-        from ${source} as source
-        on conflict (application_id, user_id)`,
-      sessionCutoffs,
-    ),
-    db.$with('ended', {}).as(sql`
-      delete from ${sessions} using cutoff
-      where ${sessions.applicationId} = ${applicationId} and ${sessions.userId} = cutoff.user_id
-        and ${sessions.authenticatedAt} <= cutoff.cutoff_at
-      ${returningEnded}`),
-  ];
+export function cutOffSessions(target: SQL): SQL {
+  return join(partsOfSessions(target));
 }
 
+/** The same CTEs for statements of Drizzle's. */
+export const endSessions = (db: Db, target: SQL) => build(db, partsOfSessions(target));
+
 /**
- * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that `source` has as `id`.
- * Placeholders: cutoffExpiresAt, instant.
+ * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that the CTE `target` has as `id`.
+ * Parameters: cutoffExpiresAt, instant.
  */
-export function endApplicationSessions(db: Db, source: SQL) {
-  return upsertCutoff(
-    db,
-    sql`${sessionCutoffs} (application_id, user_id, cutoff_at, expires_at)
-      select source.id, ${EVERY_USER}, ${presentInstant}, ${cutoffExpiresAt}
-      from ${source} as source
-      on conflict (application_id, user_id)`,
-    sessionCutoffs,
-  );
-}
+export const endApplicationSessions = (db: Db, target: SQL) => build(db, partsOfApplication(target));
 
 /**
  * Returns the CTEs `ended` and `cutoff`, which delete the sessions and write a cut-off in every application, for the
- * user that `source` has locked and has as `id`. A sign-in that has come before the lock is ended, too.
- * Placeholders: cutoffExpiresAt, instant.
+ * user that the CTE `target` has locked and has as `id`. A sign-in that has come before the lock is ended, too.
+ * Parameters: cutoffExpiresAt, instant.
  */
-export function endUserSessions(db: Db, source: SQL) {
-  return [
-    db.$with('ended', {}).as(sql`
-      delete from ${sessions} using ${source} as source where ${sessions.userId} = source.id
-      ${returningEnded}, ${sessions.authenticatedAt}`),
-    upsertCutoff(
-      db,
-      sql`${userCutoffs} (user_id, cutoff_at, expires_at)
-        select source.id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${cutoffExpiresAt}
-        from ${source} as source
-        on conflict (user_id)`,
-      userCutoffs,
-    ),
-  ];
+export const endUserSessions = (db: Db, target: SQL) => build(db, partsOfUser(target));
+
+type Parts = Readonly<Record<string, SQL>>;
+
+function join(parts: Parts): SQL {
+  return sql.join(
+    Object.entries(parts).map(([name, part]) => sql`${sql.raw(name)} as (${part})`),
+    sql`, `,
+  );
 }
 
-const cutoffExpiresAt = sql`${instantPlaceholder('cutoffExpiresAt')}::timestamptz`;
+function build(db: Db, parts: Parts) {
+  return Object.entries(parts).map(([name, part]) => db.$with(name, {}).as(part));
+}
+
+function partsOfSessions(target: SQL): Parts {
+  return {
+    cutoff: sql`
+      insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+      select ${p.uuid('applicationId')}, user_id, greatest(authenticated_at, ${presentInstant}),
+        ${p.instant('cutoffExpiresAt')}
+      from ${target} ${onConflictMove(sql`application_id, user_id`)}`,
+    ended: sql`
+      delete from sessions s using cutoff
+      where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id
+        and s.authenticated_at <= cutoff.cutoff_at
+      returning s.application_id, s.user_id, s.expires_at`,
+  };
+}
+
+function partsOfApplication(target: SQL): Parts {
+  return {
+    cutoff: sql`
+      insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+      select id, ${EVERY_USER}, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
+      from ${target} ${onConflictMove(sql`application_id, user_id`)}`,
+  };
+}
+
+function partsOfUser(target: SQL): Parts {
+  return {
+    ended: sql`
+      delete from sessions s using ${target} t where s.user_id = t.id
+      returning s.application_id, s.user_id, s.expires_at, s.authenticated_at`,
+    cutoff: sql`
+      insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
+      select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
+      from ${target} ${onConflictMove(sql`user_id`)}`,
+  };
+}
 
 /** A cut-off moves forward only. */
-function upsertCutoff(db: Db, rows: SQL, { cutoffAt, userId, expiresAt }: typeof sessionCutoffs | typeof userCutoffs) {
-  return db.$with('cutoff', {}).as(sql`
-    insert into ${rows} do update set
-      cutoff_at = greatest(${cutoffAt}, excluded.cutoff_at), expires_at = greatest(${expiresAt}, excluded.expires_at)
-    returning ${userId}, ${cutoffAt}`);
+function onConflictMove(key: SQL): SQL {
+  return sql`
+    on conflict (${key}) do update set
+      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)
+    returning c.user_id, c.cutoff_at`;
 }

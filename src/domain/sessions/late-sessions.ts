@@ -2,13 +2,12 @@
  * Sessions that are inserted while a revocation commits. Neither statement sees the other's row, so the cut-off ends a
  * session that nobody has deleted or told of. Both look again afterwards: whoever comes second sees the other's row.
  */
-import { and, eq, lte, not, or, type SQL, sql } from 'drizzle-orm';
-import type { Db, Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { applicationUsers, sessions, userCutoffs } from '../../database/session-schema.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { isActiveUser, isErasedUser } from '../users/user.ts';
-import { announce, type HasMessages, insertMessages, type Message, notifiedIds } from '../webhooks/insert-message.ts';
+import { isErasedUser } from '../users/user.ts';
+import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 
@@ -40,41 +39,41 @@ async function end({ run, now, onMessage }: Call, statement: Statement<HasMessag
   if (ended) announce(onMessage, ended);
 }
 
-const isActive = sql`${isActiveUser}`;
-const isOfApplication = eq(sessions.applicationId, sql.placeholder('applicationId'));
-const isLate = or(not(isActive), lte(sessions.authenticatedAt, latestCutoff(users.id)));
+const selectLateSession = statement('select_late_session', { isOfErased: t.boolean })`
+  select ${isErasedUser} as is_of_erased
+  from users left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = users.id
+  where users.id = ${p.uuid('userId')} and ${isLate(latestCutoff(sql`users.id`))}`;
 
-const selectLateSession: Statement<LateSession[]> = (db) =>
-  db
-    .select({ isOfErased: sql<boolean>`${isErasedUser}` })
-    .from(users)
-    .leftJoin(sessions, and(eq(sessions.userId, users.id), isOfApplication))
-    .where(and(eq(users.id, sql.placeholder('userId')), isLate))
-    .prepare('select_late_session');
+const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
+  with late as (
+    select s.application_id, s.user_id, s.id from sessions s join users on users.id = s.user_id
+    where s.application_id = ${p.uuid('applicationId')} and users.id = ${p.uuid('userId')}
+      and ${isLate(latestCutoff(sql`users.id`))}
+  ), ${deleteLate(sql`late`)}, left_application as (
+    delete from application_users a using ended
+    where ${p.boolean('leaves')} and a.application_id = ended.application_id and a.user_id = ended.user_id
+      and a.first_signed_in_at = ended.began_at
+  ), ${messagesOf(sessionRevoked)}
+  select ${notified}`;
 
-const deleteLateSession: Statement<HasMessages[]> = (db) =>
-  deleteLate(db, and(isOfApplication, isLate), sessionRevoked).prepare('delete_late_session');
+const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
+  with late as (
+    select s.application_id, s.user_id, s.id
+    from sessions s join users on users.id = s.user_id left join user_cutoffs c on c.user_id = users.id
+    where users.id = ${p.uuid('userId')} and ${isLate(sql`c.cutoff_at`)}
+  ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked)}
+  select ${notified}`;
 
-const deleteLateSessions: Statement<HasMessages[]> = (db) => {
-  const cutoff = sql`(select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${users.id})`;
-  const condition = or(not(isActive), lte(sessions.authenticatedAt, cutoff));
-  return deleteLate(db, condition, sessionsRevoked).prepare('delete_late_sessions');
-};
+/** Whether session `s` of `users` is late. */
+function isLate(cutoff: SQL): SQL {
+  return sql`(users.deleted_at is not null or users.deactivated_at is not null or s.authenticated_at <= ${cutoff})`;
+}
 
-/** A session that has begun since has another ID. */
-function deleteLate(db: Db, condition: SQL | undefined, revoked: Message) {
-  const late = db.$with('late', {}).as(sql`
-    select ${sessions.applicationId}, ${sessions.userId}, ${sessions.id} from ${sessions}
-    inner join ${users} on ${users.id} = ${sessions.userId}
-    where ${users.id} = ${sql.placeholder('userId')} and ${condition}`);
-  const ended = db.$with('ended', {}).as(sql`
-    delete from ${sessions} using late
-    where ${sessions.applicationId} = late.application_id and ${sessions.userId} = late.user_id
-      and ${sessions.id} = late.id
-    returning ${sessions.applicationId}, ${sessions.userId}, ${sessions.beganAt}, ${sessions.expiresAt}`);
-  const left = db.$with('left_application', {}).as(sql`
-    delete from ${applicationUsers} using ended
-    where ${sql.placeholder('leaves')}::boolean and ${applicationUsers.applicationId} = ended.application_id
-      and ${applicationUsers.userId} = ended.user_id and ${applicationUsers.firstSignedInAt} = ended.began_at`);
-  return db.with(late, ended, left, insertMessages(db, revoked)).select({ notifiedIds }).from(sql`(select) as nothing`);
+/** Returns the CTE `ended`. A session that has begun since has another ID. */
+function deleteLate(late: SQL): SQL {
+  return sql`ended as (
+    delete from sessions s using ${late} l
+    where s.application_id = l.application_id and s.user_id = l.user_id and s.id = l.id
+    returning s.application_id, s.user_id, s.began_at, s.expires_at
+  )`;
 }

@@ -1,11 +1,13 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import type { Run, Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { sessionIds, sessions } from '../../database/session-schema.ts';
+import type { Run } from '../../database/database.ts';
+import { sessionIds } from '../../database/session-schema.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { BatchLoader } from '../batch-loader.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
-import { isUnended, type Session, sessionColumns } from './session.ts';
+import { latestCutoff } from './cutoffs.ts';
+import { type Session, sessionColumns } from './session.ts';
 
 /** Takes revocations to the other processes of this replica, each of which has a cache of sessions. */
 export interface Revocations {
@@ -27,7 +29,7 @@ export class LiveSessions {
   readonly #cache = new RevalidatingCache((key: string) => this.#load(key));
   /** A statement reads the sessions of one application. */
   readonly #loaders = new LRUCache<string, BatchLoader<Session>>({ max: MAX_APPLICATIONS });
-  /** When this replica ended the sessions of a user. Older answers are of no use after `MAX_STALENESS_MS` anyway. */
+  /** When this replica ended the sessions of a user. Entries may expire: by then no cached answer is older. */
   readonly #revokedAt = new LRUCache<string, number>({ max: MAX_REVOKED, ttl: MAX_STALENESS_MS });
 
   readonly #revocations: Revocations | undefined;
@@ -84,31 +86,22 @@ export class LiveSessions {
   }
 
   async #loadAll(applicationId: string, ids: readonly string[]): Promise<Map<string, Session>> {
-    const rows = await this.#run(selectSessions, { applicationId, sessionIds: `{${ids.join()}}` });
+    const rows = await this.#run(selectSessions, { applicationId, sessionIds: ids });
     return new Map(rows.map(({ id, ...session }) => [id, session]));
   }
 }
 
 /** Selects the sessions that no revocation has ended; some may have expired. */
-const selectSessions: Statement<(Session & { id: string })[]> = (db) =>
-  db
-    .select({
-      ...sessionColumns,
-      id: sessionIds.id,
-      createdAt: sessionIds.createdAt,
-      expiresAt: sessionIds.expiresAt,
-    })
-    .from(sessionIds)
-    .innerJoin(users, eq(users.id, sessionIds.userId))
-    .innerJoin(
-      sessions,
-      and(eq(sessions.applicationId, sessionIds.applicationId), eq(sessions.userId, sessionIds.userId)),
-    )
-    .where(
-      and(
-        eq(sessionIds.applicationId, sql.placeholder('applicationId')),
-        sql`${sessionIds.id} = any(${sql.placeholder('sessionIds')}::uuid[])`,
-        isUnended,
-      ),
-    )
-    .prepare('select_sessions');
+const selectSessions = statement('select_sessions', {
+  ...sessionColumns,
+  id: sessionIds.id,
+  method: t.textOf<SignInMethod>(),
+})`
+  select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.ip_address,
+    s.user_agent, s.method
+  from session_ids i
+    join users u on u.id = i.user_id
+    join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
+  where i.application_id = ${p.uuid('applicationId')} and i.id = any(${p.uuids('sessionIds')})
+    and u.deleted_at is null and u.deactivated_at is null
+    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}`;

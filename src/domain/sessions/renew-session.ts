@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { sessionIds, sessions } from '../../database/session-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sessions } from '../../database/session-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { lastAuthentication, liveSession, SESSION_LIFETIME_MS } from './session.ts';
+import { liveSession, SESSION_LIFETIME_MS } from './session.ts';
 
 const rules = { sessionId: identifier };
 
@@ -42,61 +41,60 @@ export async function renewSession(
   return session;
 }
 
+/** What a renewal replaces. */
+const CHANGES = {
+  id: p.uuid('successorId'),
+  email: sql`target.email`,
+  name: sql`target.name`,
+  profile_image: sql`target.profile_image`,
+  wallet_address: sql`target.wallet_address`,
+  created_at: p.instant('now'),
+  expires_at: sql`least(${p.instant('expiresAt')}, newest.latest_end)`,
+};
+
 /**
  * A session that is not due is only read. Of concurrent renewals the first wins: under the row lock, the others find a
  * session that is not due any more, and return it.
  */
-const findOrBeginSuccessor: Statement<RenewedSession[]> = (db) => {
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const isLive = sql`
-    ${sessions.applicationId} = ${sql.placeholder('applicationId')} and ${sessions.userId} = target.user_id
-    and ${sessions.expiresAt} > ${now}`;
-  const latestEnd = sql`
-    ${lastAuthentication} + ${sql.placeholder('maxAgeSeconds')}::int * interval '1 second'`;
-  const isDue = (end: SQL) => sql`
-    (${sessions.id} = ${sql.placeholder('sessionId')} and ${sessions.expiresAt} < ${end}
-      and ${now} - ${sessions.createdAt} >= ${sessions.expiresAt} - ${now})`;
+const findOrBeginSuccessor = statement('find_or_begin_successor', {
+  id: sessions.id,
+  createdAt: sessions.createdAt,
+  expiresAt: sessions.expiresAt,
+})`
+  with target as (${liveSession}
+  ), newest as (
+    select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
+      select s.id, s.created_at, s.expires_at, greatest(s.authenticated_at, s.last_authenticated_at)
+        + ${p.integer('maxAgeSeconds')} * interval '1 second' as latest_end
+      from sessions s join target on s.user_id = target.user_id
+      where s.application_id = ${p.uuid('applicationId')} and s.expires_at > ${p.instant('now')}
+    ) s
+  ), renewed as (
+    update sessions s set ${assignChanges()}
+    from target, newest
+    where s.application_id = ${p.uuid('applicationId')} and s.user_id = target.user_id
+      and s.expires_at > ${p.instant('now')} and newest.is_due
+    returning s.id, s.user_id, s.authenticated_at, s.created_at, s.expires_at
+  ), begun as (
+    select * from renewed where id = ${p.uuid('successorId')}
+  ), recorded as (
+    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
+    select ${p.uuid('applicationId')}, id, user_id, authenticated_at, created_at, expires_at from begun
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
+  select id, created_at, expires_at from newest where not is_due
+  union all select id, created_at, expires_at from renewed`;
 
-  const target = db.$with('target', {}).as(liveSession);
-  const newest = db.$with('newest', { isDue: sql<boolean>`is_due` }).as(sql`
-    select ${sessions.id}, ${sessions.createdAt}, ${sessions.expiresAt}, ${isDue(latestEnd)} as is_due,
-      ${latestEnd} as latest_end
-    from ${sessions}, target where ${isLive}`);
-  const changes = {
-    [sessions.id.name]: sql`${sql.placeholder('successorId')}::uuid`,
-    [sessions.email.name]: sql`target.email`,
-    [sessions.name.name]: sql`target.name`,
-    [sessions.profileImage.name]: sql`target.profile_image`,
-    [sessions.walletAddress.name]: sql`target.wallet_address`,
-    [sessions.createdAt.name]: now,
-    [sessions.expiresAt.name]: sql`least(${instantPlaceholder('expiresAt')}::timestamptz, newest.latest_end)`,
-  };
-  // Not computed anew: Citus adds no interval in a CASE.
-  const isStillDue = isDue(sql`newest.latest_end`);
-  const assignments = Object.entries(changes).map(([name, value]) => {
-    const column = sql.identifier(name);
-    return sql`${column} = case when ${isStillDue} then ${value} else ${sessions}.${column} end`;
+/** Whether no more than half of the life of session `s` is left, and a successor could end later than it. */
+function isDue(latestEnd: SQL): SQL {
+  const now = p.instant('now');
+  return sql`(s.id = ${p.uuid('sessionId')} and s.expires_at < ${latestEnd} and ${now} - s.created_at >= s.expires_at - ${now})`;
+}
+
+/** The row is looked at once more under its lock. The end is not computed anew: Citus adds no interval in a CASE. */
+function assignChanges(): SQL {
+  const assignments = Object.entries(CHANGES).map(([name, value]) => {
+    const column = sql.raw(name);
+    return sql`${column} = case when ${isDue(sql`newest.latest_end`)} then ${value} else s.${column} end`;
   });
-  const renewed = db.$with('renewed', {}).as(sql`
-    update ${sessions} set ${sql.join(assignments, sql`, `)}
-    from target, newest where ${isLive} and newest.is_due
-    returning ${sessions.id}, ${sessions.userId}, ${sessions.authenticatedAt}, ${sessions.createdAt}, ${sessions.expiresAt}`);
-  const recorded = db.$with('recorded', {}).as(sql`
-    insert into ${sessionIds} (application_id, id, user_id, authenticated_at, created_at, expires_at)
-    select ${sql.placeholder('applicationId')}::uuid, id, user_id, authenticated_at, created_at, expires_at
-    from renewed where id = ${sql.placeholder('successorId')}`);
-  const from = sql`renewed where id = ${sql.placeholder('successorId')}`;
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from });
-  const session = sql`(
-    select id, created_at, expires_at from newest where not is_due
-    union all select id, created_at, expires_at from renewed) as session`;
-  return db
-    .with(target, newest, renewed, recorded, audit)
-    .select({
-      id: sql<string>`id`,
-      createdAt: sql<Date>`created_at`.mapWith(sessions.createdAt),
-      expiresAt: sql<Date>`expires_at`.mapWith(sessions.expiresAt),
-    })
-    .from(session)
-    .prepare('find_or_begin_successor');
-};
+  return sql.join(assignments, sql`, `);
+}

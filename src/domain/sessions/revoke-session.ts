@@ -1,12 +1,12 @@
-import { and, eq, sql } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { sessionIds } from '../../database/session-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { endSessions, runCutoff } from './cutoffs.ts';
+import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
 import { liveSession } from './session.ts';
 
@@ -30,14 +30,10 @@ export async function revokeSession(
   return revoked.userId;
 }
 
-const endLiveSession: Statement<({ userId: string } & HasMessages)[]> = (db) => {
-  const target = db.$with('target', { userId: sql<string>`user_id` }).as(liveSession);
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
-  const message = insertMessages(db, sessionRevoked);
-  return db
-    .with(target, audit, ...endSessions(db, sql`${target}`), message)
-    .select({ userId: sessionIds.userId, notifiedIds })
-    .from(sessionIds)
-    .where(and(matches(sessionIds, 'applicationId'), eq(sessionIds.id, sql.placeholder('sessionId'))))
-    .prepare('end_live_session');
-};
+const endLiveSession = statement('end_live_session', { userId: sessionIds.userId, ...HAS_MESSAGES })`
+  with target as (${liveSession}
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
+  ${cutOffSessions(sql`target`)},
+  ${messagesOf(sessionRevoked)}
+  select user_id, ${notified} from session_ids
+  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('sessionId')}`;

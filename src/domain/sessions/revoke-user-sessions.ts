@@ -1,13 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { sessions } from '../../database/session-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { endSessions, runCutoff } from './cutoffs.ts';
+import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
 
 const rules = { userId: uuid };
@@ -25,18 +23,13 @@ export async function revokeUserSessions(
   return userId;
 }
 
-const endSessionsOfUser: Statement<HasMessages[]> = (db) => {
-  // A user who has never signed in may still have an auth token. Other IDs must not fill the table.
-  const target = db.$with('target', { userId: sql`user_id` }).as(sql`
-    select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
-    left join ${sessions} on ${sessions.applicationId} = ${sql.placeholder('applicationId')}
-      and ${sessions.userId} = ${users.id}
-    where ${users.id} = ${sql.placeholder('userId')}`);
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`target` });
-  const message = insertMessages(db, sessionRevoked);
-  return db
-    .with(target, audit, ...endSessions(db, sql`${target}`), message)
-    .select({ notifiedIds })
-    .from(target)
-    .prepare('end_sessions_of_user');
-};
+const endSessionsOfUser = statement('end_sessions_of_user', HAS_MESSAGES)`
+  with target as (
+    -- A user who has never signed in may still have an auth token. Other IDs must not fill the table.
+    select u.id as user_id, s.authenticated_at
+    from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
+    where u.id = ${p.uuid('userId')}
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
+  ${cutOffSessions(sql`target`)},
+  ${messagesOf(sessionRevoked)}
+  select ${notified} from target`;

@@ -1,9 +1,8 @@
-import { and, eq, gt, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
-import { instantPlaceholder, users } from '../../database/schema.ts';
-import { sessionIds, sessions } from '../../database/session-schema.ts';
+import { sessions } from '../../database/session-schema.ts';
+import { p } from '../../database/template.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { isActiveUser } from '../users/user.ts';
 import { latestCutoff } from './cutoffs.ts';
 
 /** Interface, "Limits": a session expires after 15 minutes. */
@@ -32,20 +31,13 @@ export const sessionColumns = {
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOf<typeof sessionColumns>;
 
-/** When the user of a session signed in last. */
-export const lastAuthentication = sql`greatest(${sessions.authenticatedAt}, ${sessions.lastAuthenticatedAt})`;
-
-/** Selects sessions that no cut-off has ended, of users who can sign in. Placeholder: applicationId. */
-export const isUnended = and(isActiveUser, gt(sessionIds.authenticatedAt, latestCutoff(sessionIds.userId)));
-
-/** Selects the live session of that ID with its user. Placeholders: applicationId, sessionId, now. */
+/**
+ * Selects the live session of that ID with its user: no cut-off has ended it, and the user can sign in.
+ * Parameters: applicationId, sessionId, now.
+ */
 export const liveSession = sql`
-  select ${sessionIds.userId}, ${sessionIds.authenticatedAt}, ${users.email}, ${users.name}, ${users.profileImage},
-    ${users.walletAddress}
-  from ${sessionIds} inner join ${users} on ${eq(users.id, sessionIds.userId)}
-  where ${and(
-    eq(sessionIds.applicationId, sql.placeholder('applicationId')),
-    eq(sessionIds.id, sql.placeholder('sessionId')),
-    gt(sessionIds.expiresAt, instantPlaceholder('now')),
-    isUnended,
-  )}`;
+  select s.user_id, s.authenticated_at, u.email, u.name, u.profile_image, u.wallet_address
+  from session_ids s join users u on u.id = s.user_id
+  where s.application_id = ${p.uuid('applicationId')} and s.id = ${p.uuid('sessionId')}
+    and s.expires_at > ${p.instant('now')} and u.deleted_at is null and u.deactivated_at is null
+    and s.authenticated_at > ${latestCutoff(sql`s.user_id`)}`;

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
@@ -32,7 +32,7 @@ export const isExistingUser = and(eq(users.id, sql.placeholder('userId')), isNul
 export const isActiveUser = and(isNull(users.deletedAt), isNull(users.deactivatedAt));
 
 /** Selects users whose profile EraseUser has emptied. */
-export const isErasedUser = and(isNotNull(users.deletedAt), eq(users.email, sql`''`), eq(users.walletAddress, sql`''`));
+export const isErasedUser = sql`(${users.deletedAt} is not null and ${users.email} = '' and ${users.walletAddress} = '')`;
 
 /** Picks the columns of a user from those of a CTE. */
 export function pickUser<Columns extends Record<keyof User, unknown>>(columns: Columns) {
