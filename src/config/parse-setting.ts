@@ -81,10 +81,10 @@ export function parseSessionMaxAge(text: string): number {
 }
 
 export function parseBoolean(text: string): boolean {
-  return oneOf(['true', 'false'])(text) === 'true';
+  return parseOneOf(['true', 'false'])(text) === 'true';
 }
 
-export function oneOf(values: readonly string[]): (text: string) => string {
+export function parseOneOf(values: readonly string[]): (text: string) => string {
   return (text) => {
     if (!values.includes(text)) throw new Error(`must be one of ${values.join(', ')}`);
     return text;

@@ -2,11 +2,11 @@ import { BlockList } from 'node:net';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import {
   integerBetween,
-  oneOf,
   parseBoolean,
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
+  parseOneOf,
   parseOrigins,
   parsePublicUrl,
   parseSchema,
@@ -124,7 +124,7 @@ export const SETTINGS = {
   metricsHost: setting('METRICS_HOST', String, 'Address of that port. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
+  logLevel: setting('LOG_LEVEL', parseOneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
     default: 5_000,
   }),

@@ -1,7 +1,7 @@
 import { DatabaseUnavailableError, isLockTimeout, NotIsolatedError } from './errors.ts';
 import type { LockIsolation } from './lock-isolation.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
-import type { StatementCall } from './statement.ts';
+import type { StatementExecution } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
 /** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
@@ -24,13 +24,13 @@ export class ConnectionPool {
     this.#isolation = isolation;
   }
 
-  async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
-    if (this.#isolation.has(call)) return this.#runIsolated(call);
+  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+    if (this.#isolation.has(execution)) return this.#runIsolated(execution);
     const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
-    if (connection) return this.#runOn(connection, call);
+    if (connection) return this.#runOn(connection, execution);
     if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
     if (this.#queue.length >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');
-    const rows = this.#queue.add(call);
+    const rows = this.#queue.add(execution);
     this.#startWaiting();
     return rows;
   }
@@ -77,25 +77,25 @@ export class ConnectionPool {
     return next;
   }
 
-  async #runOn<Rows>(connection: PipelinedConnection, call: StatementCall<Rows>): Promise<Rows> {
+  async #runOn<Rows>(connection: PipelinedConnection, execution: StatementExecution<Rows>): Promise<Rows> {
     try {
-      return await connection.run(call);
+      return await connection.run(execution);
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
-      this.#isolation.isolate(call);
+      this.#isolation.isolate(execution);
     } finally {
       this.#startWaiting();
     }
-    return this.#runIsolated(call);
+    return this.#runIsolated(execution);
   }
 
-  async #runIsolated<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+  async #runIsolated<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     try {
-      return await this.#isolation.run(call);
+      return await this.#isolation.run(execution);
     } catch (error) {
       if (!(error instanceof NotIsolatedError)) throw error;
     }
-    return this.run(call);
+    return this.run(execution);
   }
 
   #startWaiting(): void {
@@ -103,7 +103,9 @@ export class ConnectionPool {
       const isIsolated = this.#isolation.has(first);
       const connection = isIsolated ? undefined : this.#nextConnection();
       if (!isIsolated && !connection) return;
-      this.#queue.startFirst((call) => (connection ? this.#runOn(connection, call) : this.#runIsolated(call)));
+      this.#queue.startFirst((execution) =>
+        connection ? this.#runOn(connection, execution) : this.#runIsolated(execution),
+      );
     }
   }
 }

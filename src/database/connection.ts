@@ -3,12 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
 import { awaitConnected, startSocket } from './connect-socket.ts';
+import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
 import { ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
 import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
 import type { Primary } from './server-probe.ts';
-import { Session, type Timeouts } from './session.ts';
-import type { PlaceholderValues, Statement, StatementCall } from './statement.ts';
+import type { PlaceholderValues, Statement, StatementExecution } from './statement.ts';
 
 export interface ConnectionOptions extends Timeouts {
   /** The name that `pg_stat_activity` shows. */
@@ -18,7 +18,7 @@ export interface ConnectionOptions extends Timeouts {
 
 /** A statement that has not been answered. */
 interface Sent {
-  readonly call: StatementCall<unknown>;
+  readonly execution: StatementExecution<unknown>;
   reject(error: Error): void;
   isAbandoned: boolean;
 }
@@ -35,7 +35,7 @@ export class Connection {
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
   readonly #client: postgres.Sql;
-  readonly #session: Session;
+  readonly #settings: ConnectionSettings;
   #opening: Promise<void> | undefined;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
   #socket: Socket | undefined;
@@ -54,7 +54,7 @@ export class Connection {
     };
     this.#finder = primary;
     this.#client = openClientOf(target, options);
-    this.#session = new Session(this.#client, timeouts, target);
+    this.#settings = new ConnectionSettings(this.#client, timeouts, target);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */
@@ -63,8 +63,8 @@ export class Connection {
   }
 
   /** The statement that Postgres runs. */
-  get running(): StatementCall<unknown> | undefined {
-    return this.#sent[0]?.call;
+  get running(): StatementExecution<unknown> | undefined {
+    return this.#sent[0]?.execution;
   }
 
   /** Whether the other side has closed the connection. */
@@ -78,15 +78,15 @@ export class Connection {
   }
 
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
-  run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+  run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const { statement, parameters } = call;
-      const sent = { call, reject, isAbandoned: false };
+      const { statement, parameters } = execution;
+      const sent = { execution, reject, isAbandoned: false };
       this.#sent.push(sent);
       const execute = () => this.#prepare(statement).execute(parameters);
       // A statement that nobody waits for must not take effect.
       const executeInTime = () => (sent.isAbandoned ? Promise.reject(new DeadlinePassedError()) : execute());
-      const rows = this.#session.isOpen ? execute() : this.#open().then(executeInTime);
+      const rows = this.#settings.isOpen ? execute() : this.#open().then(executeInTime);
       rows.then(
         (rows) => {
           this.#settle(sent);
@@ -102,13 +102,13 @@ export class Connection {
 
   /** Counts for the statements that follow. */
   setStatementTimeout(timeoutMs: number): void {
-    this.#session.setStatementTimeout(timeoutMs);
+    this.#settings.setStatementTimeout(timeoutMs);
   }
 
   /** Rejects statements whose deadline has passed. Postgres may still run them. */
   abandonLate(now: number): void {
     for (const sent of this.#sent) {
-      if (sent.call.deadline > now || sent.isAbandoned) continue;
+      if (sent.execution.deadline > now || sent.isAbandoned) continue;
       sent.isAbandoned = true;
       sent.reject(new DeadlinePassedError());
     }
@@ -132,7 +132,7 @@ export class Connection {
   }
 
   #open(): Promise<void> {
-    this.#opening ??= this.#session.open().catch((error) => {
+    this.#opening ??= this.#settings.open().catch((error) => {
       // Whatever it is, such as an expired certificate: there is no connection.
       throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
     });
@@ -143,7 +143,7 @@ export class Connection {
     // The map holds what each function returned, so the cast restores that function's type.
     const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
     if (known) return known;
-    const prepared = statement(this.#session.db);
+    const prepared = statement(this.#settings.db);
     this.#prepared.set(statement, prepared);
     return prepared;
   }

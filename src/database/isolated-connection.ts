@@ -1,16 +1,16 @@
 import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 import { PipelinedConnection } from './pipelined-connection.ts';
-import type { StatementCall } from './statement.ts';
+import type { StatementExecution } from './statement.ts';
 
 /** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
 export class IsolatedConnection extends PipelinedConnection {
-  override async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
-    const { deadline } = call;
+  override async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+    const { deadline } = execution;
     const remainingMs = Math.ceil(deadline - performance.now());
     // 0 would be no limit, and Postgres refuses a negative one.
     this.setStatementTimeout(Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs)));
     try {
-      return await super.run(call);
+      return await super.run(execution);
     } catch (error) {
       const isLate = error instanceof DatabaseUnavailableError && performance.now() >= deadline;
       throw isLate ? new DatabaseUnavailableError(new DeadlinePassedError()) : error;

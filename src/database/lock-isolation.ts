@@ -1,6 +1,6 @@
 import { DatabaseUnavailableError, NotIsolatedError } from './errors.ts';
 import type { IsolatedConnection } from './isolated-connection.ts';
-import type { Statement, StatementCall } from './statement.ts';
+import type { Statement, StatementExecution } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
 /**
@@ -45,25 +45,25 @@ export class LockIsolation {
     return { inFlight: this.#connections.filter(({ running }) => running).length, waiting: this.#queue.length };
   }
 
-  /** Returns whether the call is to run here. */
-  has({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
+  /** Returns whether the execution is to run here. */
+  has({ statement, parameters: { applicationId } }: StatementExecution<unknown>): boolean {
     const applications = this.#isolated.get(statement);
     if (!applications) return false;
     return applications.size > MAX_WAITING_APPLICATIONS || applications.has(applicationId);
   }
 
-  /** Isolates the statement of a call that has just waited for a lock. */
-  isolate({ statement, parameters: { applicationId } }: StatementCall<unknown>): void {
+  /** Isolates the statement of an execution that has just waited for a lock. */
+  isolate({ statement, parameters: { applicationId } }: StatementExecution<unknown>): void {
     const applications = this.#isolated.get(statement) ?? new Map<unknown, number>();
     this.#isolated.set(statement, applications.set(applicationId, performance.now() + ISOLATION_MS));
   }
 
   /** @throws NotIsolatedError if its isolation ends before it gets a connection */
-  async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
-    call.onLockWait?.();
-    if (!this.#mayStart(call) && this.#countWaitingLike(call) >= MAX_WAITING)
+  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+    execution.onLockWait?.();
+    if (!this.#mayStart(execution) && this.#countWaitingLike(execution) >= MAX_WAITING)
       throw new DatabaseUnavailableError('Too many statements wait for a lock');
-    const rows = this.#queue.add(call);
+    const rows = this.#queue.add(execution);
     this.#startWaiting();
     return rows;
   }
@@ -87,8 +87,8 @@ export class LockIsolation {
   }
 
   #startWaiting(): void {
-    const mayStart = (call: StatementCall<unknown>) => this.#mayStart(call);
-    while (this.#queue.startFirst((call) => this.#start(call), mayStart));
+    const mayStart = (execution: StatementExecution<unknown>) => this.#mayStart(execution);
+    while (this.#queue.startFirst((execution) => this.#start(execution), mayStart));
   }
 
   #endIsolation(now: number): void {
@@ -102,13 +102,13 @@ export class LockIsolation {
   #releaseOne(): void {
     this.#queue.startFirst(
       () => Promise.reject(new NotIsolatedError()),
-      (call) => !this.has(call),
+      (execution) => !this.has(execution),
     );
   }
 
-  async #start<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+  async #start<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     try {
-      return await this.#idleConnection().run(call);
+      return await this.#idleConnection().run(execution);
     } finally {
       this.#startWaiting();
     }
@@ -118,16 +118,18 @@ export class LockIsolation {
    * Dynamic thresholds (Choudhury and Hahne, 1998): an application may use as many connections as are free, and a
    * statement twice as many. So neither one locked row nor one locked table takes all of them.
    */
-  #mayStart({ statement, parameters: { applicationId } }: StatementCall<unknown>): boolean {
-    const calls = this.#connections.flatMap(({ running }) => running ?? []);
-    const free = this.#capacity - calls.length;
-    const ofStatement = calls.filter((call) => call.statement === statement).length;
-    const ofApplication = calls.filter(({ parameters }) => parameters.applicationId === applicationId).length;
+  #mayStart({ statement, parameters: { applicationId } }: StatementExecution<unknown>): boolean {
+    const executions = this.#connections.flatMap(({ running }) => running ?? []);
+    const free = this.#capacity - executions.length;
+    const ofStatement = executions.filter((execution) => execution.statement === statement).length;
+    const ofApplication = executions.filter(({ parameters }) => parameters.applicationId === applicationId).length;
     return ofStatement < 2 * free && (applicationId === undefined || ofApplication < free);
   }
 
-  #countWaitingLike({ statement, parameters: { applicationId } }: StatementCall<unknown>): number {
-    return this.#queue.count((call) => call.statement === statement && call.parameters.applicationId === applicationId);
+  #countWaitingLike({ statement, parameters: { applicationId } }: StatementExecution<unknown>): number {
+    return this.#queue.count(
+      (execution) => execution.statement === statement && execution.parameters.applicationId === applicationId,
+    );
   }
 
   #idleConnection(): IsolatedConnection {

@@ -1,7 +1,7 @@
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
-import type { StatementCall } from './statement.ts';
+import type { StatementExecution } from './statement.ts';
 
 /** How often `tick` is called. */
 export const TICK_MS = 20;
@@ -62,7 +62,7 @@ export class PipelinedConnection {
   }
 
   /** The statement that Postgres runs on it, whether or not its caller still waits. */
-  get running(): StatementCall<unknown> | undefined {
+  get running(): StatementExecution<unknown> | undefined {
     return this.#connection.running;
   }
 
@@ -76,12 +76,12 @@ export class PipelinedConnection {
   }
 
   /** @throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
-  async run<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     if (this.isBackingOff) throw new DatabaseUnavailableError('The connection has just failed');
     this.#replaceIfLost();
     const connection = this.#connection;
     try {
-      return await connection.run(call);
+      return await connection.run(execution);
     } catch (cause) {
       if (isConnectionFault(cause)) this.#replaceLater(connection);
       else if (!isTemporaryFailure(cause)) throw cause;

@@ -1,12 +1,12 @@
 import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
-import type { StatementCall } from './statement.ts';
+import type { StatementExecution } from './statement.ts';
 
-type RunCall = <Rows>(call: StatementCall<Rows>) => Promise<Rows>;
-type Matches = (call: StatementCall<unknown>) => boolean;
+type RunStatement = <Rows>(execution: StatementExecution<Rows>) => Promise<Rows>;
+type Matches = (execution: StatementExecution<unknown>) => boolean;
 
 interface Waiting {
-  readonly call: StatementCall<unknown>;
-  start(run: RunCall): void;
+  readonly execution: StatementExecution<unknown>;
+  start(run: RunStatement): void;
   reject(error: Error): void;
 }
 
@@ -24,22 +24,22 @@ export class StatementQueue {
   }
 
   /** The statement whose turn is next. */
-  get first(): StatementCall<unknown> | undefined {
+  get first(): StatementExecution<unknown> | undefined {
     const [first] = this.#waiting.values();
-    return first?.[0]?.call;
+    return first?.[0]?.execution;
   }
 
   count(matches: Matches): number {
     let count = 0;
-    for (const waiting of this.#waiting.values()) for (const { call } of waiting) if (matches(call)) count++;
+    for (const waiting of this.#waiting.values()) for (const { execution } of waiting) if (matches(execution)) count++;
     return count;
   }
 
   /** Resolves to the rows after `startFirst` has started the statement. Rejects when it is late or rejected before. */
-  add<Rows>(call: StatementCall<Rows>): Promise<Rows> {
+  add<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const added: Waiting = { call, reject, start: (run) => run(call).then(resolve, reject) };
-      const { applicationId } = call.parameters;
+      const added: Waiting = { execution, reject, start: (run) => run(execution).then(resolve, reject) };
+      const { applicationId } = execution.parameters;
       const waiting = this.#waiting.get(applicationId);
       if (waiting) waiting.push(added);
       else this.#waiting.set(applicationId, [added]);
@@ -48,10 +48,10 @@ export class StatementQueue {
   }
 
   /** Removes the first statement that matches and starts it unless it is late. Returns whether there was one. */
-  startFirst(run: RunCall, matches: Matches = () => true): boolean {
+  startFirst(run: RunStatement, matches: Matches = () => true): boolean {
     const first = this.#takeFirst(matches);
     if (!first) return false;
-    if (first.call.deadline <= performance.now()) first.reject(createLateError());
+    if (first.execution.deadline <= performance.now()) first.reject(createLateError());
     else first.start(run);
     return true;
   }
@@ -59,9 +59,9 @@ export class StatementQueue {
   /** Rejects statements whose deadline has passed. */
   rejectLate(now: number): void {
     for (const [applicationId, waiting] of this.#waiting) {
-      const late = waiting.filter(({ call }) => call.deadline <= now);
+      const late = waiting.filter(({ execution }) => execution.deadline <= now);
       if (late.length === 0) continue;
-      const others = waiting.filter(({ call }) => call.deadline > now);
+      const others = waiting.filter(({ execution }) => execution.deadline > now);
       this.#keep(applicationId, others);
       this.#length -= late.length;
       for (const { reject } of late) reject(createLateError());
@@ -77,7 +77,7 @@ export class StatementQueue {
 
   #takeFirst(matches: Matches): Waiting | undefined {
     for (const [applicationId, waiting] of this.#waiting) {
-      const index = waiting.findIndex(({ call }) => matches(call));
+      const index = waiting.findIndex(({ execution }) => matches(execution));
       if (index === -1) continue;
       const [first] = waiting.splice(index, 1);
       this.#length--;

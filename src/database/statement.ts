@@ -19,7 +19,7 @@ export type PlaceholderValues = Record<string, unknown>;
 export type Deadline = number;
 
 /** One execution of a statement. */
-export interface StatementCall<Rows> {
+export interface StatementExecution<Rows> {
   readonly statement: Statement<Rows>;
   readonly parameters: PlaceholderValues;
   readonly deadline: Deadline;

@@ -4,7 +4,7 @@ import { type Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
 import { createLookup, ForbiddenAddressError, type Resolve } from './address-lookup.ts';
-import { AbortedError, type AttemptOutcome, fail, HttpExchange, TimeoutError } from './http-exchange.ts';
+import { AbortedError, type AttemptOutcome, HttpExchange, TimeoutError, toFailure } from './http-exchange.ts';
 import { createTlsAgent } from './tls-agent.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -48,7 +48,7 @@ export class Sender {
   async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
     const { policy, timeoutMs } = this.#options;
     // A stored URL may predate the current settings. If its host is an address, the socket does not call `lookup`.
-    if (findUrlProblem(attempt.url, policy)) return fail(new ForbiddenAddressError());
+    if (findUrlProblem(attempt.url, policy)) return toFailure(new ForbiddenAddressError());
     let exchange: HttpExchange | undefined;
     let end: Error | undefined;
     const endWith = (error: Error) => {
@@ -62,7 +62,7 @@ export class Sender {
     let outcome: AttemptOutcome | undefined;
     while (!outcome) {
       if (!end) exchange = new HttpExchange(this.#request(attempt));
-      outcome = end ? fail(end) : await exchange?.outcome;
+      outcome = end ? toFailure(end) : await exchange?.outcome;
     }
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

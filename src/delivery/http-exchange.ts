@@ -100,11 +100,11 @@ export class HttpExchange {
   }
 
   #conclude(error?: Error): AttemptOutcome {
-    if (!this.#response) return fail(error);
+    if (!this.#response) return toFailure(error);
     const { statusCode = 0, headers } = this.#response;
     // Postgres stores no NUL.
     const responseBody = Buffer.concat(this.#kept).toString('utf8').replaceAll('\0', '\ufffd');
-    if (error) return { ...fail(error), statusCode, responseBody };
+    if (error) return { ...toFailure(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
     const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;
     return { statusCode, error: problem, responseBody, retryAfter: headers['retry-after'] };
@@ -112,7 +112,7 @@ export class HttpExchange {
 }
 
 /** Returns the outcome of an attempt without a response. */
-export function fail(cause?: Error): AttemptOutcome {
+export function toFailure(cause?: Error): AttemptOutcome {
   return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
 }
 

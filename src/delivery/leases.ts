@@ -6,9 +6,9 @@ import { instantPlaceholder } from '../database/schema.ts';
 import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
 
 /** After a crash, the queues of the process stay leased for up to this long. */
-export const LEASE_MS = 9_000;
+export const QUEUE_LEASE_MS = 9_000;
 /** Most batches end earlier and need no extension. */
-const EXTEND_MS = LEASE_MS / 3;
+const EXTEND_MS = QUEUE_LEASE_MS / 3;
 const CHECK_MS = 1_000;
 /** The holder stops this long before the lease ends: one check interval, and as much for clock skew. */
 const MARGIN_MS = 2 * CHECK_MS;
@@ -38,7 +38,7 @@ export class Lease {
   }
 
   get isOver(): boolean {
-    return performance.now() >= this.extendedAt + LEASE_MS - MARGIN_MS;
+    return performance.now() >= this.extendedAt + QUEUE_LEASE_MS - MARGIN_MS;
   }
 
   abort(): void {
@@ -117,7 +117,7 @@ export class Leases {
 }
 
 function leaseEndAt(now: Date): Date {
-  return new Date(now.getTime() + LEASE_MS);
+  return new Date(now.getTime() + QUEUE_LEASE_MS);
 }
 
 /** Also postpones a queue that was released with slow deliveries, so that nobody claims it in vain. */

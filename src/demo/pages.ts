@@ -1,5 +1,5 @@
 import { html } from '../http/html.ts';
-import type { Page } from '../login-page/pages.ts';
+import type { PageContent } from '../login-page/pages.ts';
 
 /** The part of the reply to a session check that the page shows. */
 export interface ActiveSession {
@@ -20,14 +20,14 @@ tick();
 setInterval(tick, 1000);`;
 
 /** Renders the page for a visitor who is not signed in. */
-export function renderHome(): Page {
+export function renderHome(): PageContent {
   const body = html`<h1>Demo</h1>
 <p>This application knows its users from Usher.</p>
 <form method="get" action="/demo/login" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>`;
   return { title: 'Demo', body };
 }
 
-export function renderProfile({ user, method, expiresAt }: ActiveSession): Page {
+export function renderProfile({ user, method, expiresAt }: ActiveSession): PageContent {
   const body = html`<h1>Hello, ${user.name ?? user.email}</h1>
 <p>E-mail address: <strong>${user.email}</strong></p>
 ${user.name && html`<p>Name: <strong>${user.name}</strong></p>`}
@@ -40,7 +40,7 @@ half of its time has passed.</p>
   return { title: 'Demo', body, script: COUNTDOWN };
 }
 
-export function renderMessage(title: string, text: string): Page {
+export function renderMessage(title: string, text: string): PageContent {
   const body = html`<h1>${title}</h1>
 <p>${text}</p>
 <form method="get" action="/demo"><button class="second">Back to the demo</button></form>`;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { Html, html, htmlDocument } from '../http/html.ts';
 
-export interface Page {
+export interface PageContent {
   readonly title: string;
   readonly body: Html;
   /** Runs in addition to `page.js`. */
@@ -30,7 +30,7 @@ export interface FormView {
   readonly linksWallet: boolean;
 }
 
-export function renderChoice(view: FormView): Page {
+export function renderChoice(view: FormView): PageContent {
   const hasEmail = view.methods.includes('email');
   const hasWallet = view.methods.includes('wallet');
   return {
@@ -52,7 +52,7 @@ ${renderCancel(view)}`,
 }
 
 /** Renders the form for the e-mail address to which a new wallet is linked. */
-export function renderLink(view: FormView): Page {
+export function renderLink(view: FormView): PageContent {
   return {
     title: `Link your wallet - ${view.applicationName}`,
     body: html`<h1>Your wallet is new here</h1>
@@ -64,7 +64,7 @@ ${renderOtherWay(view)}`,
 }
 
 /** Renders the form for the name of a new user. */
-export function renderName(view: FormView): Page {
+export function renderName(view: FormView): PageContent {
   return {
     title: `Your name - ${view.applicationName}`,
     body: html`<h1>Welcome</h1>
@@ -79,7 +79,7 @@ ${renderCancel(view)}`,
 }
 
 /** Renders the form for the code from the e-mail. */
-export function renderCode(view: FormView): Page {
+export function renderCode(view: FormView): PageContent {
   return {
     title: `Enter your code - ${view.applicationName}`,
     body: html`<h1>Check your e-mail</h1>
@@ -104,12 +104,12 @@ ${renderOtherWay(view)}`,
   };
 }
 
-export function renderErrorPage({ title, advice }: { title: string; advice: string }): Page {
+export function renderErrorPage({ title, advice }: { title: string; advice: string }): PageContent {
   return { title, body: html`<h1>${title}</h1>\n${renderAlert()}\n<p>${advice}</p>` };
 }
 
 /** The content security policy allows only style and scripts with the nonce. */
-export function renderDocument({ title, body, script = '' }: Page, nonce: string): string {
+export function renderDocument({ title, body, script = '' }: PageContent, nonce: string): string {
   const head = html`<style nonce="${nonce}">${style}</style>`;
   const content = html`<main class="card">
 ${body}

@@ -2,9 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
-import { type Page, renderDocument, renderErrorPage } from './pages.ts';
+import { type PageContent, renderDocument, renderErrorPage } from './pages.ts';
 
-export function sendPage(context: HttpContext, status: number, page: Page, headers: Record<string, string> = {}): void {
+export function sendPage(
+  context: HttpContext,
+  status: number,
+  page: PageContent,
+  headers: Record<string, string> = {},
+): void {
   const nonce = randomBytes(16).toString('base64');
   send(context, status, renderDocument(page, nonce), {
     'content-type': 'text/html; charset=utf-8',

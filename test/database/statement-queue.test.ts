@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Statement } from '../../src/database/database.ts';
-import type { StatementCall } from '../../src/database/statement.ts';
+import type { StatementExecution } from '../../src/database/statement.ts';
 import { StatementQueue } from '../../src/database/statement-queue.ts';
 
 const statement: Statement<unknown> = () => ({ execute: async () => [] });
@@ -22,7 +22,7 @@ test('lets one that came later wait for one turn of each other application', () 
 test('starts the first that matches and counts those that do', () => {
   const queue = new StatementQueue();
   for (const name of ['a1', 'a2', 'b1']) add(queue, name);
-  const isOfB = (call: StatementCall<unknown>) => call.parameters.applicationId === 'b';
+  const isOfB = (execution: StatementExecution<unknown>) => execution.parameters.applicationId === 'b';
   expect(queue.count(isOfB)).toBe(1);
   expect(start(queue, isOfB)).toBe('b1');
   expect(queue.startFirst(never, isOfB)).toBe(false);
@@ -48,10 +48,10 @@ function add(queue: StatementQueue, name: string, deadline = Number.POSITIVE_INF
   return rows;
 }
 
-function start(queue: StatementQueue, matches?: (call: StatementCall<unknown>) => boolean): unknown {
+function start(queue: StatementQueue, matches?: (execution: StatementExecution<unknown>) => boolean): unknown {
   let started: unknown;
-  queue.startFirst((call) => {
-    started = call.parameters.name;
+  queue.startFirst((execution) => {
+    started = execution.parameters.name;
     return Promise.reject(new Error('It has no rows'));
   }, matches);
   return started;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test, vi } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
-import { LEASE_MS } from '../../src/delivery/leases.ts';
+import { QUEUE_LEASE_MS } from '../../src/delivery/leases.ts';
 import { SECOND } from '../support/clock.ts';
 import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';
 
@@ -37,7 +37,7 @@ test('a process that takes over an expired lease settles, and the late one chang
   const { lease } = await readQueue(webhookId);
   const idle = Promise.withResolvers<AttemptOutcome>();
   const second = startWorker(() => idle.promise);
-  clock.advance(LEASE_MS - SECOND);
+  clock.advance(QUEUE_LEASE_MS - SECOND);
   expect((await readQueue(webhookId)).lease).toBe(lease);
   clock.advance(SECOND);
   await expect.poll(async () => (await readQueue(webhookId)).lease).not.toBe(lease);
@@ -66,11 +66,11 @@ test('a lease is extended as long as an attempt lasts, so that no other process 
   await expect.poll(() => sent).toEqual(['held']);
   const { lease, next_at } = await readQueue(webhookId);
   const begunAt = clock.read();
-  clock.advance(LEASE_MS - SECOND);
+  clock.advance(QUEUE_LEASE_MS - SECOND);
   await expect.poll(async () => (await readQueue(webhookId)).next_at > next_at).toBe(true);
-  expect((await readQueue(webhookId)).next_at.getTime()).toBe(clock.read().getTime() + LEASE_MS);
+  expect((await readQueue(webhookId)).next_at.getTime()).toBe(clock.read().getTime() + QUEUE_LEASE_MS);
   clock.advance(2 * SECOND);
-  expect(clock.read().getTime()).toBeGreaterThan(begunAt.getTime() + LEASE_MS);
+  expect(clock.read().getTime()).toBeGreaterThan(begunAt.getTime() + QUEUE_LEASE_MS);
   startWorker(send);
   const other = await subscribe();
   await other.events.createEvent({ eventId: 'other' });

@@ -3,7 +3,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
-import { LEASE_MS } from '../../src/delivery/leases.ts';
+import { QUEUE_LEASE_MS } from '../../src/delivery/leases.ts';
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { answer, openDeliveryFixture, type WorkerOptions } from '../support/delivery-fixture.ts';
 
@@ -88,7 +88,7 @@ test('a slow message is sent again by another process when its own has died, and
   die();
   const { sent, endAll } = startHanging();
   await events.createEvent({ eventId: 'next' });
-  clock.advance(LEASE_MS - SECOND);
+  clock.advance(QUEUE_LEASE_MS - SECOND);
   await expect.poll(() => sent).toEqual(['next']);
   await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
   clock.advance(SECOND);
@@ -108,7 +108,7 @@ test('a slow message is not sent by another process while its lease is extended'
   const leaseEnd = async () =>
     (await sql`select due_at from webhook_deliveries where webhook_id = ${webhookId}`)[0]?.due_at;
   const before = await leaseEnd();
-  clock.advance(LEASE_MS - SECOND);
+  clock.advance(QUEUE_LEASE_MS - SECOND);
   await expect.poll(async () => (await leaseEnd()) > before).toBe(true);
   // The queue is not claimed in vain.
   expect((await readQueue(webhookId)).next_at).toEqual(await leaseEnd());
@@ -132,7 +132,7 @@ test('a slow message is settled by whoever sends it after its lease has ended, a
   await events.createEvent({ eventId: 'slow' });
   await expect.poll(() => late.sent).toHaveLength(1);
   await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
-  clock.advance(LEASE_MS);
+  clock.advance(QUEUE_LEASE_MS);
   late.endAll(500);
   await late.stop();
   expect(await list()).toMatchObject([{ status: 'pending', attemptCount: 0 }]);

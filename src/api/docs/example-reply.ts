@@ -1,6 +1,6 @@
 /** Makes an example of a reply from its schema. */
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { Schema } from './openapi.ts';
+import type { SchemaObject } from './openapi.ts';
 
 const UUID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
 
@@ -53,7 +53,7 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
 const ABSENT = ['disabledReason', 'error', 'lastError', 'nextAttemptAt', 'deactivatedAt', 'revokedAt', 'replacedBy'];
 
 /** Returns a value of the schema. `name` is the field's, if it is one. */
-export function exampleReply(schema: Schema, name = '', message = ''): JsonValue {
+export function exampleReply(schema: SchemaObject, name = '', message = ''): JsonValue {
   const { const: constant, items, properties, title, type = 'object' } = schema;
   if (constant !== undefined) return constant as JsonValue;
   if (items && !(name in VALUES)) return [exampleReply(items, name)];

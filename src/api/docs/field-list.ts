@@ -1,7 +1,7 @@
 /** Renders the fields of a request and of a response. */
 import { type Html, html } from '../../http/html.ts';
 import type { Operation } from '../catalogue.ts';
-import type { Field, OperationDescription, Schema } from './openapi.ts';
+import type { Field, OperationDescription, SchemaObject } from './openapi.ts';
 import { renderText } from './text.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ export function renderResponse({ route }: Operation, { response, reply }: Operat
   return html`${note}<dl>${rows}</dl>`;
 }
 
-function hasField(schema: Schema, name: string): boolean {
+function hasField(schema: SchemaObject, name: string): boolean {
   const [first = '', ...rest] = name.replaceAll('[]', '').split('.');
   const field = (schema.items ?? schema).properties?.[first];
   return field !== undefined && (rest.length === 0 || hasField(field, rest.join('.')));
@@ -62,7 +62,7 @@ function renderField({ name, schema }: Field, marks: readonly (string | undefine
 }
 
 /** Returns type and limits, such as `string, 1–500 characters`. */
-function describeType({ type, format = '', enum: values, items, ...limits }: Schema): string {
+function describeType({ type, format = '', enum: values, items, ...limits }: SchemaObject): string {
   if (items)
     return `list of ${items.properties ? 'objects' : describeType(items)}${range(limits.minItems, limits.maxItems, ' items')}`;
   if (values) return values.map((value) => JSON.stringify(value)).join(', ');

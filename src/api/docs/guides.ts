@@ -3,7 +3,7 @@ import { ERRORS } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
 import { VARIABLES } from './examples.ts';
-import { renderCode, renderTable, renderText } from './text.ts';
+import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
 /** The lines that all examples in TypeScript need first. */
@@ -19,7 +19,7 @@ export const CLIENT_SETUP = [
 
 const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
 <code>npm start</code> prints them, and more, for its demo application.</p>
-${renderCode('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
+${renderCodeBlock('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
 <p>Other variables stand for values of your own. In a path or a query, percent-encode what is reserved there.</p>
 <details><summary>All variables</summary>
 ${renderTable(
@@ -30,7 +30,7 @@ ${renderTable(
 <p>An operation is called by its REST route, or by its RPC: a POST of JSON to <code>/usher.v1.Service/Method</code>, or any client of Connect, gRPC or gRPC-Web.
 gRPC reflection is on, so <a href="https://buf.build/docs/cli/installation/"><code>buf curl</code></a> needs no schema.
 The examples in TypeScript use the client package, which <code>npm run client:pack</code> makes in a clone of Usher. They begin with:</p>
-${renderCode(CLIENT_SETUP)}`;
+${renderCodeBlock(CLIENT_SETUP)}`;
 
 const LOGIN_GUIDE = html`<ol>
 <li><b>Browser to application:</b> wants to sign in</li>
@@ -51,7 +51,7 @@ const LOGIN_GUIDE = html`<ol>
 </ul>`;
 
 const ERROR_GUIDE = html`<p>Match errors by their <code>reason</code>. Reasons never change; messages may become clearer. In REST an error is:</p>
-${renderCode(`{
+${renderCodeBlock(`{
   "status": false,
   "message": "Validation failed",
   "reason": "VALIDATION_FAILED",
@@ -80,7 +80,7 @@ const LIST_GUIDE = html`<p>${renderText(
   'Lists are newest first. `pageSize` is 1 to 100, and 50 if you leave it out. `nextPageToken` is empty on the last page; otherwise send it as `pageToken`, with the same filters, for the next.',
 )}</p>
 <p>Items that come while you read pages are neither skipped nor repeated.</p>
-${renderCode(LIST_EXAMPLE)}`;
+${renderCodeBlock(LIST_EXAMPLE)}`;
 
 const UPDATE_GUIDE = html`<p>${renderText(
   'An update changes the fields that are in the request, and no other. In REST, `null` clears an optional field. An RPC may name the fields to change in `updateMask`; a field that the mask names and the request lacks is cleared.',

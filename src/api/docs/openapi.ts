@@ -7,7 +7,7 @@ import { pathOf } from '../procedures.ts';
 
 type RuleSchema = Rule<unknown>['schema'];
 
-export interface Schema extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
+export interface SchemaObject extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
   readonly $ref?: string;
   /** The name of the message that was referenced. */
   readonly title?: string;
@@ -15,13 +15,13 @@ export interface Schema extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
   readonly const?: unknown;
   readonly description?: string;
   readonly enum?: readonly (string | null)[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: SchemaObject;
+  readonly properties?: Readonly<Record<string, SchemaObject>>;
   readonly required?: readonly string[];
-  readonly allOf?: readonly Schema[];
+  readonly allOf?: readonly SchemaObject[];
 }
 
-type Content = { readonly content: { readonly 'application/json': { readonly schema: Schema } } };
+type Content = { readonly content: { readonly 'application/json': { readonly schema: SchemaObject } } };
 
 interface OperationObject {
   readonly description: string;
@@ -32,13 +32,13 @@ interface OperationObject {
 interface Document {
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: { readonly schemas: Readonly<Record<string, SchemaObject>> };
 }
 
 export interface Field {
   /** A nested field has its full path, such as `session.user.email` or `webhooks[].url`. */
   readonly name: string;
-  readonly schema: Schema;
+  readonly schema: SchemaObject;
   readonly isRequired: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface OperationDescription {
   /** The fields of the RPC, also if there is a REST route. */
   readonly response: readonly Field[];
   /** The schema of a reply: of REST if the operation has a route, else of the RPC. */
-  readonly reply: Schema;
+  readonly reply: SchemaObject;
 }
 
 export class OpenApi {
@@ -79,7 +79,7 @@ export class OpenApi {
   }
 }
 
-function flatten({ properties = {} }: Schema, prefix = ''): Field[] {
+function flatten({ properties = {} }: SchemaObject, prefix = ''): Field[] {
   return Object.entries(properties).flatMap(([key, schema]) => {
     const name = `${prefix}${key}`;
     const inner = schema.items ? flatten(schema.items, `${name}[].`) : flatten(schema, `${name}.`);
@@ -87,16 +87,16 @@ function flatten({ properties = {} }: Schema, prefix = ''): Field[] {
   });
 }
 
-function schemaOf({ responses }: OperationObject, status: number): Schema {
+function schemaOf({ responses }: OperationObject, status: number): SchemaObject {
   return responses[status]?.content['application/json'].schema ?? {};
 }
 
 /** Replaces references with the schemas that they name. */
-function resolve(document: Document, { $ref, ...schema }: Schema): Schema {
+function resolve(document: Document, { $ref, ...schema }: SchemaObject): SchemaObject {
   const title = $ref?.split('/').at(-1);
   const { allOf = [], ...target } = { ...(title && { ...document.components.schemas[title], title }), ...schema };
   const parts = [target, ...allOf.map((part) => resolve(document, part))];
-  const properties = Object.entries<Schema>(Object.assign({}, ...parts.map((part) => part.properties)));
+  const properties = Object.entries<SchemaObject>(Object.assign({}, ...parts.map((part) => part.properties)));
   return {
     ...target,
     ...(properties.length > 0 && {

@@ -8,7 +8,7 @@ import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';
 import { renderRequest, renderResponse } from './field-list.ts';
 import type { OpenApi } from './openapi.ts';
-import { renderCode, renderText } from './text.ts';
+import { renderCodeBlock, renderText } from './text.ts';
 
 export function renderOperation(operation: Operation, openApi: OpenApi): Html {
   const { method, route } = operation;
@@ -34,10 +34,10 @@ ${renderResponse(operation, described)}
 <ul class="errors">${[...errors.values()].map(renderError)}</ul>
 </div>
 <div class="examples">
-<details open><summary>curl</summary>${renderCode(toCurl(operation))}</details>
-<details><summary>buf curl</summary>${renderCode(toBufCurl(operation))}</details>
-<details><summary>TypeScript</summary>${renderCode(toTypeScript(operation))}</details>
-<details open><summary>Reply ${route && html`<b>${String(route.status)}</b>`}</summary>${renderCode(
+<details open><summary>curl</summary>${renderCodeBlock(toCurl(operation))}</details>
+<details><summary>buf curl</summary>${renderCodeBlock(toBufCurl(operation))}</details>
+<details><summary>TypeScript</summary>${renderCodeBlock(toTypeScript(operation))}</details>
+<details open><summary>Reply ${route && html`<b>${String(route.status)}</b>`}</summary>${renderCodeBlock(
     JSON.stringify(exampleReply(described.reply), null, 2),
   )}</details>
 </div>

@@ -8,7 +8,7 @@ export function renderText(text: string): Html {
 }
 
 /** Highlights shell variables. */
-export function renderCode(code: string): Html {
+export function renderCodeBlock(code: string): Html {
   const parts = code
     .split(/(\$[A-Z_]{3,})/)
     .map((part, index) => (index % 2 === 1 ? html`<var>${part}</var>` : html`${part}`));

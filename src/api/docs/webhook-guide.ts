@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { EventType } from '../../domain/webhooks/event-types.ts';
 import { html } from '../../http/html.ts';
-import { renderCode, renderTable } from './text.ts';
+import { renderCodeBlock, renderTable } from './text.ts';
 
 const AT = '2026-03-14T09:26:53.589Z';
 const EVENT = { eventId: 'party-2026', name: 'Sommerfest Zürich', createdAt: AT };
@@ -56,7 +56,7 @@ export const RECEIVER = [
 
 export const WEBHOOK_GUIDE = html`<p>A webhook gets a POST for each change it subscribes to, signed as <a href="https://www.standardwebhooks.com">Standard Webhooks</a> describes.
 Its libraries verify it, and so does the client package:</p>
-${renderCode(RECEIVER)}
+${renderCodeBlock(RECEIVER)}
 ${renderTable(
   ['Header', 'Value'],
   [
@@ -72,5 +72,5 @@ ${renderTable(
 <p>Answer 2xx. 410 makes the webhook inactive; <code>Retry-After</code> of a 429 or 503 is kept; any other answer is tried again.</p>
 ${Object.entries(WEBHOOK_DATA).map(
   ([type, data]) =>
-    html`<details><summary>${type}</summary>${renderCode(JSON.stringify({ type, timestamp: AT, data }, null, 2))}</details>\n`,
+    html`<details><summary>${type}</summary>${renderCodeBlock(JSON.stringify({ type, timestamp: AT, data }, null, 2))}</details>\n`,
 )}`;

@@ -8,7 +8,14 @@ import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
 import { readErrors } from './documented-errors.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { commentOfField, describeField, describeFields, describeMethod, fail, toContent } from './operations.ts';
+import {
+  commentOfField,
+  describeFailure,
+  describeField,
+  describeFields,
+  describeMethod,
+  toContent,
+} from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -103,8 +110,10 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   return {
     ...(existedBefore !== undefined && { 200: success }),
     [status]: success,
-    ...Object.fromEntries([...reasons].map(([each, named]) => [each, fail([...named].join(', ') || 'Failure')])),
-    default: fail('Failure'),
+    ...Object.fromEntries(
+      [...reasons].map(([each, named]) => [each, describeFailure([...named].join(', ') || 'Failure')]),
+    ),
+    default: describeFailure('Failure'),
   };
 }
 

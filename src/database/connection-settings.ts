@@ -15,7 +15,7 @@ export interface Timeouts {
  * Gives statements their schema and timeouts. They are no startup parameters, which poolers refuse. Behind a pooler they
  * hold for one transaction, because the connection to Postgres is not ours alone.
  */
-export class Session {
+export class ConnectionSettings {
   /** Sends statements with the timeouts. */
   readonly db: Db;
   readonly #client: postgres.Sql;
@@ -55,7 +55,7 @@ export class Session {
     const rows = await this.#client.unsafe('select pg_backend_pid() as pid, pg_is_in_recovery() as "isStandby"');
     const [row] = rows;
     if (row?.isStandby) throw new StandbyError();
-    // A pooler makes up process IDs.
+    // A pooler reports a made-up backend PID, so a mismatch reveals it.
     if (row?.pid !== rows.state?.pid) this.#isPooled = true;
     this.#isOpen = true;
     this.#applySettings();
