@@ -1,15 +1,21 @@
-/** Requests without a credential that cost the service more than their sender: it has 512 MiB, and outlives them. */
+/**
+ * Requests without a credential that cost the service more than their sender, and crowds that leave theirs open: a
+ * process with 512 MiB outlives them and serves others.
+ */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, type TestContext, test, vi } from 'vitest';
+import { afterAll, describe, expect, type TestContext, test, vi } from 'vitest';
+import { Health } from '../../gen/health/v1/health_pb.ts';
+import { pathOf } from '../../src/api/procedures.ts';
 import { readUsage } from '../bench/read-usage.ts';
 import { type CheapRequest, listCheapRequests } from '../support/cheap-requests.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
+import { openHttp2Session } from '../support/http2-session.ts';
 import { limitMemory } from '../support/memory-limit.ts';
-import { startUsher } from '../support/process.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const MB = 1024 * 1024;
@@ -22,6 +28,23 @@ const PACKET_BYTES = 200;
 const MAX_COST_RATIO = 20;
 /** How long an attack is watched for at most. */
 const WATCH_MS = 15_000;
+
+/** All crowds together, with what honest calls and the heap take before it is collected. The rest is what a start takes. */
+const MAX_CROWD_BYTES = 350 * MB;
+/** A crowd comes as soon as the one before leaves. */
+const WAVES = quickOrLong(2, 20);
+const WAVE_MS = 2_000;
+
+/** How many connections send what. Those over HTTP/2 have a hundred streams each. */
+const CROWDS = {
+  'streams with many indexed headers': 500,
+  'streams with long indexed headers': 500,
+  'streams whose body never comes': 500,
+  'streams of Connect whose body never comes': 500,
+  'unread answers': 500,
+  'a header that never ends': 2_000,
+  'a body that never comes': 2_000,
+};
 
 /** Writes the most that the heap and memory outside of it have had, since the signal before. */
 const PROBE = `
@@ -38,13 +61,15 @@ process.on('SIGUSR2', () => {
   heap = external = 0;
 });`;
 
-const limit = limitMemory(LIMIT_BYTES);
 const database = await cloneDatabase();
-const service = await startUsher(
-  database.url,
-  { NODE_OPTIONS: `--max-semi-space-size=2 --import=data:text/javascript,${encodeURIComponent(PROBE)}` },
-  { cgroup: typeof limit === 'string' ? undefined : limit.processes },
-);
+const limits = [limitMemory(LIMIT_BYTES), limitMemory(LIMIT_BYTES)];
+const start = (limit: (typeof limits)[number] | undefined, env = {}) =>
+  startUsher(database.url, env, { cgroup: typeof limit === 'object' ? limit.processes : undefined });
+const service = await start(limits[0], {
+  NODE_OPTIONS: `--max-semi-space-size=2 --import=data:text/javascript,${encodeURIComponent(PROBE)}`,
+});
+const limitedBy = typeof limits[0] === 'string' ? `without a limit, since ${limits[0]}` : 'in 512 MiB';
+const inMb = (bytes: number) => `${(bytes / MB).toFixed(0)} MB`;
 const plain: CheapRequest = { connections: 200, bytes: Buffer.from('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n') };
 // The first requests compile code and widen the heap.
 for (let round = 0; round < 3; round++) await send(plain);
@@ -53,7 +78,7 @@ const baseline = await send(plain);
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await database[Symbol.asyncDispose]();
-  if (typeof limit !== 'string') limit[Symbol.dispose]();
+  for (const limit of limits) if (typeof limit === 'object') limit[Symbol.dispose]();
 });
 
 test.for([...listCheapRequests({ isShort: quickOrLong(true, false) })])(
@@ -62,38 +87,75 @@ test.for([...listCheapRequests({ isShort: quickOrLong(true, false) })])(
   async ([what, cheap], context) => {
     const cost = await send(cheap);
     note(context, `${cheap.connections} connections: ${what}`, cost);
-    await expectAlive();
+    await expectAlive(service, service.stderr.replace(/^\{"heap".*\n/gm, ''));
     expect(cost.growth).toBeLessThan(MAX_GROWTH_BYTES);
     expect(cost.cpuMicros / cost.sent).toBeLessThan((MAX_COST_RATIO * baseline.cpuMicros) / baseline.sent);
   },
 );
 
+describe('crowds', async () => {
+  const requests = listCheapRequests({ isShort: true });
+  const crowded = await start(limits[1]);
+  const residentBefore = crowded.residentBytes();
+  afterAll(() => crowded[Symbol.asyncDispose]());
+
+  test.for(Object.entries(CROWDS))(
+    'outlives %s over %d connections',
+    { timeout: 600_000 },
+    async ([what, connections], context) => {
+      const bytes = requests.get(what)?.bytes ?? expect.unreachable();
+      resetPeak(crowded);
+      let answers = 0;
+      for (let wave = 0; wave < WAVES; wave++) {
+        const sockets = await openSockets(crowded, connections);
+        for (const socket of sockets) socket.resume().write(bytes);
+        for (const startedAt = performance.now(); performance.now() - startedAt < WAVE_MS; await sleep(50)) {
+          for (const httpVersion of ['1.1', '2'] as const)
+            expect((await request(crowded.url, { httpVersion, path: '/healthz' })).status).toBe(200);
+          answers += 2;
+        }
+        for (const socket of sockets) socket.destroy();
+      }
+      const growth = peakOf(crowded) - residentBefore;
+      report(context, {
+        tried: `${WAVES} times ${connections} connections: ${what} (${limitedBy})`,
+        figures: `+${inMb(growth)}, ${answers} health checks answered meanwhile`,
+      });
+      await expectAlive(crowded, crowded.errors);
+      expect(growth).toBeLessThan(MAX_CROWD_BYTES);
+    },
+  );
+
+  test('refuses no stream when 50 connections send a hundred requests each at once', async () => {
+    const sessions = Array.from({ length: 50 }, () => openHttp2Session(crowded.url));
+    const call = { ':method': 'POST', ':path': pathOf(Health.method.check), 'content-type': 'application/json' };
+    // Each has a reply, although some are told that the service is overloaded.
+    const replies = await Promise.allSettled(
+      sessions.flatMap(({ exchange }) => Array.from({ length: 100 }, () => exchange(call, '{}'))),
+    );
+    for (const session of sessions) session[Symbol.dispose]();
+    expect(replies.filter(({ status }) => status === 'rejected')).toEqual([]);
+  });
+});
+
 function note(context: TestContext, tried: string, { sent, growth, cpuMicros, heap, external }: Cost): void {
-  const limited = typeof limit === 'string' ? `without a limit, since ${limit}` : 'in 512 MiB';
   const perByte = `${(growth / sent).toFixed(1)} bytes and ${(cpuMicros / sent).toFixed(2)} us per byte sent`;
   const memory = `${inMb(growth)} resident, up to ${inMb(heap)} of heap and ${inMb(external)} beside it`;
-  report(context, { tried: `${tried} (${limited})`, figures: `${perByte}; ${memory}` });
+  report(context, { tried: `${tried} (${limitedBy})`, figures: `${perByte}; ${memory}` });
 }
 
-const inMb = (bytes: number) => `${(bytes / MB).toFixed(0)} MB`;
-
-async function expectAlive(): Promise<void> {
-  expect({ isRunning: service.isRunning, errors: service.stderr.replace(/^\{"heap".*\n/gm, '') }).toEqual({
-    isRunning: true,
-    errors: '',
-  });
-  expect((await request(service.url, { path: '/healthz' })).status).toBe(200);
+async function expectAlive({ isRunning, url }: UsherProcess, errors: string): Promise<void> {
+  expect({ isRunning, errors }).toEqual({ isRunning: true, errors: '' });
+  expect((await request(url, { path: '/healthz' })).status).toBe(200);
 }
 
 type Cost = Awaited<ReturnType<typeof send>>;
 
 /** Sends the bytes over all connections at once, and measures the service until it has done what they ask for. */
 async function send({ connections, bytes }: CheapRequest) {
-  const sockets = Array.from({ length: connections }, () => connect(service.port, '127.0.0.1').on('error', () => {}));
-  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  const sockets = await openSockets(service, connections);
   await readProbe();
-  // Resets the peak of the resident memory (proc(5)).
-  writeFileSync(`/proc/${service.pid}/clear_refs`, '5');
+  resetPeak(service);
   const before = readUsage(service.pid);
   for (const socket of sockets) socket.resume().write(bytes);
   let { cpuMicros } = before;
@@ -104,10 +166,9 @@ async function send({ connections, bytes }: CheapRequest) {
     cpuMicros = now;
   }
   const probe = await readProbe();
-  const peak = Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1]) * 1024;
   const cost = {
     sent: connections * (bytes.length + PACKET_BYTES),
-    growth: peak - before.residentBytes,
+    growth: peakOf(service) - before.residentBytes,
     cpuMicros: readUsage(service.pid).cpuMicros - before.cpuMicros,
     ...probe,
   };
@@ -123,4 +184,19 @@ async function readProbe(): Promise<{ heap: number; external: number }> {
     { timeout: 30_000 },
   );
   return JSON.parse(service.stderr.slice(length));
+}
+
+async function openSockets({ port }: UsherProcess, count: number): Promise<Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  return sockets;
+}
+
+/** Resets the peak of the resident memory (proc(5)). */
+function resetPeak({ pid }: UsherProcess): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+function peakOf({ pid }: UsherProcess): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

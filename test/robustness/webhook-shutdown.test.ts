@@ -1,4 +1,4 @@
-/** Delivery by a process that is told to end. kill -9: test/robustness/webhook-loss.test.ts. */
+/** Delivery by a process that is told to end. kill -9: webhook-loss.test.ts. */
 import { afterAll, expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
 import { startUsher } from '../support/process.ts';
