@@ -1,14 +1,11 @@
-import { and, eq, exists, gt, isNull, type SQL, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Db, Statement } from '../../database/database.ts';
+import { type SQL, sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
-import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
-import { userCutoffs } from '../../database/session-schema.ts';
+import { applications, loginIntents } from '../../database/schema.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { isActiveUser } from '../users/user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import { requireOpenIntent } from './login-intent.ts';
@@ -80,7 +77,7 @@ export interface Proved {
 }
 
 /** What the answer to a login needs of its intent. */
-export interface CompletedIntent {
+interface CompletedIntent {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
@@ -93,58 +90,47 @@ interface CompletedLogin extends CompletedIntent {
   readonly method: SignInMethod;
 }
 
-const completeIntent: Statement<CompletedIntent[]> = (db) => {
-  const hasStill = (column: PgColumn, name: keyof Proved) =>
-    sql`(${sql.placeholder(name)}::text is null or lower(${column}) = lower(${sql.placeholder(name)}))`;
-  const isOwner = and(hasStill(users.email, 'email'), hasStill(users.walletAddress, 'walletAddress'));
-  const user = db
-    .select({ id: users.id })
-    .from(users)
-    .where(and(eq(users.id, sql.placeholder('userId')), isActiveUser, isOwner));
-  // This statement may have begun before a reactivation that it has seen, which ends what is not later than its cut-off.
-  const completedAt = sql`greatest(${statementInstant}, (
-    select ${userCutoffs.cutoffAt} + interval '1 ms' from ${userCutoffs}
-    where ${userCutoffs.userId} = ${sql.placeholder('userId')}))`;
-  const completed = db.$with('completed').as(updateIntent(db, exists(user), completedAt));
-  return db.with(completed, auditCompletion(db)).select().from(completed).prepare('complete_login_intent');
+export const COMPLETED_INTENT = {
+  clientId: applications.clientId,
+  redirectUri: loginIntents.redirectUri,
+  state: loginIntents.state,
+  completedAt: t.instant,
 };
 
-/**
- * Completes an open intent of an application that exists, if the condition holds. Cut-offs are compared with the instant,
- * so it has the clock that they have. Placeholders: loginIntentId, userId, method, browserDigest, now, instant.
- */
-export function updateIntent(db: Db, condition: SQL, completedAt: SQL = statementInstant) {
-  const now = instantPlaceholder('now');
-  return db
-    .update(loginIntents)
-    .set({
-      completedAt,
-      userId: sql`${sql.placeholder('userId')}`,
-      method: sql`${sql.placeholder('method')}`,
-      browserDigest: sql`${sql.placeholder('browserDigest')}`,
-    })
-    .from(applications)
-    .where(
-      and(
-        eq(loginIntents.id, sql.placeholder('loginIntentId')),
-        isNull(loginIntents.completedAt),
-        gt(loginIntents.expiresAt, now),
-        eq(applications.id, loginIntents.applicationId),
-        isNull(applications.deletedAt),
-        condition,
-      ),
-    )
-    .returning({
-      redirectUri: loginIntents.redirectUri,
-      state: loginIntents.state,
-      clientId: applications.clientId,
-      completedAt: sql<Date>`${loginIntents.completedAt}`.mapWith(loginIntents.completedAt).as('completed_at'),
-      applicationId: loginIntents.applicationId,
-    });
-}
+const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
+  with ${completedIntent({
+    condition: sql`exists (
+      select from users u
+      where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
+        and (${p.text('email')} is null or lower(u.email) = lower(${p.text('email')}))
+        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')})))`,
+    // This statement may have begun before a reactivation that it has seen, which ends what is not later than its
+    // cut-off.
+    completedAt: sql`greatest(${statementInstant}, (
+      select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`,
+  })}
+  select client_id, redirect_uri, state, completed_at from completed`;
 
-/** Returns the CTE that records what `updateIntent` has done as the CTE `completed`. Placeholder: userId. */
-export function auditCompletion(db: Db) {
-  const resource = sql`${sql.placeholder('userId')}`;
-  return insertAuditEvent(db, { resource, from: sql`completed`, applicationId: sql`application_id` });
+/**
+ * Returns the CTE `completed`, which completes an open intent of an application that exists, if the condition holds, and
+ * its CTE `audit`. Cut-offs are compared with the instant, so it has the clock that they have.
+ * Parameters: loginIntentId, userId, method, browserDigest, now, instant.
+ */
+export function completedIntent({
+  condition,
+  completedAt = statementInstant,
+}: {
+  condition: SQL;
+  completedAt?: SQL;
+}): SQL {
+  const audit = { resource: p.uuid('userId'), from: sql`completed`, applicationId: sql`application_id` };
+  return sql`completed as (
+    update login_intents i
+    set completed_at = ${completedAt}, user_id = ${p.uuid('userId')}, method = ${p.text('method')},
+      browser_digest = ${p.bytes('browserDigest')}
+    from applications a
+    where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
+      and a.id = i.application_id and a.deleted_at is null and ${condition}
+    returning i.redirect_uri, i.state, a.client_id, i.completed_at, i.application_id
+  ), ${auditEvent(audit)}`;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import { matches, placeholders, type Statement } from '../../database/database.ts';
 import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
@@ -110,7 +110,7 @@ const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
       and(
         matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         walletChallenges.isProved,
-        gt(walletChallenges.expiresAt, instantPlaceholder('now')),
+        gt(walletChallenges.expiresAt, p.instant('now')),
       ),
     )
     .orderBy(desc(walletChallenges.createdAt))

@@ -3,7 +3,7 @@ import { domainToASCII, domainToUnicode } from 'node:url';
 import { and, eq, gt, or, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { knownOrigins } from '../../database/login-schema.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import type { Browser } from './browser.ts';
@@ -69,7 +69,7 @@ const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {
   return db
     .select({ key: knownOrigins.key })
     .from(knownOrigins)
-    .where(and(or(isKey('browser'), isKey('network')), gt(knownOrigins.expiresAt, instantPlaceholder('now'))))
+    .where(and(or(isKey('browser'), isKey('network')), gt(knownOrigins.expiresAt, p.instant('now'))))
     .prepare('select_known_origins');
 };
 

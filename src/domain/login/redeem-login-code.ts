@@ -1,7 +1,7 @@
 import { and, gt, lt, or, sql } from 'drizzle-orm';
 import { matches, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
@@ -55,7 +55,7 @@ const countAttempt: Statement<{ attempts: number }[]> = (db) => {
       and(
         matches(loginCodes, 'applicationId', 'loginIntentId', 'id'),
         or(lt(loginCodes.attempts, ATTEMPTS), and(loginCodes.isRedeemed, isRight)),
-        gt(loginCodes.expiresAt, instantPlaceholder('now')),
+        gt(loginCodes.expiresAt, p.instant('now')),
       ),
     )
     .returning({ attempts: loginCodes.attempts })

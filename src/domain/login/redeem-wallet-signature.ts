@@ -1,7 +1,8 @@
 import { and, desc, gt, not, sql } from 'drizzle-orm';
 import { matches, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
-import { instantPlaceholder, users } from '../../database/schema.ts';
+import { users } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -64,7 +65,7 @@ const selectLatestChallenge: Statement<{ id: string; address: string; message: s
       and(
         matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         not(walletChallenges.isProved),
-        gt(walletChallenges.expiresAt, instantPlaceholder('now')),
+        gt(walletChallenges.expiresAt, p.instant('now')),
       ),
     )
     .orderBy(desc(walletChallenges.createdAt))
@@ -80,7 +81,7 @@ const deleteChallenge: Statement<unknown> = (db) =>
 const markProved: Statement<unknown> = (db) =>
   db
     .update(walletChallenges)
-    .set({ isProved: true, expiresAt: sql`${instantPlaceholder('expiresAt')}` })
+    .set({ isProved: true, expiresAt: p.instant('expiresAt') })
     .where(isChallenge)
     .prepare('mark_wallet_proved');
 

@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, exists, gt, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { BY_POSTGRES } from '../../database/instants.ts';
-import { applications, instantPlaceholder, loginIntents, users } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import {
-  answerLogin,
-  auditCompletion,
-  type CompletedIntent,
-  type Completion,
-  type HowSignedIn,
-  updateIntent,
-} from './complete-login.ts';
+import { answerLogin, COMPLETED_INTENT, type Completion, completedIntent, type HowSignedIn } from './complete-login.ts';
 
 /**
  * Creates a user and completes the login, both or neither. Returns undefined if another user has the e-mail or wallet
@@ -32,45 +24,16 @@ export async function signUp(
   return { userId, ...answer };
 }
 
-const insertUserAndComplete: Statement<CompletedIntent[]> = (db) => {
-  const now = instantPlaceholder('now');
-  // Locked, so that the second request of a double click waits here and creates no user.
-  const open = db.$with('open').as(
-    db
-      .select({ id: loginIntents.id })
-      .from(loginIntents)
-      .innerJoin(applications, eq(applications.id, loginIntents.applicationId))
-      .where(
-        and(
-          eq(loginIntents.id, sql.placeholder('loginIntentId')),
-          isNull(loginIntents.completedAt),
-          gt(loginIntents.expiresAt, now),
-          isNull(applications.deletedAt),
-          applications.allowSignUp,
-        ),
-      )
-      .for('update', { of: loginIntents }),
-  );
-  const created = db.$with('created').as(
-    db
-      .insert(users)
-      .select(
-        db
-          .select({
-            id: sql`${sql.placeholder('userId')}::uuid`.as('id'),
-            email: sql`${sql.placeholder('email')}::text`.as('email'),
-            name: sql`${sql.placeholder('name')}::text`.as('name'),
-            profileImage: sql`null::text`.as('profile_image'),
-            walletAddress: sql`${sql.placeholder('walletAddress')}::text`.as('wallet_address'),
-            createdAt: sql`${now}::timestamptz`.as('created_at'),
-            deactivatedAt: sql`null::timestamptz`.as('deactivated_at'),
-            deletedAt: sql`null::timestamptz`.as('deleted_at'),
-          })
-          .from(open),
-      )
-      .onConflictDoNothing()
-      .returning({ id: users.id }),
-  );
-  const completed = db.$with('completed').as(updateIntent(db, exists(db.select().from(created))));
-  return db.with(open, created, completed, auditCompletion(db)).select().from(completed).prepare('sign_up');
-};
+const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
+  with open as (
+    -- Locked, so that the second request of a double click waits here and creates no user.
+    select i.id from login_intents i join applications a on a.id = i.application_id
+    where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
+      and a.deleted_at is null and a.allow_sign_up
+    for update of i
+  ), created as (
+    insert into users (id, email, name, wallet_address, created_at)
+    select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')}
+    from open on conflict do nothing returning id
+  ), ${completedIntent({ condition: sql`exists (select from created)` })}
+  select client_id, redirect_uri, state, completed_at from completed`;
