@@ -110,6 +110,12 @@ describe('the code', () => {
     expect(collections.map(({ path }) => path)).toEqual([]);
   });
 
+  test('exports each name once', () => {
+    const declaration = /^export (?:abstract |async )*(?:class|const|function\*?|interface|type) (\w+)/gm;
+    const names = sources.flatMap(({ text }) => [...text.matchAll(declaration)].map(([, name]) => name));
+    expect(names.filter((name, index) => names.indexOf(name) < index)).toEqual([]);
+  });
+
   test.each([
     ['has no module-level state', /^(export )?(let|var) /m],
     ['silences no checker', /@ts-(ignore|expect-error|nocheck)|biome-ignore/],

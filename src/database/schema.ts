@@ -1,6 +1,6 @@
 /**
- * The primary keys of a tenant's tables begin with `application_id`. So an application's statements read only its own
- * rows, and the tables can be distributed by application.
+ * The primary keys of an application's tables begin with `application_id`. So an application's statements read only its
+ * own rows, and the tables can be distributed by application.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import {

@@ -7,7 +7,7 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 /** Resolves to every address of a host. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** Its message is all that tenants see: they must not learn which internal names exist, or what they resolve to. */
+/** Applications see only its message: they must not learn which internal names exist, or what they resolve to. */
 export class ForbiddenAddressError extends Error {
   constructor() {
     super('The address is not allowed');

@@ -13,7 +13,7 @@ const MAX_INFORMATIONAL_RESPONSES = 16;
 /** TLS key updates and renegotiations emit no `data` event, so a timer checks the bytes below TLS. */
 const WIRE_CHECK_MS = 100;
 
-/** How an attempt ended. The error is a fixed text that tenants may see. */
+/** How an attempt ended. The error is a fixed text that applications may see. */
 export interface AttemptOutcome {
   readonly statusCode: number | null;
   readonly error: string | null;

@@ -43,7 +43,7 @@ export interface Claim extends ClaimedQueue {
 
 export const STATEMENT_TIMEOUT_MS = 5_000;
 const SETTLE_RETRY_MS = 500;
-/** Longer than a lease: if nobody else has taken the queue, a late settlement still counts. */
+/** Longer than a lease: if nobody else has taken the queue, late results still count. */
 const SETTLE_TIMEOUT_MS = 30_000;
 
 export class BatchSettler {

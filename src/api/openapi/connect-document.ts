@@ -4,7 +4,7 @@ import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { isFieldMask } from '../field-mask.ts';
 import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { commentOfField, describeFailure, describeFields, describeMethod, toContent } from './operations.ts';
+import { commentOfField, describeFailureResponse, describeFields, describeMethod, toContent } from './operations.ts';
 import { readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -44,7 +44,7 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
         requestBody: { required: true, content: toContent({ ...fields, properties }) },
         responses: {
           200: { description: 'Success', content: toContent(schemas.refer(method.output)) },
-          default: describeFailure('Failure'),
+          default: describeFailureResponse('Failure'),
         },
       },
     };

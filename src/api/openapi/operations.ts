@@ -42,7 +42,7 @@ export function toContent(schema: JsonSchema): JsonSchema {
 }
 
 /** Returns the response with the schema `Failure` of the document. */
-export function describeFailure(description: string): JsonSchema {
+export function describeFailureResponse(description: string): JsonSchema {
   return { description, content: toContent({ $ref: '#/components/schemas/Failure' }) };
 }
 

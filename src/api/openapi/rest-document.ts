@@ -10,7 +10,7 @@ import { readErrors } from './documented-errors.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import {
   commentOfField,
-  describeFailure,
+  describeFailureResponse,
   describeField,
   describeFields,
   describeMethod,
@@ -111,9 +111,9 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
     ...(existedBefore !== undefined && { 200: success }),
     [status]: success,
     ...Object.fromEntries(
-      [...reasons].map(([each, named]) => [each, describeFailure([...named].join(', ') || 'Failure')]),
+      [...reasons].map(([each, named]) => [each, describeFailureResponse([...named].join(', ') || 'Failure')]),
     ),
-    default: describeFailure('Failure'),
+    default: describeFailureResponse('Failure'),
   };
 }
 
