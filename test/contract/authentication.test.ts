@@ -1,4 +1,4 @@
-/** Interface, "Authentication": who gets in, whatever the operation, the protocol and the state of the body. */
+/** Authentication: which credentials are accepted, for every operation, over every protocol, whatever the body. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';

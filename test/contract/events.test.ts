@@ -137,7 +137,6 @@ it('ListCheckIns returns the attendees who are checked in', async () => {
   expect(await callWith(listCheckIns, { eventId })).toEqual(listed(left));
 });
 
-// Interface, "4. Delete Event".
 describe('DeleteEvent', () => {
   it('deletes an event and keeps its row, and lets nobody check in any more', async () => {
     const fields = { eventId: await createTestEvent(service, tenant), attendeeId: 'ada' };

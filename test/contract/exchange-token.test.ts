@@ -1,4 +1,4 @@
-/** Interface, "2. Exchange Token": what is exchanged, and when tokens and sessions end. */
+/** ExchangeToken: which tokens are accepted, and when tokens and sessions end. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampDate } from '@bufbuild/protobuf/wkt';

@@ -36,7 +36,6 @@ const user = await createTestUser(service);
 
 const complete = (loginIntentId: string, userId = user.id) => callWith(completeLogin, { loginIntentId, userId });
 
-// Interface, "1. Generate Auth URL".
 describe('GenerateAuthUrl', () => {
   const { clientId } = tenant;
   const body = { redirectUri: REDIRECT_URI, state: 'state' };

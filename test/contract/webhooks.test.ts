@@ -79,7 +79,6 @@ describe('CreateWebhook', () => {
   });
 });
 
-// Interface, "3. Get Webhook by ID".
 describe('GetWebhook', () => {
   it('returns every documented field, and more over RPC', async () => {
     expect(await get(webhook.webhookId)).toStrictEqual(found);

@@ -55,7 +55,6 @@ function faultOfGrpc(contentType: string, reply: RawReply): string | undefined {
 
 type IsShape = (json: Record<string, unknown>, status: number) => boolean;
 
-/** Interface, "Common response envelope". */
 const isEnvelope: IsShape = (json, status) =>
   json.status === (status === 200 || status === 201) && typeof json.message === 'string' && json.message !== '';
 const isConnectError: IsShape = ({ code }) => typeof code === 'string' && !FAULTS.has(code);

@@ -6,7 +6,6 @@ import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked } from '../validation.ts';
 
-/** Interface, "Limits": a login intent expires after 30 minutes. */
 const INTENT_LIFETIME_MS = 30 * 60_000;
 
 const rules = {

@@ -7,7 +7,6 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { UUID } from '../validation.ts';
 
-/** Interface, "Limits": an auth token lives 15 minutes. */
 export const TOKEN_LIFETIME_SECONDS = 15 * 60;
 export const TOKEN_TYPE = 'login+jwt';
 

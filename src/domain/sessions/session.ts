@@ -5,7 +5,6 @@ import { p } from '../../database/template.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { latestCutoff } from './cutoffs.ts';
 
-/** Interface, "Limits": a session expires after 15 minutes. */
 export const SESSION_LIFETIME_MS = 15 * 60_000;
 
 /** The caller, as a session records it. */

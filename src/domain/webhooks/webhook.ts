@@ -27,7 +27,6 @@ export const summaryColumns = {
 /** A webhook without its signing key. */
 export type WebhookSummary = RowOf<typeof summaryColumns>;
 
-/** Interface, "Webhook", and what deliveries need. */
 export interface Webhook extends WebhookSummary {
   readonly signingKey: string;
   readonly application: Application;
