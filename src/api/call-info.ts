@@ -1,4 +1,4 @@
-/** What is known of a call, whichever protocol it came over. */
+/** The facts of a call for log, metrics and deadline, the same for every protocol. */
 import type { Span } from '@opentelemetry/api';
 import type { ErrorCode, ErrorReason } from '../domain/errors.ts';
 import type { HttpErrorReason } from '../http/errors.ts';

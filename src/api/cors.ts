@@ -7,7 +7,7 @@ import { routes } from './rest/routes.ts';
 /** REST, RPCs and their descriptions, but not the login page with its cookies. */
 const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
 
-// X-Admin-Key is missing on purpose: a browser is no place for it.
+// Without X-Admin-Key: no browser should have it.
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': [...new Set([...cors.allowedMethods, ...routes.map(({ method }) => method)])].join(),
   'access-control-allow-headers': [...cors.allowedHeaders, 'X-API-Key', 'X-Request-Id', 'Traceparent'].join(),

@@ -75,7 +75,7 @@ export class HttpExchange {
     this.#outcome.resolve(isStale ? undefined : this.#conclude(error));
   }
 
-  /** Ends the attempt when the socket, which may be a reused one, has received too much for it. */
+  /** Ends the attempt when the socket has received too many bytes since its start. The socket may be a reused one. */
   #limit(socket: Socket): void {
     if (this.#isOver) return;
     const [before, wireBefore] = [socket.bytesRead, countWireBytes(socket)];

@@ -46,7 +46,6 @@ export class Lease {
   }
 }
 
-/** The leases that this process holds. */
 export class Leases {
   readonly #clock: () => Date;
   readonly #getRun: () => Run;

@@ -45,7 +45,7 @@ export class Slots {
   /** Returns how many attempts may start to endpoints of this kind. */
   countFree(kind: EndpointKind): number {
     const slow = this.#maxSlow - this.#slow;
-    // Many quick endpoints may become slow at once. What exceeds the limit of slow attempts counts here.
+    // If many quick endpoints become slow at once, the slow attempts above their limit take quick slots.
     if (kind === 'quick') return Math.max(0, this.#size - this.#quick + Math.min(0, slow));
     const failing = Math.ceil(this.#maxSlow * FAILING_SHARE) - this.#failing;
     return Math.max(0, kind === 'failing' ? Math.min(slow, failing) : slow);

@@ -104,7 +104,6 @@ function createRequestFacts(
   };
 }
 
-/** Returns the headers that every response has. */
 export function commonHeadersOf(requestId: string, isSecure: boolean): Record<string, string> {
   return {
     'x-request-id': requestId,

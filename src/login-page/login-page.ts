@@ -23,7 +23,7 @@ const MAX_FORM_BYTES = 8_192;
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 export const LOGIN_LIMITS = { min: 100, max: 100 };
 
-/** Multiplies the limits on codes where the terminal shows them: whoever tries Usher signs in many times. */
+/** Raises the limits if the terminal shows the codes, because people who try Usher sign in many times. */
 const TRIAL_FACTOR = 100;
 
 interface LoginPageOptions extends LoginPageParts, CallLog {

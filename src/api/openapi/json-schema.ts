@@ -1,17 +1,16 @@
-/** JSON Schemas of messages, as REST presents them and as Protobuf's own JSON does. */
+/** Makes JSON Schemas of messages, in the JSON of REST or in that of Protobuf. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { NULLABLE } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** `rest`: every field is there but optional ones. `protobuf`: fields with their default value are left out. */
+/** `rest` omits only absent optional fields. `protobuf` also omits fields with default values. */
 export type JsonStyle = 'rest' | 'protobuf';
 
-/** Returns the comment of a message, a field, a method or a service in the schema, or an empty string. */
+/** Returns the comment of a message, field, method or service, or an empty string. */
 export type ReadComment = (fullName: string) => string;
 
-/** The schemas of messages, each once, by the name of the message. */
 export class MessageSchemas {
   readonly all: Record<string, JsonSchema> = {};
   readonly #style: JsonStyle;
@@ -22,7 +21,7 @@ export class MessageSchemas {
     this.#commentOf = commentOf;
   }
 
-  /** Returns a reference to the schema of the message. */
+  /** Adds the schema of the message, if it is new, and returns a reference to it. */
   refer(message: DescMessage): JsonSchema {
     const { name } = message;
     if (!(name in this.all)) {

@@ -129,7 +129,7 @@ async function serveStream(
   writeResponse(context, response);
 }
 
-/** Sets the headers of every response, and those that an unsupported encoding needs. */
+/** Sets the common headers, and names the supported encodings if the request has another. */
 function setHeaders(context: HttpContext, { acceptCompression }: typeof publicOptions): void {
   setCommonHeaders(context);
   for (const [name, value] of nameSupported(context.headers, acceptCompression))

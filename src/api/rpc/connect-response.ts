@@ -29,7 +29,7 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
     const headers = Object.fromEntries([...(response.header ?? []), ...(response.trailer ?? [])]);
     send(context, toHttpStatus(response.status), Buffer.concat(body), headers);
   } else {
-    // Rejects only if writing fails; then nobody is left to tell.
+    // Rejects only if writing fails, when no caller is left.
     universalResponseToNodeResponse({ ...response, status: toHttpStatus(response.status) }, context.response).catch(
       () => {},
     );
