@@ -14,9 +14,7 @@ export class ReadDetector {
   isRead(statement: Statement<unknown>): boolean {
     const known = this.#known.get(statement);
     if (known !== undefined) return known;
-    const prepared = statement(db);
-    const isRead =
-      'getQuery' in prepared && typeof prepared.getQuery === 'function' && !WRITES.test(prepared.getQuery().sql);
+    const isRead = !WRITES.test(statement(db).getQuery().sql);
     this.#known.set(statement, isRead);
     return isRead;
   }

@@ -1,13 +1,18 @@
-import { and, eq, getTableColumns, type Placeholder, type SQL, sql, type Table } from 'drizzle-orm';
+import { and, eq, getTableColumns, type Placeholder, type Query, type SQL, sql, type Table } from 'drizzle-orm';
 import type { SelectedFields } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 
 /** What Drizzle builds statements with. */
-export type Db = PostgresJsDatabase;
+export type Db = PostgresJsDatabase & { readonly $client?: unknown };
 
 /** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
-export type Statement<Rows> = (db: Db) => { execute(parameters: PlaceholderValues): Promise<Rows> };
+export type Statement<Rows> = (db: Db) => PreparedStatement<Rows>;
+
+interface PreparedStatement<Rows> {
+  getQuery(): Query;
+  execute(parameters: PlaceholderValues): Promise<Rows>;
+}
 
 /** The row that a select of the columns returns. */
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;

@@ -1,8 +1,9 @@
 /** Statements written as SQL. Simple ones, of one table and without a CTE, are built with Drizzle instead. */
-import { type GetColumnData, is, Param, type Query, type SQL, sql } from 'drizzle-orm';
+import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { PgColumn, PgDialect } from 'drizzle-orm/pg-core';
+import type postgres from 'postgres';
 import { shareParameters } from './share-parameters.ts';
-import type { Statement } from './statement.ts';
+import type { PlaceholderValues, Statement } from './statement.ts';
 
 /** The columns of a statement's rows: those of tables, or types of `t`. They come by name, so in any order. */
 export interface RowType {
@@ -29,24 +30,33 @@ export interface ComputedType<Value> {
  * Comments of SQL stay out of what is sent.
  */
 export function statement<const Type extends RowType>(name: string, rowType?: Type) {
-  return (strings: TemplateStringsArray, ...parts: readonly SQL[]): Statement<RowOfType<Type>[]> & HasRowType => {
-    let query: Query | undefined;
+  return (strings: TemplateStringsArray, ...parts: readonly SQL[]): Statement<RowOfType<Type>[]> & Template => {
+    const getQuery = memoize(() => compile(sql(strings, ...parts)));
+    const getEncoders = memoize(() => getQuery().params.map(toEncoder));
     let read: ReadValue | undefined;
-    const prepare: Statement<RowOfType<Type>[]> = (db) => {
-      query ??= compile(sql(strings, ...parts));
-      const mapRows = (rows: ResultRows) => {
+    const prepare: Statement<RowOfType<Type>[]> = (db) => ({
+      getQuery,
+      async execute(parameters) {
+        const { sql: text } = getQuery();
+        const values = getEncoders().map((encode) => encode(parameters)) as never[];
+        const rows = await (db.$client as postgres.Sql)
+          .unsafe(text, values, { prepare: true })
+          .values()
+          .catch((error) => {
+            throw new DrizzleQueryError(text, values, error);
+          });
         if (rows.length > 0) read ??= createReader(rowType ?? {}, rows.columns);
-        return rows.map((row) => read?.(row));
-      };
-      // Drizzle passes the rows of postgres.js on, which have the names of their columns.
-      return db._.session.prepareQuery(query, undefined, name, true, mapRows as never) as never;
-    };
-    return Object.defineProperty(Object.assign(prepare, { rowType }), 'name', { value: toCamelCase(name) });
+        return rows.map((row) => read?.(row)) as RowOfType<Type>[];
+      },
+    });
+    const named = Object.defineProperty(prepare, 'name', { value: toCamelCase(name) });
+    return Object.assign(named, { queryName: name, rowType });
   };
 }
 
-/** What a test compares with the columns that Postgres describes. */
-export interface HasRowType {
+/** What tests look at. */
+export interface Template {
+  readonly queryName: string;
   readonly rowType: RowType | undefined;
 }
 
@@ -95,10 +105,25 @@ function compile(template: SQL): Query {
   return { sql: short, params };
 }
 
-type ResultRows = unknown[][] & { readonly columns: readonly { readonly name: string }[] };
+/** Returns what takes the value of a parameter and encodes it. */
+function toEncoder(parameter: unknown): (parameters: PlaceholderValues) => unknown {
+  const { value, encoder } = is(parameter, Param) ? parameter : { value: parameter };
+  if (!is(value, Placeholder)) return () => (encoder ? encoder.mapToDriverValue(value) : value);
+  const { name } = value;
+  return (parameters) => {
+    if (!(name in parameters)) throw new Error(`The parameter ${name} has no value`);
+    return encoder ? encoder.mapToDriverValue(parameters[name]) : parameters[name];
+  };
+}
+
+function memoize<Value>(compute: () => Value): () => Value {
+  let value: Value | undefined;
+  return () => (value ??= compute());
+}
+
 type ReadValue = (row: readonly unknown[]) => unknown;
 
-function createReader(type: RowType, columns: ResultRows['columns']): ReadValue {
+function createReader(type: RowType, columns: postgres.ColumnList<string>): ReadValue {
   const readers = Object.entries(type).map(([name, value]): [string, ReadValue] => {
     const decode = decoderOf(value);
     if (!decode) return [name, createReader(value as RowType, columns)];

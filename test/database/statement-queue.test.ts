@@ -3,7 +3,7 @@ import type { Statement } from '../../src/database/database.ts';
 import type { StatementExecution } from '../../src/database/statement.ts';
 import { StatementQueue } from '../../src/database/statement-queue.ts';
 
-const statement: Statement<unknown> = () => ({ execute: async () => [] });
+const statement: Statement<unknown> = () => ({ getQuery: () => ({ sql: '', params: [] }), execute: async () => [] });
 
 test('lets applications take turns, each in its own order', async () => {
   const queue = new StatementQueue();

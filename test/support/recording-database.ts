@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { fillPlaceholders } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
@@ -28,12 +29,14 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
       onnotice: () => {},
       connection: { search_path: DEFAULT_SCHEMA },
     });
-    const logQuery = (sql: string, parameters: unknown[]) => void this.sent.push({ sql, parameters });
-    this.#db = drizzle(this.client, { logger: { logQuery } });
+    this.#db = drizzle(this.client);
   }
 
   override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
-    return statement(this.#db).execute(parameters);
+    const prepared = statement(this.#db);
+    const { sql, params } = prepared.getQuery();
+    this.sent.push({ sql, parameters: fillPlaceholders(params, parameters) });
+    return prepared.execute(parameters);
   }
 
   /** Returns the last statement with some of its parameters replaced. */

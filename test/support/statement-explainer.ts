@@ -101,9 +101,9 @@ export class StatementExplainer implements Disposable {
   /** Changes nothing. */
   async explainStatement(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<ExplainedStatement> {
     using prepare = vi.spyOn(this.#db._.session, 'prepareQuery');
-    statement(this.#db);
-    const [query, , name = ''] = prepare.mock.lastCall ?? [];
-    if (!query) throw new Error('The statement is not prepared');
+    const query = statement(this.#db).getQuery();
+    const [, , builtName = ''] = prepare.mock.lastCall ?? [];
+    const name = 'queryName' in statement ? String(statement.queryName) : builtName;
     const values = fillPlaceholders(query.params, parameters);
     const plans: Partial<Record<PlanMode, PlanNode>> = {};
     for (const mode of this.#settings.modes) plans[mode] = await this.explain(query.sql, values, mode);
