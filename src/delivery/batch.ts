@@ -48,6 +48,7 @@ export class Batch {
     await attempts.waitForAll(SLOW_MS);
     const isQuick = attempts.left.length === 0;
     if (!isQuick) slots.slowDown();
+    // Slow attempts continue after the release, as many as the endpoint may have.
     while (attempts.left.length > 0 && (mustWait || !slots.hasRoom())) await attempts.waitForOne();
     const slow = attempts.left;
     await settler.release(attempts.takeEnded(), slow, isQuick);
@@ -74,11 +75,11 @@ export class Batch {
     if (!claimed) return undefined;
     if (claimed.isRedelivering) await this.#run(redeliverBatch, { ...ids, lease: token, now });
 
-    const { endpoint, due, inOrder, isHeld } = await selectBatch(this.#run, { ...ids, now }, limit);
+    const { endpoint, due, inOrder, isBlocked } = await selectBatch(this.#run, { ...ids, now }, limit);
     const claim: Claim = { ...claimed, lease: this.#lease, inOrder };
     const settler = new BatchSettler(this.#parts, claim, this.#signal);
     if (!endpoint?.isActive || due.length === 0) {
-      await settler.releaseUnused(isHeld ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
+      await settler.releaseUnused(isBlocked ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
       return undefined;
     }
     // Too little of the lease is left for an attempt. Let it expire: the queue is due again then.
@@ -95,8 +96,8 @@ export class Batch {
 }
 
 /**
- * Returns up to `limit` due deliveries, or one if the webhook is ordered. Urgent ones may overtake others. `isHeld`: an
- * earlier message must come first, but has not been fanned out.
+ * Returns up to `limit` due deliveries, or one if the webhook is ordered. Urgent ones may overtake others. `isBlocked`:
+ * an earlier message must come first, but has not been fanned out.
  */
 async function selectBatch(run: Run, queue: { applicationId: string; webhookId: string; now: Date }, limit: number) {
   const [[endpoint], found] = await Promise.all([
@@ -105,9 +106,9 @@ async function selectBatch(run: Run, queue: { applicationId: string; webhookId: 
   ]);
   const urgent = found.filter(({ isUrgent }) => isUrgent);
   if (urgent.length > 0 || !endpoint?.ordered) {
-    return { endpoint, due: endpoint?.ordered ? urgent.slice(0, 1) : found, inOrder: false, isHeld: false };
+    return { endpoint, due: endpoint?.ordered ? urgent.slice(0, 1) : found, inOrder: false, isBlocked: false };
   }
   const [first] = await run(selectFirstDelivery, queue);
-  if (!first?.isDue) return { endpoint, due: [], inOrder: true, isHeld: false };
-  return { endpoint, due: first.isFirst ? [first] : [], inOrder: true, isHeld: !first.isFirst };
+  if (!first?.isDue) return { endpoint, due: [], inOrder: true, isBlocked: false };
+  return { endpoint, due: first.isFirst ? [first] : [], inOrder: true, isBlocked: !first.isFirst };
 }

@@ -70,26 +70,29 @@ export class BatchSettler {
    */
   async release(ended: readonly EndedAttempt[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
     // Attempts that a shutdown has aborted do not count: their deliveries stay due.
-    const made = ended.filter((attempt) => !this.#isAborted(attempt));
-    const results = [...this.#toStates(made), ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease))];
-    const outcome = toOutcome(made) ?? (slow.length > 0 ? 'slow' : null);
-    const isCounted = [...made.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
+    const completed = ended.filter((attempt) => !this.#isAborted(attempt));
+    const results = [
+      ...this.#toStates(completed),
+      ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease)),
+    ];
+    const outcome = toOutcome(completed) ?? (slow.length > 0 ? 'slow' : null);
+    const isCounted = [...completed.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
     const notBefore = outcome === 'failure' ? this.#backOff() : null;
-    await this.#conclude(made, outcome, this.#release({ results, outcome, isCounted, isQuick, notBefore }));
+    await this.#finish(completed, outcome, this.#release({ results, outcome, isCounted, isQuick, notBefore }));
   }
 
   /** Settles slow attempts that have ended since the release. Does nothing after the end of the lease. */
   async settleSlow(ended: readonly EndedAttempt[]): Promise<void> {
-    const made = ended.filter((attempt) => !this.#isAborted(attempt));
+    const completed = ended.filter((attempt) => !this.#isAborted(attempt));
     const aborted = ended.filter((attempt) => this.#isAborted(attempt));
     const results = [
-      ...this.#toStates(made),
+      ...this.#toStates(completed),
       ...aborted.map(({ delivery }) => postpone(delivery, this.#parts.clock())),
     ];
-    const outcome = toOutcome(made);
+    const outcome = toOutcome(completed);
     const leaseEnd = this.#claim.lease.firstEnd.toISOString();
     const values = { results, outcome, leaseEnd, releasedAt: this.#releasedAt, notBefore: this.#backOff() };
-    await this.#conclude(made, outcome, this.#write(settleSlow, values));
+    await this.#finish(completed, outcome, this.#write(settleSlow, values));
   }
 
   #release({ results, ...values }: SettleParameters): Promise<Released | undefined> {
@@ -121,28 +124,28 @@ export class BatchSettler {
     }
   }
 
-  async #conclude(
-    made: readonly EndedAttempt[],
+  async #finish(
+    completed: readonly EndedAttempt[],
     outcome: BatchOutcome | null,
     settled: Promise<Released | undefined>,
   ): Promise<void> {
     const now = this.#parts.clock();
     // A delivery is settled even if its log cannot be written.
-    const logged = this.#log(made).catch((error) => this.#parts.logger.warn({ err: error }, 'attempt log failed'));
+    const logged = this.#log(completed).catch((error) => this.#parts.logger.warn({ err: error }, 'attempt log failed'));
     const [released] = await Promise.all([settled, logged]);
-    if (released) await this.#disableIfNeeded(released, made, outcome, now);
+    if (released) await this.#disableIfNeeded(released, completed, outcome, now);
   }
 
-  #toStates(made: readonly EndedAttempt[]): DeliveryState[] {
+  #toStates(completed: readonly EndedAttempt[]): DeliveryState[] {
     const { schedule, clock, outcomes } = this.#parts;
-    const results = made.map((attempt) => toDeliveryState(attempt, schedule, clock()));
+    const results = completed.map((attempt) => toDeliveryState(attempt, schedule, clock()));
     if (outcomes) for (const { status } of results) outcomes[status]++;
     return results;
   }
 
-  async #log(made: readonly EndedAttempt[]): Promise<void> {
-    if (made.length === 0) return;
-    const attempts = made.map(toLoggedAttempt);
+  async #log(completed: readonly EndedAttempt[]): Promise<void> {
+    if (completed.length === 0) return;
+    const attempts = completed.map(toLoggedAttempt);
     await this.#run(insertAttempts, { ...this.#ids, attempts: JSON.stringify(attempts) });
     // A concurrent erasure has not seen the inserted bodies.
     const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
@@ -151,12 +154,12 @@ export class BatchSettler {
 
   async #disableIfNeeded(
     { failingSince }: Released,
-    made: readonly EndedAttempt[],
+    completed: readonly EndedAttempt[],
     outcome: BatchOutcome | null,
     now: Date,
   ): Promise<void> {
-    const isGone = made.some(({ outcome }) => outcome.statusCode === 410);
-    const isCounted = outcome === 'failure' && made.some(({ delivery }) => !delivery.isManual);
+    const isGone = completed.some(({ outcome }) => outcome.statusCode === 410);
+    const isCounted = outcome === 'failure' && completed.some(({ delivery }) => !delivery.isManual);
     const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
     if (!isGone && !(isCounted && failingMs >= MAX_FAILING_MS)) return;
     const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
@@ -187,7 +190,7 @@ export class BatchSettler {
 type SettleParameters = PlaceholderValues & { readonly results: readonly DeliveryState[] };
 
 /** One success is enough: the endpoint works. */
-function toOutcome(made: readonly EndedAttempt[]): BatchOutcome | null {
-  if (made.length === 0) return null;
-  return made.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';
+function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {
+  if (completed.length === 0) return null;
+  return completed.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';
 }

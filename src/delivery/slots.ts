@@ -35,7 +35,7 @@ export class Slots {
   #quick = 0;
   #slow = 0;
   #failing = 0;
-  readonly #slowOf = new Map<string, number>();
+  readonly #slowByWebhook = new Map<string, number>();
 
   constructor(size: number) {
     this.#size = size;
@@ -80,15 +80,15 @@ export class Slots {
 
   /** Returns what is left of the endpoint's share: the more endpoints are slow, the fewer slow attempts each has. */
   #slowLeft(webhookId: string): number {
-    const slow = this.#slowOf.get(webhookId) ?? 0;
-    const endpoints = this.#slowOf.size + (slow > 0 ? 0 : 1);
+    const slow = this.#slowByWebhook.get(webhookId) ?? 0;
+    const endpoints = this.#slowByWebhook.size + (slow > 0 ? 0 : 1);
     return (this.#maxSlow * SHARED_SLOW) / endpoints - slow;
   }
 
   #addSlow(webhookId: string, change: number): void {
     this.#slow += change;
-    const slow = (this.#slowOf.get(webhookId) ?? 0) + change;
-    if (slow === 0) this.#slowOf.delete(webhookId);
-    else this.#slowOf.set(webhookId, slow);
+    const slow = (this.#slowByWebhook.get(webhookId) ?? 0) + change;
+    if (slow === 0) this.#slowByWebhook.delete(webhookId);
+    else this.#slowByWebhook.set(webhookId, slow);
   }
 }
