@@ -8,7 +8,7 @@ export interface Call {
   readonly now: Date;
   /** Called when the call has waited for what other calls do not need, such as a locked row. */
   readonly onWait?: (() => void) | undefined;
-  /** Told that the call has inserted a message to webhooks of the application. */
+  /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
 }
 

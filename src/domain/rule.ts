@@ -26,13 +26,13 @@ export interface Rule<T> {
   readonly isNullable: boolean;
 }
 
-/** Hears the rules of each request that is checked. The generator of the API reference asks so for those of an RPC. */
+/** A diagnostics channel: `check` publishes its rules, and the generator of the API reference listens. */
 export const checkedRules = channel('usher.validation');
 
-/** Without NUL and lone surrogates. */
+/** Text without NUL and lone surrogates. */
 export const WELL_FORMED = '^[^\\0\\uD800-\\uDFFF]*$';
 
-/** A part of the well-formed texts for which a character is a byte. */
+/** ASCII without NUL, where `maxLength` counts bytes. */
 export const ASCII = '^[\\x01-\\x7F]*$';
 
 export class Unacceptable extends Error {}

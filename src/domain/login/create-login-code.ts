@@ -22,7 +22,7 @@ const rules = { loginIntentId: uuid, email: emailAddress };
 /** A code to send. */
 export interface LoginCode {
   readonly email: string;
-  /** Nobody may sign in with the address: the e-mail must not be sent, but cost the same work. */
+  /** No user has this address: do all the work except sending. */
   readonly isDecoy: boolean;
   readonly code: string;
   readonly applicationName: string;

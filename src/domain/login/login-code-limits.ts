@@ -25,7 +25,7 @@ interface CodeLimit extends RateLimit {
   readonly subjectOf: (origin: Origin) => string;
 }
 
-/** Those that only the caller's own network uses up come first. */
+/** Order matters: a refused request must not spend permits that others share. */
 const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
   browser: [
     { subjectOf: ({ address, browser }) => `${address} from ${browser}`, burst: 10, intervalMs: 6 * MINUTE_MS },
@@ -42,7 +42,7 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
   ],
 };
 
-/** Everywhere. It locks nobody out: codes beyond it are longer. */
+/** A global limit, which locks nobody out: beyond it new codes get 8 digits. */
 const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
 /**
