@@ -49,7 +49,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'A code is valid after 10 minutes',
       file: 'redeem-login-code.ts',
-      find: "gt(loginCodes.expiresAt, instantPlaceholder('now')),",
+      find: "gt(loginCodes.expiresAt, p.instant('now')),",
       replace: '',
       test: email,
       title: /a code that is 10 minutes old/,

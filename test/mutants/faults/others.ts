@@ -85,7 +85,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'A message to sign is valid for an hour',
     file: 'domain/login/redeem-wallet-signature.ts',
-    find: "gt(walletChallenges.expiresAt, instantPlaceholder('now')),",
+    find: "gt(walletChallenges.expiresAt, p.instant('now')),",
     replace: '',
     test: 'test/login-page/wallet.test.ts',
     title: /of a message that is 10 minutes old/,
@@ -125,7 +125,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'A renewal keeps the old profile',
     file: 'domain/sessions/renew-session.ts',
-    find: '[sessions.name.name]: sql`target.name`,',
+    find: 'name: sql`target.name`,',
     replace: '',
     test: 'test/contract/renew-session.test.ts',
     title: /profile/,

@@ -90,15 +90,15 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     {
       what: 'A token of before RevokeSession begins a session',
       file: 'sessions/cutoffs.ts',
-      find: 'and ${sessionCutoffs.userId} in (${userId}, ${EVERY_USER})',
-      replace: 'and ${userId} is not null and ${sessionCutoffs.userId} = ${EVERY_USER}',
+      find: 'c.user_id in (${userId}, ${EVERY_USER})',
+      replace: '${userId} is not null and c.user_id = ${EVERY_USER}',
       test: 'test/contract/sessions.test.ts',
       title: /revoking a session ends it and older auth tokens/,
     },
     {
       what: 'A token of before DeactivateUser begins a session once the user is active again',
       file: 'sessions/cutoffs.ts',
-      find: '(select ${userCutoffs.cutoffAt} from ${userCutoffs} where ${userCutoffs.userId} = ${userId})',
+      find: '(select c.cutoff_at from user_cutoffs c where c.user_id = ${userId})',
       replace: 'null::timestamptz',
       test: 'test/contract/users.test.ts',
       title: /deactivates a user: sessions and tokens end everywhere/,
@@ -122,8 +122,8 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     {
       what: 'A session can be renewed for ever',
       file: 'sessions/renew-session.ts',
-      find: "least(${instantPlaceholder('expiresAt')}::timestamptz, newest.latest_end)",
-      replace: "${instantPlaceholder('expiresAt')}::timestamptz",
+      find: "least(${p.instant('expiresAt')}, newest.latest_end)",
+      replace: "${p.instant('expiresAt')}",
       test: 'test/contract/renew-session.test.ts',
       title: /a chain of renewals ends 12 hours after the sign-in/,
     },
@@ -162,7 +162,7 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     {
       what: 'An intent is completed twice',
       file: 'login/complete-login.ts',
-      find: 'isNull(loginIntents.completedAt),',
+      find: 'i.completed_at is null and ',
       replace: '',
       test: 'test/contract/login.test.ts',
       title: /when the intent has been completed before/,
@@ -170,7 +170,7 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     {
       what: 'An intent is completed after 30 minutes',
       file: 'login/complete-login.ts',
-      find: 'gt(loginIntents.expiresAt, now),',
+      find: "and i.expires_at > ${p.instant('now')}",
       replace: '',
       test: 'test/contract/login.test.ts',
       title: /until 30 minutes have passed/,
