@@ -1,13 +1,5 @@
-/** Which sign-ins a revocation ends. Races: test/robustness/races.test.ts. Clocks that are off: test/robustness/clocks.test.ts. */
+/** Which sign-ins a revocation ends. Races: test/robustness/races.test.ts and prompt-sign-ins.test.ts. Clocks that are off: test/robustness/clocks.test.ts. */
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
-import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
-import type { ApplicationCall } from '../../../src/domain/call.ts';
-import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
-import { completeLogin } from '../../../src/domain/login/complete-login.ts';
-import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
-import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
-import { reactivateUser } from '../../../src/domain/users/reactivate-user.ts';
 import { MINUTE, TestClock } from '../../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
@@ -18,11 +10,8 @@ import {
   createTenant,
   createTestUser,
   logIn,
-  PUBLIC_URL,
   startTestService,
 } from '../../support/service.ts';
-
-const ROUNDS = 100;
 
 const service = await startTestService();
 const replica = await startTestService({ database: service.database, like: service.config });
@@ -37,39 +26,6 @@ afterAll(async () => {
 
 const isActive = async (sessionId: string) => (await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).active;
 const INVALID_TOKEN = 'Invalid or expired token';
-
-test.each([
-  ['RevokeSession', (call: ApplicationCall, sessionId: string) => revokeSession(call, { sessionId })],
-  ['RevokeUserSessions', (call: ApplicationCall, _: string, userId: string) => revokeUserSessions(call, { userId })],
-  [
-    'ReactivateUser',
-    async (call: ApplicationCall, _: string, userId: string) => {
-      await admin.deactivateUser({ userId });
-      await reactivateUser(call, { userId });
-    },
-  ],
-])('a user who signs in within the millisecond in which %s has answered is signed in', async (_, revoke) => {
-  // Without HTTP, which takes longer than a millisecond.
-  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
-  const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
-  const user = await createTestUser(service);
-  let sessionId = await beginSession(service, tenant, user);
-  let refused = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    const loginIntentId = await createLoginIntent(service, tenant);
-    const now = new Date();
-    const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
-    const call = { application: { ...tenant, redirectUris: [] }, run, now };
-    await revoke(call, sessionId, user.id);
-    const { authToken } = await completeLogin(call, tokens, { loginIntentId, userId: user.id });
-    expect(await isActive(sessionId)).toBe(false);
-    const { session } = await auth.exchangeToken({ authToken }).catch(() => ({ session: undefined }));
-    if (session) sessionId = session.id;
-    else refused++;
-  }
-  await database.close();
-  expect(refused).toBe(0);
-});
 
 test('a sign-in while DeactivateUser waits for the user is ended for good', async () => {
   const user = await createTestUser(service);
