@@ -1,6 +1,6 @@
 /** Statements written as SQL. Simple ones, of one table and without a CTE, are built with Drizzle instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
-import { PgColumn, PgDialect } from 'drizzle-orm/pg-core';
+import { makePgArray, PgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import type postgres from 'postgres';
 import { shareParameters } from './share-parameters.ts';
 import type { PlaceholderValues, Statement } from './statement.ts';
@@ -88,13 +88,22 @@ export const p = {
   boolean: parameter('boolean'),
   bytes: parameter('bytea'),
   instant: parameter('timestamptz', (instant) => (instant as Date).toISOString()),
+  instants: parameter('timestamptz[]', (instants) => `{${(instants as Date[]).map((each) => each.toISOString())}}`),
   integer: parameter('integer'),
   text: parameter('text'),
-  /** Values without commas, quotes and backslashes. */
-  texts: parameter('text[]', (values) => `{${values}}`),
+  texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
   uuid: parameter('uuid'),
   uuids: parameter('uuid[]', (values) => `{${values}}`),
 };
+
+/** Lists the columns of an alias as rows of the type have them: `e.id as event_id, e.name`. */
+export function columnsOf(columns: Readonly<Record<string, PgColumn>>, alias?: string): SQL {
+  const list = Object.entries(columns).map(([key, { name }]) => {
+    const column = alias ? `${alias}.${name}` : name;
+    return toSnakeCase(key) === name ? column : `${column} as ${toSnakeCase(key)}`;
+  });
+  return sql.raw(list.join(', '));
+}
 
 const dialect = new PgDialect();
 

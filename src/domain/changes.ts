@@ -20,6 +20,20 @@ export function setChanges(table: PgTable, names: readonly string[]): Record<str
   return Object.fromEntries(entries);
 }
 
+/**
+ * Lists what a row has in the columns once they are changed: `case ... end as name`. Takes the parameters of
+ * `changeParameters`.
+ */
+export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {
+  const values = Object.entries(columns).map(([name, column]) => {
+    const encoder = { mapToDriverValue: (value: unknown) => (value === null ? null : column.mapToDriverValue(value)) };
+    const value = sql`${sql.param(sql.placeholder(name), encoder)}::${sql.raw(column.getSQLType())}`;
+    const own = sql.raw(column.name);
+    return sql`case when '${sql.raw(name)}' = any(${sql.placeholder('changed')}::text[]) then ${value} else ${own} end as ${own}`;
+  });
+  return sql.join(values, sql`, `);
+}
+
 /** Returns whether one of the values is another than its column has. */
 export function differ(table: PgTable, values: Readonly<Record<string, SQL>>): SQL {
   const columns: Readonly<Record<string, PgColumn>> = getTableColumns(table);

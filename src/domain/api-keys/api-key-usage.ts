@@ -1,6 +1,5 @@
-import { sql } from 'drizzle-orm';
-import type { Run, Statement } from '../../database/database.ts';
-import { apiKeys } from '../../database/schema.ts';
+import type { Run } from '../../database/database.ts';
+import { p, statement } from '../../database/template.ts';
 
 const MINUTE_MS = 60_000;
 const MAX_BATCH_SIZE = 1_000;
@@ -22,8 +21,8 @@ export class ApiKeyUsage {
       const ids = [...unsaved.keys()].sort();
       for (let at = 0; at < ids.length; at += MAX_BATCH_SIZE) {
         const batch = ids.slice(at, at + MAX_BATCH_SIZE);
-        const instants = batch.map((id) => new Date((unsaved.get(id) ?? 0) * MINUTE_MS).toISOString());
-        await run(setLastUsed, { ids: `{${batch.join()}}`, instants: `{${instants.join()}}` });
+        const instants = batch.map((id) => new Date((unsaved.get(id) ?? 0) * MINUTE_MS));
+        await run(setLastUsed, { ids: batch, instants });
         for (const id of batch) unsaved.delete(id);
       }
     } catch (error) {
@@ -33,13 +32,8 @@ export class ApiKeyUsage {
   }
 }
 
-/** Another replica may have stored a later use. */
-const setLastUsed: Statement<unknown> = (db) => {
-  const used = sql`unnest(${sql.placeholder('ids')}::uuid[], ${sql.placeholder('instants')}::timestamptz[]) as used(id, at)`;
-  return db
-    .update(apiKeys)
-    .set({ lastUsedAt: sql`used.at` })
-    .from(used)
-    .where(sql`${apiKeys.id} = used.id and (${apiKeys.lastUsedAt} is null or ${apiKeys.lastUsedAt} < used.at)`)
-    .prepare('set_api_keys_last_used');
-};
+const setLastUsed = statement('set_api_keys_last_used')`
+  update api_keys k set last_used_at = used.at
+  from unnest(${p.uuids('ids')}, ${p.instants('instants')}) as used(id, at)
+  -- Another replica may have stored a later use.
+  where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)`;

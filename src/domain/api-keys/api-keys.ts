@@ -1,21 +1,15 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
-import {
-  DatabaseUnavailableError,
-  type Deadline,
-  DeadlinePassedError,
-  type RowOf,
-  type Run,
-  type Statement,
-} from '../../database/database.ts';
+import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
 
-const columns = {
-  digest: sql<string>`encode(${apiKeys.digest}, 'hex')`,
+const KEY_OWNER = {
+  /** In hex. */
+  digest: t.text,
   apiKeyId: apiKeys.id,
   expiresAt: apiKeys.expiresAt,
   application: {
@@ -25,11 +19,11 @@ const columns = {
     redirectUris: applications.redirectUris,
     sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   },
-  isDeleted: sql<boolean>`${applications.deletedAt} is not null`,
+  isDeleted: t.boolean,
 };
 
 /** The application of a key, which may have been deleted. */
-export type KeyOwner = Omit<RowOf<typeof columns>, 'digest'>;
+export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
 
 /** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
@@ -42,7 +36,7 @@ export class ApiKeys {
   /** `run` looks keys up without the deadline of a caller: callers share the answer, not their deadlines. */
   constructor(run: Run, clock: () => Date = () => new Date()) {
     const loader = new BatchLoader(async (digests) => {
-      const rows = await run(selectKeyOwners, { digests: `{${digests.join()}}` });
+      const rows = await run(selectKeyOwners, { digests });
       return new Map(rows.map(({ digest, ...owner }) => [digest, owner]));
     });
     this.#owners = new RevalidatingCache((digest) => loader.load(digest));
@@ -87,12 +81,9 @@ function createTimeoutError(): Error {
 }
 
 /** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
-const selectKeyOwners: Statement<RowOf<typeof columns>[]> = (db) => {
-  const digests = sql`array(select decode(hex, 'hex') from unnest(${sql.placeholder('digests')}::text[]) as hex)`;
-  return db
-    .select(columns)
-    .from(apiKeys)
-    .innerJoin(applications, eq(applications.id, apiKeys.applicationId))
-    .where(and(sql`${apiKeys.digest} = any(${digests})`, isNull(apiKeys.revokedAt)))
-    .prepare('select_api_key_owners');
-};
+const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
+  select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, a.id, a.name, a.client_id,
+    a.redirect_uris, a.session_max_age_seconds, a.deleted_at is not null as is_deleted
+  from api_keys k join applications a on a.id = k.application_id
+  where k.digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
+    and k.revoked_at is null`;

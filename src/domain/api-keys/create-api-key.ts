@@ -1,13 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { apiKeys, applications } from '../../database/schema.ts';
-import { isExistingApplication } from '../applications/application.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type Rule, rule, Unacceptable } from '../rule.ts';
 import { check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
-import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
+import { newApiKey } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt';
 
@@ -19,19 +17,13 @@ export async function createApiKey(
   { run, now }: Call,
   request: Unchecked<Field>,
 ): Promise<{ apiKeyId: string; apiKey: string }> {
-  const { expiresAt, ...fields } = check(request, {
+  const fields = check(request, {
     applicationId: uuid,
     name: optional(identifier),
     expiresAt: optional(instantAfter(now)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const [created] = await run(insertApiKey, {
-    ...fields,
-    apiKeyId,
-    digest,
-    now,
-    expiresAt: expiresAt?.toISOString() ?? null,
-  });
+  const [created] = await run(insertApiKey, { ...fields, apiKeyId, digest, now });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }
@@ -44,23 +36,12 @@ function instantAfter(now: Date): Rule<Date> {
   });
 }
 
-const insertApiKey: Statement<{ id: string }[]> = (db) => {
-  const created = db.$with('created').as(
-    db
-      .insert(apiKeys)
-      .select(
-        db
-          .select({
-            applicationId: applications.id,
-            ...newApiKeyColumns,
-            name: sql`${sql.placeholder('name')}::text`.as('key_name'),
-            expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`.as('expires_at'),
-          })
-          .from(applications)
-          .where(isExistingApplication),
-      )
-      .returning({ id: apiKeys.id }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
-  return db.with(created, audit).select().from(created).prepare('insert_api_key');
-};
+const insertApiKey = statement('insert_api_key')`
+  with created as (
+    insert into api_keys (application_id, id, digest, created_at, name, expires_at)
+    select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, ${p.text('name')},
+      ${p.instant('expiresAt')}
+    from applications where id = ${p.uuid('applicationId')} and deleted_at is null
+    returning id
+  ), ${auditEvent({ resource: sql`id`, from: sql`created` })}
+  select from created`;

@@ -1,7 +1,6 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { apiKeys, instantPlaceholder } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -15,15 +14,10 @@ export async function revokeApiKey({ run, now }: Call, request: Unchecked<keyof 
   if (!revoked) throw new ServiceError('API_KEY_NOT_FOUND');
 }
 
-const markRevoked: Statement<{ id: string }[]> = (db) => {
-  const revoked = db.$with('revoked').as(
-    db
-      .update(apiKeys)
-      .set({ revokedAt: instantPlaceholder('now') })
-      .where(and(eq(apiKeys.id, sql.placeholder('apiKeyId')), isNull(apiKeys.revokedAt)))
-      .returning({ id: apiKeys.id, applicationId: apiKeys.applicationId }),
-  );
-  const applicationId = sql`application_id`;
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`revoked`, applicationId });
-  return db.with(revoked, audit).select({ id: revoked.id }).from(revoked).prepare('mark_api_key_revoked');
-};
+const markRevoked = statement('mark_api_key_revoked')`
+  with revoked as (
+    update api_keys set revoked_at = ${p.instant('now')}
+    where id = ${p.uuid('apiKeyId')} and revoked_at is null
+    returning id, application_id
+  ), ${auditEvent({ resource: sql`id`, from: sql`revoked`, applicationId: sql`application_id` })}
+  select from revoked`;

@@ -1,11 +1,12 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
-import { apiKeys, applications, instantPlaceholder } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { apiKeys } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, integer, optional, type Unchecked, uuid } from '../validation.ts';
-import { newApiKey, newApiKeyColumns } from './new-api-key.ts';
+import { newApiKey } from './new-api-key.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 const rules = { apiKeyId: uuid, overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })) };
@@ -29,57 +30,23 @@ export async function rotateApiKey(
   throw new ServiceError(replaced ? 'API_KEY_REPLACED' : 'API_KEY_NOT_FOUND');
 }
 
-/** The row lock lets one of several concurrent rotations succeed. */
-const replaceApiKey: Statement<{ id: string }[]> = (db) => {
-  const old = db.$with('old').as(
-    db
-      .select({
-        applicationId: apiKeys.applicationId,
-        id: apiKeys.id,
-        name: apiKeys.name,
-        expiresAt: apiKeys.expiresAt,
-      })
-      .from(apiKeys)
-      .innerJoin(applications, and(eq(applications.id, apiKeys.applicationId), isNull(applications.deletedAt)))
-      .where(
-        and(
-          eq(apiKeys.id, sql.placeholder('oldId')),
-          isNull(apiKeys.revokedAt),
-          isNull(apiKeys.replacedBy),
-          sql`(${apiKeys.expiresAt} is null or ${apiKeys.expiresAt} > ${instantPlaceholder('now')})`,
-        ),
-      )
-      .for('update', { of: apiKeys }),
-  );
-  const replaced = db.$with('replaced').as(
-    db
-      .update(apiKeys)
-      .set({
-        expiresAt: sql`least(${apiKeys.expiresAt}, ${instantPlaceholder('endsAt')})`,
-        replacedBy: sql`${sql.placeholder('apiKeyId')}::uuid`,
-      })
-      .from(old)
-      .where(and(eq(apiKeys.applicationId, old.applicationId), eq(apiKeys.id, old.id)))
-      .returning({ id: apiKeys.id, applicationId: apiKeys.applicationId }),
-  );
-  const applicationId = sql`application_id`;
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`replaced`, applicationId });
-  return db
-    .with(old, replaced, audit)
-    .insert(apiKeys)
-    .select(
-      db
-        .select({
-          applicationId: old.applicationId,
-          ...newApiKeyColumns,
-          name: old.name,
-          expiresAt: old.expiresAt,
-        })
-        .from(old),
-    )
-    .returning({ id: apiKeys.id })
-    .prepare('replace_api_key');
-};
+const replaceApiKey = statement('replace_api_key')`
+  with old as (
+    -- Locked, so that one of several concurrent rotations succeeds.
+    select k.application_id, k.id, k.name, k.expires_at
+    from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
+    where k.id = ${p.uuid('oldId')} and k.revoked_at is null and k.replaced_by is null
+      and (k.expires_at is null or k.expires_at > ${p.instant('now')})
+    for update of k
+  ), replaced as (
+    update api_keys k
+    set expires_at = least(k.expires_at, ${p.instant('endsAt')}), replaced_by = ${p.uuid('apiKeyId')}
+    from old where k.application_id = old.application_id and k.id = old.id
+    returning k.id, k.application_id
+  ), ${auditEvent({ resource: sql`id`, from: sql`replaced`, applicationId: sql`application_id` })}
+  insert into api_keys (application_id, id, digest, created_at, name, expires_at)
+  select application_id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, name, expires_at from old
+  returning 1 as created`;
 
 const selectReplaced: Statement<{ id: string }[]> = (db) =>
   db

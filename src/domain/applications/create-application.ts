@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
-import { apiKeys, applications } from '../../database/schema.ts';
-import { newApiKey, newApiKeyColumns } from '../api-keys/new-api-key.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { newApiKey } from '../api-keys/new-api-key.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type ApplicationDetails, applicationRules } from './application.ts';
@@ -31,24 +30,11 @@ export async function createApplication(
   return { application, apiKeyId, apiKey };
 }
 
-const insertApplication: Statement<unknown> = (db) => {
-  const created = db.$with('created').as(
-    db
-      .insert(applications)
-      .values({ ...placeholders('id', 'name', 'clientId', 'redirectUris', 'createdAt') })
-      .returning({ id: applications.id }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created`, applicationId: sql`id` });
-  return db
-    .with(created, audit)
-    .insert(apiKeys)
-    .select(
-      db
-        .select({
-          applicationId: created.id,
-          ...newApiKeyColumns,
-        })
-        .from(created),
-    )
-    .prepare('insert_application');
-};
+const insertApplication = statement('insert_application')`
+  with created as (
+    insert into applications (id, name, client_id, redirect_uris, created_at)
+    values (${p.uuid('id')}, ${p.text('name')}, ${p.text('clientId')}, ${p.texts('redirectUris')}, ${p.instant('now')})
+    returning id
+  ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
+  insert into api_keys (application_id, id, digest, created_at)
+  select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')} from created`;

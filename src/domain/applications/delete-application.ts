@@ -1,12 +1,10 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { applications, instantPlaceholder } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { cutoffAt, endApplicationSessions } from '../sessions/cutoffs.ts';
+import { cutOffApplicationSessions, cutoffAt } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { isExistingApplication } from './application.ts';
 
 const rules = { applicationId: uuid };
 
@@ -21,18 +19,11 @@ export async function deleteApplication({ run, now }: Call, request: Unchecked<k
   if (!deleted) throw new ServiceError('APPLICATION_NOT_FOUND');
 }
 
-const markDeleted: Statement<{ id: string }[]> = (db) => {
-  const deleted = db.$with('deleted').as(
-    db
-      .update(applications)
-      .set({ deletedAt: instantPlaceholder('now') })
-      .where(isExistingApplication)
-      .returning({ id: applications.id }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
-  return db
-    .with(deleted, audit, ...endApplicationSessions(db, sql`${deleted}`))
-    .select({ id: deleted.id })
-    .from(deleted)
-    .prepare('mark_application_deleted');
-};
+const markDeleted = statement('mark_application_deleted')`
+  with deleted as (
+    update applications set deleted_at = ${p.instant('now')}
+    where id = ${p.uuid('applicationId')} and deleted_at is null
+    returning id
+  ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
+  ${cutOffApplicationSessions(sql`deleted`)}
+  select from deleted`;

@@ -1,13 +1,12 @@
-import { and, eq, notExists, sql } from 'drizzle-orm';
-import { unionAll } from 'drizzle-orm/pg-core';
-import type { Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { changeParameters, differ, setChanges } from '../changes.ts';
+import { changedValues, changeParameters } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationDetails, applicationColumns, applicationRules, isExistingApplication } from './application.ts';
+import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
 
 const changeRules = {
   name: change(applicationRules.name),
@@ -29,24 +28,16 @@ export async function updateApplication(
   return updated;
 }
 
-const updateChanged: Statement<ApplicationDetails[]> = (db) => {
-  const before = db
-    .$with('before')
-    .as(db.select(applicationColumns).from(applications).where(isExistingApplication).for('no key update'));
-  const changes = setChanges(applications, Object.keys(changeRules));
-  const updated = db.$with('updated').as(
-    db
-      .update(applications)
-      .set(changes)
-      .from(before)
-      .where(and(eq(applications.id, before.id), differ(applications, changes)))
-      .returning(applicationColumns),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
-  const unchanged = db
-    .select()
-    .from(before)
-    .where(notExists(db.select({ one: sql`1` }).from(updated)));
-  const application = unionAll(db.select().from(updated), unchanged).as('result');
-  return db.with(before, updated, audit).select().from(application).prepare('update_application');
-};
+const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds } = applications;
+const CHANGEABLE = { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds };
+
+const updateChanged = statement('update_application', applicationColumns)`
+  with wanted as (
+    select id, client_id, created_at, ${changedValues(CHANGEABLE)} from applications
+    where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
+  ), changed as (
+    update applications a set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}) from wanted w
+    where a.id = w.id and row(${columnsOf(CHANGEABLE, 'a')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
+    returning a.id
+  ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
+  select ${columnsOf(applicationColumns)} from wanted`;

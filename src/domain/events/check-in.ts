@@ -1,19 +1,12 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { checkIns, instantPlaceholder } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { checkIns } from '../../database/schema.ts';
+import { p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, pathIdentifier, type Unchecked } from '../validation.ts';
-import {
-  announce,
-  type HasMessages,
-  insertMessages,
-  jsonObject,
-  notifiedIds,
-  toIsoText,
-} from '../webhooks/insert-message.ts';
-import { checkInResource, selectAndShareEvent } from './event.ts';
+import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified, toIsoText } from '../webhooks/insert-message.ts';
+import { checkInResource, shareEvent } from './event.ts';
 
 const rules = { eventId: identifier, attendeeId: pathIdentifier };
 
@@ -37,47 +30,29 @@ export async function checkIn(
   return { attendeeId, checkedInAt, alreadyCheckedIn };
 }
 
+const created = {
+  type: 'check_in.created',
+  data: jsonObject({
+    eventId: p.text('eventId'),
+    attendeeId: p.text('attendeeId'),
+    checkedInAt: toIsoText(sql`checked_in_at`),
+  }),
+  from: sql`checked_in where not already_checked_in`,
+} as const;
+
+const CHECKED_IN = { checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: t.boolean, ...HAS_MESSAGES };
+
 /**
  * The share lock on the event makes a delete wait for concurrent check-ins. A check-in that waited for a delete
  * reads the row again. So no check-in commits after the delete has answered.
  */
-const insertCheckIn: Statement<(Omit<CheckIn, 'attendeeId'> & HasMessages)[]> = (db) => {
-  const open = db.$with('open_event').as(selectAndShareEvent(db));
-  const checkedIn = db.$with('checked_in').as(
-    db
-      .insert(checkIns)
-      .select(
-        db
-          .select({
-            applicationId: open.applicationId,
-            eventId: open.eventId,
-            attendeeId: sql`${sql.placeholder('attendeeId')}::text`.as('attendee_id'),
-            checkedInAt: sql`${instantPlaceholder('now')}::timestamptz`.as('checked_in_at'),
-            isRepeated: sql`false`.as('is_repeated'),
-          })
-          .from(open),
-      )
-      .onConflictDoUpdate({
-        target: [checkIns.applicationId, checkIns.eventId, checkIns.attendeeId],
-        // It takes the row lock: an undo that commits first removes the row, and this inserts it.
-        // A literal: Citus cannot tell the type of a parameter there.
-        set: { isRepeated: sql`true` },
-      })
-      .returning({ checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: checkIns.isRepeated }),
-  );
-  const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`checked_in where not is_repeated` });
-  const message = insertMessages(db, {
-    type: 'check_in.created',
-    data: jsonObject({
-      eventId: sql`${sql.placeholder('eventId')}::text`,
-      attendeeId: sql`${sql.placeholder('attendeeId')}::text`,
-      checkedInAt: toIsoText(sql`checked_in_at`),
-    }),
-    from: sql`(select checked_in_at from ${checkedIn} where not is_repeated) as checked_in`,
-  });
-  return db
-    .with(open, checkedIn, audit, message)
-    .select({ checkedInAt: checkedIn.checkedInAt, alreadyCheckedIn: checkedIn.alreadyCheckedIn, notifiedIds })
-    .from(checkedIn)
-    .prepare('insert_check_in');
-};
+const insertCheckIn = statement('insert_check_in', CHECKED_IN)`
+  with open_event as (${shareEvent}
+  ), checked_in as (
+    insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
+    select application_id, id, ${p.text('attendeeId')}, ${p.instant('now')} from open_event
+    -- The update takes the row lock: an undo that commits first removes the row, and this inserts it.
+    on conflict (application_id, event_id, attendee_id) do update set is_repeated = true
+    returning checked_in_at, is_repeated as already_checked_in
+  ), ${auditEvent({ resource: checkInResource, from: created.from })}, ${messagesOf(created)}
+  select checked_in_at, already_checked_in, ${notified} from checked_in`;

@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
-import { events } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };
@@ -22,19 +21,11 @@ export async function createEvent(
   return { eventId, name, createdAt: now };
 }
 
-const insertEvent: Statement<HasMessages[]> = (db) => {
-  const created = db.$with('created').as(
-    db
-      .insert(events)
-      .values({
-        ...placeholders('applicationId', 'name'),
-        id: sql.placeholder('eventId'),
-        createdAt: sql.placeholder('now'),
-      })
-      .onConflictDoNothing()
-      .returning({ id: events.id, name: events.name, createdAt: events.createdAt }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created` });
-  const message = insertMessages(db, { type: 'event.created', data: eventData('created'), from: sql`created` });
-  return db.with(created, audit, message).select({ notifiedIds }).from(created).prepare('insert_event');
-};
+const insertEvent = statement('insert_event', HAS_MESSAGES)`
+  with created as (
+    insert into events (application_id, id, name, created_at)
+    values (${p.uuid('applicationId')}, ${p.text('eventId')}, ${p.text('name')}, ${p.instant('now')})
+    on conflict do nothing returning id, name, created_at
+  ), ${auditEvent({ resource: sql`id`, from: sql`created` })},
+  ${messagesOf({ type: 'event.created', data: eventData, from: sql`created` })}
+  select ${notified} from created`;

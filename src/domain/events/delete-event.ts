@@ -1,12 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { events, instantPlaceholder } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds, toIsoText } from '../webhooks/insert-message.ts';
-import { eventData, eventLock, isOpenEvent } from './event.ts';
+import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified, toIsoText } from '../webhooks/insert-message.ts';
+import { eventFields, eventLock, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 
@@ -25,21 +24,16 @@ export async function deleteEvent(
   announce(onMessage, deleted);
 }
 
-const markDeleted: Statement<HasMessages[]> = (db) => {
-  // Distributed databases take no lock in the condition of an update.
-  const locked = db
-    .$with('locked')
-    .as(db.select({ id: events.id }).from(events).where(isOpenEvent(eventLock.exclusive)).for('update'));
-  const deleted = db.$with('deleted').as(
-    db
-      .update(events)
-      .set({ deletedAt: instantPlaceholder('now') })
-      .from(locked)
-      .where(and(eq(events.applicationId, sql.placeholder('applicationId')), eq(events.id, locked.id)))
-      .returning({ id: events.id, name: events.name, createdAt: events.createdAt, deletedAt: events.deletedAt }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
-  const data = eventData('deleted', { deletedAt: toIsoText(sql`deleted.deleted_at`) });
-  const message = insertMessages(db, { type: 'event.deleted', data, from: sql`deleted` });
-  return db.with(locked, deleted, audit, message).select({ notifiedIds }).from(deleted).prepare('mark_event_deleted');
-};
+const deletedData = jsonObject({ ...eventFields, deletedAt: toIsoText(sql`deleted_at`) });
+
+const markDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
+  with locked as (
+    -- Not in the update: Citus takes no lock in its condition.
+    select id from events where ${isOpenEvent} and ${eventLock.exclusive} for update
+  ), deleted as (
+    update events e set deleted_at = ${p.instant('now')} from locked
+    where e.application_id = ${p.uuid('applicationId')} and e.id = locked.id
+    returning e.id, e.name, e.created_at, e.deleted_at
+  ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
+  ${messagesOf({ type: 'event.deleted', data: deletedData, from: sql`deleted` })}
+  select ${notified} from deleted`;

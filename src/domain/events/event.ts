@@ -1,21 +1,21 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Db, RowOf } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
+import type { RowOf } from '../../database/database.ts';
 import { events } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import { jsonObject, toIsoText } from '../webhooks/insert-message.ts';
 
 export const eventColumns = { eventId: events.id, name: events.name, createdAt: events.createdAt };
 
 export type Event = RowOf<typeof eventColumns>;
 
-/** Returns the data of a message about the event in the CTE. An event without a name has no `name`. */
-export function eventData(cte: 'created' | 'deleted', more: Readonly<Record<string, SQL>> = {}): SQL {
-  const row = sql.identifier(cte);
-  const fields = { eventId: sql`${row}.id`, name: sql`${row}.name`, createdAt: toIsoText(sql`${row}.created_at`) };
-  return jsonObject({ ...fields, ...more });
-}
+/** The fields of a message about the event in a row. An event without a name has no `name`. */
+export const eventFields = { eventId: sql`id`, name: sql`name`, createdAt: toIsoText(sql`created_at`) };
+
+/** The data of a message about a new event. */
+export const eventData = jsonObject(eventFields);
 
 /** Two events whose keys collide wait for each other, and nothing else. */
-const lockKey = sql`hashtextextended(${events.applicationId}::text || ${events.id}, 0)`;
+const lockKey = sql`hashtextextended(application_id::text || id, 0)`;
 
 /**
  * Conditions, always true, that take an advisory lock of the event until the transaction commits. Row locks
@@ -26,24 +26,13 @@ export const eventLock = {
   exclusive: sql`pg_advisory_xact_lock(${lockKey}) is not null`,
 };
 
-/** Selects the open event and keeps it from being deleted until the transaction commits. */
-export function selectAndShareEvent(db: Db) {
-  return db
-    .select({ applicationId: events.applicationId, eventId: events.id })
-    .from(events)
-    .where(isOpenEvent(eventLock.shared))
-    .for('share');
-}
+/** Selects the event of the application that is not deleted. Parameters: applicationId, eventId. */
+export const isOpenEvent = sql`
+  application_id = ${p.uuid('applicationId')} and id = ${p.text('eventId')} and deleted_at is null`;
 
-/** Selects the event of the application that is not deleted. Placeholders: applicationId, eventId. */
-export function isOpenEvent(lock?: SQL): SQL | undefined {
-  return and(
-    eq(events.applicationId, sql.placeholder('applicationId')),
-    eq(events.id, sql.placeholder('eventId')),
-    isNull(events.deletedAt),
-    lock,
-  );
-}
+/** Selects the open event and keeps it from being deleted until the transaction commits. */
+export const shareEvent = sql`
+  select application_id, id from events where ${isOpenEvent} and ${eventLock.shared} for share`;
 
 /** How the audit log names a check-in: event ID and attendee ID. */
-export const checkInResource = sql`concat_ws('/', ${sql.placeholder('eventId')}::text, ${sql.placeholder('attendeeId')}::text)`;
+export const checkInResource = sql`concat_ws('/', ${p.text('eventId')}, ${p.text('attendeeId')})`;

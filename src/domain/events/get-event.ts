@@ -19,4 +19,4 @@ export async function getEvent(
 }
 
 const selectEvent: Statement<Event[]> = (db) =>
-  db.select(eventColumns).from(events).where(isOpenEvent()).prepare('select_event');
+  db.select(eventColumns).from(events).where(isOpenEvent).prepare('select_event');

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { matches, type Statement } from '../../database/database.ts';
 import { checkIns, events } from '../../database/schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -7,7 +7,6 @@ import type { PageTokens } from '../pages/page-tokens.ts';
 import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
 import type { CheckIn } from './check-in.ts';
-import { isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier, ...pageRules };
 
@@ -42,6 +41,12 @@ const selectCheckIns: Statement<{ checkIn: ListedCheckIn | null }[]> = (db) =>
     .select({ checkIn: { attendeeId: checkIns.attendeeId, checkedInAt: checkIns.checkedInAt } })
     .from(events)
     .leftJoin(selectPage(db, checkIns, order, isOfEvent), sql`true`)
-    .where(isOpenEvent())
+    .where(
+      and(
+        eq(events.applicationId, sql.placeholder('applicationId')),
+        eq(events.id, sql.placeholder('eventId')),
+        isNull(events.deletedAt),
+      ),
+    )
     .orderBy(...newestFirst(...order))
     .prepare('select_check_ins');

@@ -1,12 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { checkIns } from '../../database/schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { nullable, p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, jsonObject, notifiedIds } from '../webhooks/insert-message.ts';
-import { checkInResource, selectAndShareEvent } from './event.ts';
+import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { checkInResource, shareEvent } from './event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };
 
@@ -26,28 +25,19 @@ export async function undoCheckIn(
   announce(onMessage, event);
 }
 
-/** Returns the event, with the attendee if there was a check-in. */
-const deleteCheckIn: Statement<({ eventId: string; attendeeId: string | null } & HasMessages)[]> = (db) => {
-  const open = db.$with('open_event').as(selectAndShareEvent(db));
-  const undone = db.$with('undone').as(
-    db
-      .delete(checkIns)
-      .where(
-        and(
-          eq(checkIns.applicationId, sql.placeholder('applicationId')),
-          eq(checkIns.eventId, sql`(select ${open.eventId} from ${open})`),
-          eq(checkIns.attendeeId, sql.placeholder('attendeeId')),
-        ),
-      )
-      .returning({ eventId: checkIns.eventId, attendeeId: checkIns.attendeeId }),
-  );
-  const audit = insertAuditEvent(db, { resource: checkInResource, from: sql`undone` });
-  const data = jsonObject({ eventId: sql`event_id`, attendeeId: sql`attendee_id` });
-  const message = insertMessages(db, { type: 'check_in.undone', data, from: sql`undone` });
-  return db
-    .with(open, undone, audit, message)
-    .select({ eventId: open.eventId, attendeeId: undone.attendeeId, notifiedIds })
-    .from(open)
-    .leftJoin(undone, eq(undone.eventId, open.eventId))
-    .prepare('delete_check_in');
-};
+const undone = {
+  type: 'check_in.undone',
+  data: jsonObject({ eventId: sql`event_id`, attendeeId: sql`attendee_id` }),
+  from: sql`undone`,
+} as const;
+
+/** Returns the open event, with the attendee if there was a check-in. */
+const deleteCheckIn = statement('delete_check_in', { attendeeId: nullable(t.text), ...HAS_MESSAGES })`
+  with open_event as (${shareEvent}
+  ), undone as (
+    delete from check_ins
+    where application_id = ${p.uuid('applicationId')} and event_id = (select id from open_event)
+      and attendee_id = ${p.text('attendeeId')}
+    returning event_id, attendee_id
+  ), ${auditEvent({ resource: checkInResource, from: undone.from })}, ${messagesOf(undone)}
+  select attendee_id, ${notified} from open_event left join undone on true`;

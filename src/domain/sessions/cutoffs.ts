@@ -58,7 +58,13 @@ export const endSessions = (db: Db, target: SQL) => build(db, partsOfSessions(ta
  * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that the CTE `target` has as `id`.
  * Parameters: cutoffExpiresAt, instant.
  */
-export const endApplicationSessions = (db: Db, target: SQL) => build(db, partsOfApplication(target));
+export function cutOffApplicationSessions(target: SQL): SQL {
+  return sql`cutoff as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select id, ${EVERY_USER}, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
+    from ${target} ${onConflictMove(sql`application_id, user_id`)}
+  )`;
+}
 
 /**
  * Returns the CTEs `ended` and `cutoff`, which delete the sessions and write a cut-off in every application, for the
@@ -92,15 +98,6 @@ function partsOfSessions(target: SQL): Parts {
       where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id
         and s.authenticated_at <= cutoff.cutoff_at
       returning s.application_id, s.user_id, s.expires_at`,
-  };
-}
-
-function partsOfApplication(target: SQL): Parts {
-  return {
-    cutoff: sql`
-      insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
-      select id, ${EVERY_USER}, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
-      from ${target} ${onConflictMove(sql`application_id, user_id`)}`,
   };
 }
 
