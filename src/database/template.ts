@@ -11,6 +11,9 @@ export interface RowType {
   readonly [name: string]: PgColumn | ComputedType<unknown> | RowType;
 }
 
+/** Columns of a table, and computed ones beside them. */
+export type TableRowType = Readonly<Record<string, PgColumn | ComputedType<unknown>>>;
+
 /** The rows of a type. */
 export type RowOfType<Type> = Type extends PgColumn
   ? GetColumnData<Type>
@@ -94,13 +97,17 @@ export const p = {
   texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
   uuid: parameter('uuid'),
   uuids: parameter('uuid[]', (values) => `{${values}}`),
+  /** A value of the column. */
+  of: (column: PgColumn, name: string) =>
+    parameter(column.getSQLType(), (value) => column.mapToDriverValue(value))(name),
 };
 
 /** Lists the columns of an alias as rows of the type have them: `e.id as event_id, e.name`. */
-export function columnsOf(columns: Readonly<Record<string, PgColumn>>, alias?: string): SQL {
-  const list = Object.entries(columns).map(([key, { name }]) => {
-    const column = alias ? `${alias}.${name}` : name;
-    return toSnakeCase(key) === name ? column : `${column} as ${toSnakeCase(key)}`;
+export function columnsOf(columns: TableRowType, alias?: string): SQL {
+  const list = Object.entries(columns).map(([key, type]) => {
+    const name = toSnakeCase(key);
+    const column = is(type, PgColumn) ? type.name : name;
+    return (alias ? `${alias}.` : '') + (column === name ? name : `${column} as ${name}`);
   });
   return sql.raw(list.join(', '));
 }
@@ -152,7 +159,8 @@ function decoderOf(type: RowType[string]): ((value: unknown) => unknown) | undef
   return 'sqlType' in type ? (type as ComputedType<unknown>).decode : undefined;
 }
 
-function toSnakeCase(name: string): string {
+/** Returns the name that a column of rows has in SQL. */
+export function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

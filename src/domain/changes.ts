@@ -1,6 +1,7 @@
 /** Updates that name what changes: an undefined field stays as it is, and null clears one. */
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { p } from '../database/template.ts';
 
 /**
  * Sets the columns that change to the placeholders of their names. Takes the parameters of `changeParameters`.
@@ -26,10 +27,9 @@ export function setChanges(table: PgTable, names: readonly string[]): Record<str
  */
 export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {
   const values = Object.entries(columns).map(([name, column]) => {
-    const encoder = { mapToDriverValue: (value: unknown) => (value === null ? null : column.mapToDriverValue(value)) };
-    const value = sql`${sql.param(sql.placeholder(name), encoder)}::${sql.raw(column.getSQLType())}`;
     const own = sql.raw(column.name);
-    return sql`case when '${sql.raw(name)}' = any(${sql.placeholder('changed')}::text[]) then ${value} else ${own} end as ${own}`;
+    const isChanged = sql`'${sql.raw(name)}' = any(${sql.placeholder('changed')}::text[])`;
+    return sql`case when ${isChanged} then ${p.of(column, name)} else ${own} end as ${own}`;
   });
   return sql.join(values, sql`, `);
 }

@@ -15,7 +15,8 @@ import {
 /** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
 
-type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
+/** The values of fields that have passed. */
+export type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
 
 /** Returns the checked fields. @throws ServiceError `Validation failed` with every violation, or else that of a rule */
 export function check<Rules extends Record<string, Rule<unknown>>>(

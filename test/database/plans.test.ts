@@ -84,7 +84,11 @@ describe('the service', () => {
 
   test('prepares no statement that these tests do not run', () => {
     const explained = new Set(statements.map(({ name }) => name));
-    const prepared = files.flatMap(({ text }) => [...text.matchAll(/(?:\.prepare|\bstatement)\(\s*(?:'(\w+)')?/g)]);
+    const prepared = files.flatMap(({ text }) => [
+      ...text.matchAll(
+        /(?:\.prepare|\bstatement|\bcreateList|\bselectPage)\(\s*(?!name\b|statementName\b)(?:'(\w+)')?/g,
+      ),
+    ]);
     const missing = prepared.map(([, name = 'one without a name']) => name).filter((name) => !explained.has(name));
     expect(missing).toEqual([]);
     const names = prepared.map(([, name]) => name);

@@ -2,10 +2,7 @@
  * Lists in pages, newest first. A page begins below the last row of the one before, so new rows move nothing. The order
  * is that of the calls, not of their commits: a row that is committed late may come above pages that were read before.
  */
-import { and, desc, getTableName, type SQL, sql } from 'drizzle-orm';
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Db } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
+import { sql } from 'drizzle-orm';
 import { integer, optional, text } from '../validation.ts';
 import type { PageScope, PageTokens, Position } from './page-tokens.ts';
 
@@ -24,11 +21,14 @@ export interface Page<Row> {
   readonly nextPageToken: string;
 }
 
-/** The values of the placeholders of `startsAfter` and `pageLimit`. */
-export type PageParameters = { readonly afterAt: Date; readonly afterId: string; readonly limit: number };
+/** In the text of the statement: Postgres does not know a parameter, and plans for a tenth of the table. */
+export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`);
 
-/** Later than any row. Its ID is well-formed for columns of text and of UUIDs. */
-const START: Position = { at: new Date('9999-12-31T00:00:00Z'), id: '00000000-0000-0000-0000-000000000000' };
+/** After which row a page begins, and how many rows to read. */
+export type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
+
+/** Later than any row. */
+const START = { at: new Date('9999-12-31T00:00:00Z'), id: null };
 
 /**
  * Returns the page that the token continues with, or the first.
@@ -51,42 +51,4 @@ export async function readPage<Row>(
   const rows = found.slice(0, size);
   const last = rows.at(-1);
   return { rows, nextPageToken: last && found.length > size ? tokens.seal(positionOf(last), scope) : '' };
-}
-
-/** Selects the rows after a position, for a list that an index on these columns orders. */
-export function startsAfter(at: PgColumn, id: PgColumn): SQL {
-  return sql`(${at}, ${id}) < (${instantPlaceholder('afterAt')}, ${sql.placeholder('afterId')})`;
-}
-
-/** Orders a list by the columns of `startsAfter`. */
-export function newestFirst(at: PgColumn, id: PgColumn): [SQL, SQL] {
-  return [desc(at), desc(id)];
-}
-
-export const pageLimit = sql.placeholder('limit');
-
-/** In the text of the statement: Postgres does not know a parameter, and plans for a tenth of the table. */
-export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`) as unknown as typeof pageLimit;
-
-/** Selects a page of a table's rows as a subquery that has the name of the table. */
-export function selectPage<Table extends PgTable>(
-  db: Db,
-  table: Table,
-  [at, id]: readonly [at: PgColumn, id: PgColumn],
-  condition?: SQL,
-) {
-  const name: Table['_']['name'] = getTableName(table);
-  const rows = db
-    .select()
-    .from(table as PgTable)
-    .where(and(condition, startsAfter(at, id)))
-    .orderBy(...newestFirst(at, id))
-    .limit(maxPageLimit)
-    .as(name);
-  return db
-    .select()
-    .from(rows)
-    .orderBy(...newestFirst(at, id))
-    .limit(pageLimit)
-    .as(name);
 }

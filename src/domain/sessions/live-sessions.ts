@@ -2,9 +2,8 @@ import { sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement } from '../../database/template.ts';
 import { BatchLoader } from '../batch-loader.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { type Session, sessionColumns } from './session.ts';
@@ -92,11 +91,7 @@ export class LiveSessions {
 }
 
 /** Selects the sessions that no revocation has ended; some may have expired. */
-const selectSessions = statement('select_sessions', {
-  ...sessionColumns,
-  id: sessionIds.id,
-  method: t.textOf<SignInMethod>(),
-})`
+const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.ip_address,
     s.user_agent, s.method
   from session_ids i

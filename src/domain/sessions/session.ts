@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { RowOf } from '../../database/database.ts';
 import { sessions } from '../../database/session-schema.ts';
-import { p } from '../../database/template.ts';
+import { p, type RowOfType, t } from '../../database/template.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { latestCutoff } from './cutoffs.ts';
 
@@ -22,13 +21,13 @@ export const sessionColumns = {
   walletAddress: sessions.walletAddress,
   ipAddress: sessions.ipAddress,
   userAgent: sessions.userAgent,
-  method: sql<SignInMethod>`${sessions.method}`,
+  method: t.textOf<SignInMethod>(),
   createdAt: sessions.createdAt,
   expiresAt: sessions.expiresAt,
 };
 
 /** A live session, without its ID, which is a bearer secret. */
-export type Session = RowOf<typeof sessionColumns>;
+export type Session = RowOfType<typeof sessionColumns>;
 
 /**
  * Selects the live session of that ID with its user: no cut-off has ended it, and the user can sign in.

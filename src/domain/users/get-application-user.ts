@@ -1,10 +1,8 @@
-import { and, eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
+import { p, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationUser, isOfApplication, selectApplicationUsers } from './application-user.ts';
+import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
 
 const rules = { userId: uuid };
 
@@ -19,7 +17,7 @@ export async function getApplicationUser(
   return user;
 }
 
-const selectUserOfApplication: Statement<ApplicationUser[]> = (db) =>
-  selectApplicationUsers(db)
-    .where(and(isOfApplication, eq(applicationUsers.userId, sql.placeholder('userId'))))
-    .prepare('select_user_of_application');
+const selectUserOfApplication = statement('select_user_of_application', applicationUserColumns)`
+  select ${shownColumns}, first_signed_in_at
+  from application_users join users on users.id = user_id
+  where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and deleted_at is null`;

@@ -5,7 +5,7 @@ import { instantPlaceholder } from '../../database/schema.ts';
 import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { maxPageLimit, newestFirst, type Page, pageLimit, pageRules, readPage } from '../pages/read-page.ts';
+import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
 import { instantText, oneOf } from '../text-rules.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import {
@@ -26,9 +26,6 @@ const rules = {
   ...pageRules,
 };
 
-/** Above every message, for the first page. */
-const MAX_MESSAGE_ID = '9223372036854775807';
-
 /** Returns a page of a webhook's deliveries. @throws ServiceError `Invalid webhook ID format`, `Webhook not found` */
 export async function listDeliveries(
   call: ApplicationCall,
@@ -44,15 +41,7 @@ export async function listDeliveries(
     pageTokens,
     scope,
     page,
-    ({ afterId, ...position }) =>
-      call.run(selectDeliveries, {
-        applicationId,
-        webhookId,
-        status,
-        since,
-        ...position,
-        afterId: /^\d+$/.test(afterId) ? afterId : MAX_MESSAGE_ID,
-      }),
+    (position) => call.run(selectDeliveries, { applicationId, webhookId, status, since, ...position }),
     ({ createdAt, messageId }) => ({ at: createdAt, id: numberOf(messageId) }),
   );
 }
@@ -62,13 +51,13 @@ const selectDeliveries: Statement<Delivery[]> = (db) => {
   if (!pending || !succeeded || !failed) throw new Error('There are three statuses');
   const page = unionAll(pending, succeeded, failed)
     .orderBy(sql`created_at desc, message_id desc`)
-    .limit(pageLimit)
+    .limit(sql.placeholder('limit'))
     .as('webhook_deliveries');
   return db
     .select(deliveryColumns)
     .from(page)
     .leftJoinLateral(selectMessage(db), sql`true`)
-    .orderBy(...newestFirst(webhookDeliveries.createdAt, webhookDeliveries.messageId))
+    .orderBy(desc(webhookDeliveries.createdAt), desc(webhookDeliveries.messageId))
     .prepare('select_deliveries');
 };
 
@@ -91,6 +80,6 @@ function selectWithStatus(db: Db, wanted: DeliveryStatus) {
       )
       // Only one index has this order. With `status = …` Postgres might read all deliveries by their time.
       .orderBy(desc(status), desc(createdAt), desc(messageId))
-      .limit(maxPageLimit)
+      .limit(maxPageLimit as unknown as number)
   );
 }

@@ -1,34 +1,20 @@
-import { eq } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
+import { sql } from 'drizzle-orm';
+import { columnsOf, p, t } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
-import type { ApplicationCall } from '../call.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
-import { newestFirst, type Page, pageRules, readPage, selectPage } from '../pages/read-page.ts';
-import { check, type Unchecked } from '../validation.ts';
+import { createList, ofApplication } from '../pages/list.ts';
+import { jsonObject } from './insert-message.ts';
 import { summaryColumns, type WebhookSummary } from './webhook.ts';
 
+const { owner: _, ...columns } = summaryColumns;
+const owner = jsonObject({ id: sql`users.id`, name: sql`users.name`, email: sql`users.email` });
+
 /** Returns a page of the application's webhooks. */
-export async function listWebhooks(
-  { application, run }: ApplicationCall,
-  pageTokens: PageTokens,
-  request: Unchecked<keyof typeof pageRules>,
-): Promise<Page<WebhookSummary>> {
-  return readPage(
-    pageTokens,
-    ['webhooks', application.id],
-    check(request, pageRules),
-    (page) => run(selectWebhooks, { applicationId: application.id, ...page }),
-    ({ createdAt, id }) => ({ at: createdAt, id }),
-  );
-}
-
-const order = [webhooks.createdAt, webhooks.id] as const;
-
-const selectWebhooks: Statement<WebhookSummary[]> = (db) =>
-  db
-    .select(summaryColumns)
-    .from(selectPage(db, webhooks, order, matches(webhooks, 'applicationId')))
-    .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .orderBy(...newestFirst(...order))
-    .prepare('select_webhooks');
+export const listWebhooks = createList('select_webhooks', {
+  name: 'webhooks',
+  of: ofApplication,
+  columns: { ...columns, owner: t.json<WebhookSummary['owner']>() },
+  select: sql`${columnsOf(columns, 'webhooks')}, ${owner} as owner`,
+  order: [webhooks.createdAt, webhooks.id],
+  join: sql`join users on users.id = owner_id`,
+  where: sql`application_id = ${p.uuid('applicationId')}`,
+});

@@ -1,0 +1,101 @@
+/** Lists that are described by their columns, order and condition. */
+import { getTableName, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Statement } from '../../database/database.ts';
+import { columnsOf, p, type RowOfType, statement, type TableRowType, toSnakeCase } from '../../database/template.ts';
+import type { ApplicationCall, Call } from '../call.ts';
+import type { Rule } from '../rule.ts';
+import { type Checked, check, type Unchecked } from '../validation.ts';
+import type { PageScope, PageTokens, Position } from './page-tokens.ts';
+import { maxPageLimit, type Page, pageRules, readPage } from './read-page.ts';
+
+type Rules = Readonly<Record<string, Rule<unknown>>>;
+
+interface PageParts<Type extends TableRowType> {
+  readonly columns: Type;
+  /** Two of the columns, of one table. An index has this order, which is descending. */
+  readonly order: readonly [at: PgColumn, id: PgColumn];
+  /** `columns` as SQL, if not all of them are of that table. */
+  readonly select?: SQL;
+  readonly join?: SQL;
+  /** Which rows of the table are listed. */
+  readonly where?: SQL;
+  /** Whether Postgres plans the statement for each call: it does not know the limit then. */
+  readonly isPlannedAnew?: boolean;
+}
+
+interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> extends PageParts<Type> {
+  /** What page tokens are for. */
+  readonly name: string;
+  /** Returns parameters that tell whose list it is. */
+  readonly of?: (call: Caller) => Readonly<Record<string, string>>;
+  /** The fields of a request beside those of pages. They are parameters, too. */
+  readonly rules?: Filters;
+  /** Returns a statement for filters that another index serves. */
+  readonly find?: (filters: Checked<Filters>) => Statement<RowOfType<Type>[]> | undefined;
+  /** Throws if the list is empty because what it belongs to is missing. */
+  readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
+}
+
+/** A list of the application that calls. */
+export const ofApplication = ({ application }: ApplicationCall) => ({ applicationId: application.id });
+
+/** Returns a function that returns pages of a list. Parameters: those of `of` and `rules`, and `now`. */
+export function createList<
+  Caller extends Call,
+  const Type extends TableRowType,
+  Filters extends Rules = Record<never, never>,
+>(
+  statementName: string,
+  { name, of, rules = {} as Filters, find, requireParent, ...parts }: ListParts<Caller, Type, Filters>,
+) {
+  const selectRows = selectPage(statementName, parts);
+  const [at, id] = keysOf(parts);
+  // The order has such columns.
+  const positionOf = (row: RowOfType<Type>) => ({ at: row[at], id: row[id] }) as Position;
+  return async (
+    call: Caller,
+    tokens: PageTokens,
+    request: Unchecked<Extract<keyof Filters | keyof typeof pageRules, string>>,
+  ): Promise<Page<RowOfType<Type>>> => {
+    const fields = check(request, { ...rules, ...pageRules }) as Checked<Filters> & Checked<typeof pageRules>;
+    const { pageSize, pageToken, ...filters } = fields;
+    const parameters = { ...of?.(call), ...filters };
+    const scope = [name, ...Object.values(parameters)] as PageScope;
+    const page = await readPage(
+      tokens,
+      scope,
+      { pageSize, pageToken },
+      (position) => call.run(find?.(fields) ?? selectRows, { now: call.now, ...parameters, ...position }),
+      positionOf,
+    );
+    if (page.rows.length === 0) await requireParent?.(call, fields);
+    return page;
+  };
+}
+
+/** Returns the statement that selects a page. */
+export function selectPage<const Type extends TableRowType>(
+  name: string,
+  { columns, order, select = columnsOf(columns), join = sql``, where = sql`true`, isPlannedAnew }: PageParts<Type>,
+) {
+  const [at, id] = order;
+  const newestFirst = keysOf({ columns, order }).map((key) => `${toSnakeCase(key)} desc`);
+  const limit = p.integer('limit');
+  const rows = sql`
+    select ${select} from ${sql.raw(getTableName(at.table))} ${join}
+    where ${where} and (${at}, ${id}) < (${p.instant('afterAt')}, ${p.of(id, 'afterId')})
+    order by ${at} desc, ${id} desc limit ${isPlannedAnew ? limit : maxPageLimit}`;
+  if (isPlannedAnew) return statement(name, columns)`${rows}`;
+  return statement(name, columns)`
+    select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))} limit ${limit}`;
+}
+
+/** Returns the names that the columns of the order have in rows. */
+function keysOf<Type extends TableRowType>({ columns, order }: Pick<PageParts<Type>, 'columns' | 'order'>) {
+  return order.map((column) => {
+    const key = Object.keys(columns).find((name) => columns[name] === column);
+    if (!key) throw new Error(`Rows have no ${column.name}`);
+    return key;
+  }) as [keyof RowOfType<Type> & string, keyof RowOfType<Type> & string];
+}
