@@ -57,7 +57,8 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   /**
    * An absolute https URL, 1 to 2048 characters, without user information. Its
    * host must have only public addresses, and its port must be 80, 443, or 1024
-   * and above. Networks that the operator allows need not be public or use https.
+   * and above. In networks that the operator allows, private addresses and http
+   * are accepted, too.
    *
    * @generated from field: string url = 1;
    */

@@ -14,11 +14,11 @@ export interface Route {
   readonly status: number;
   /** The message of a success. */
   readonly message: string;
-  /** The field of the response whose own fields `data` has, beside the other fields. */
+  /** The field of the response that becomes `data`. The other fields are added to it. */
   readonly resource?: string;
   /** The field of the response that is true if the call has created nothing: the status is 200 then. */
   readonly existedBefore?: string;
-  /** The only fields that `data` has. */
+  /** If set, `data` has only these fields. */
   readonly documented?: readonly string[];
 }
 
