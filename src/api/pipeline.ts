@@ -91,13 +91,14 @@ export class Pipeline {
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
-          procedure.handle(fields, { ...this.#toDomainCall(call, actor, ignoreTime), application: caller }, peer),
+          procedure.handle({ ...this.#toDomainCall(call, actor, ignoreTime), application: caller }, fields, peer),
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
       const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;
       isAuthenticated = isAdmin;
-      return procedure.handle(await readFields(), this.#toDomainCall(call, { ...origin, ...actor }), peer);
+      const fields = await readFields();
+      return procedure.handle(this.#toDomainCall(call, { ...origin, ...actor }), fields, peer);
     };
     try {
       return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));

@@ -17,16 +17,20 @@ export type Fields<Input extends DescMessage = DescMessage> = {
 };
 
 /** Calls a function of the domain with the fields, and converts its result to a message. */
-type Handler<Input extends DescMessage, Output extends DescMessage, CallType> = (
-  fields: Fields<Input>,
+type Handler<Input extends DescMessage, CallType, Result> = (
   call: CallType,
+  fields: Fields<Input>,
   peer: Peer,
-) => Promise<MessageInitShape<Output>>;
+) => Promise<Result>;
+
+/** What a handler resolves to. Of a response without fields nothing is sent, so any function of the domain will do. */
+type Result<Output extends DescMessage> =
+  Exclude<keyof MessageShape<Output>, `$${string}`> extends never ? unknown : MessageInitShape<Output>;
 
 /** A handler for every RPC of the service, all of them unary. */
 type Handlers<Service extends DescService, CallType> = {
   readonly [Name in keyof Service['method']]: Service['method'][Name] extends DescMethodUnary<infer Input, infer Output>
-    ? Handler<Input, Output, CallType>
+    ? Handler<Input, CallType, Result<Output>>
     : never;
 };
 
@@ -45,7 +49,7 @@ export type Procedure = {
   | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
 );
 
-type AnyHandler<CallType> = Handler<DescMessage, DescMessage, CallType>;
+type AnyHandler<CallType> = Handler<DescMessage, CallType, MessageInitShape<DescMessage>>;
 
 /** Procedures by path. */
 export type Procedures = ReadonlyMap<string, Procedure>;
@@ -65,15 +69,24 @@ export function createServiceProcedures<Service extends DescService>(
   return bind(service, handlers).map((bound) => ({ ...bound, credential }));
 }
 
-function bind<CallType>(service: DescService, handlers: Readonly<Record<string, AnyHandler<CallType> | undefined>>) {
+function bind<CallType>(
+  service: DescService,
+  handlers: Readonly<Record<string, Handler<DescMessage, CallType, unknown> | undefined>>,
+) {
   return service.methods.filter(isUnary).map((method) => {
-    const handle = handlers[method.localName];
-    if (!handle) throw new Error(`${method.name} has no handler`);
-    const { input, parent } = method;
+    const { input, localName, output, parent } = method;
+    const handler = handlers[localName];
+    if (!handler) throw new Error(`${method.name} has no handler`);
     const names = { method, name: pathOf(method).slice(1), action: `${parent.name}/${method.name}` };
-    const update: AnyHandler<CallType> = (fields, ...others) => handle(toChanges(input, fields), ...others);
+    // The types of the handlers say so: what is not a message belongs to a response without fields.
+    const handle = (output.fields.length === 0 ? withoutResult(handler) : handler) as AnyHandler<CallType>;
+    const update: AnyHandler<CallType> = (call, fields, peer) => handle(call, toChanges(input, fields), peer);
     return { ...names, handle: input.fields.some(isFieldMask) ? update : handle };
   });
+}
+
+function withoutResult<CallType>(handle: Handler<DescMessage, CallType, unknown>) {
+  return (...parameters: Parameters<typeof handle>) => handle(...parameters).then(() => ({}));
 }
 
 /** @throws Error if no service implements the RPC */

@@ -27,7 +27,7 @@ import { removeApplicationUser } from '../../domain/users/remove-application-use
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { toMessage } from './to-message.ts';
+import { toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({
   apiKeys,
@@ -36,85 +36,61 @@ export function createAdminHandlers({
   tokens,
 }: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'tokens'>): ServiceHandlers<typeof AdminService> {
   return {
-    async createApplication(fields, call) {
+    async createApplication(call, fields) {
       const { application, apiKeyId, apiKey } = await createApplication(call, fields);
       return { application: toMessage(application), apiKeyId, apiKey };
     },
-    getApplication: async (fields, call) => ({ application: toMessage(await getApplication(call, fields)) }),
-    async listApplications(fields, call) {
-      const { rows, nextPageToken } = await listApplications(call, pageTokens, fields);
-      return { applications: rows.map(toMessage), nextPageToken };
-    },
-    async updateApplication(fields, call) {
+    getApplication: async (call, fields) => ({ application: toMessage(await getApplication(call, fields)) }),
+    listApplications: async (call, fields) =>
+      toPage('applications', await listApplications(call, pageTokens, fields), toMessage),
+    async updateApplication(call, fields) {
       const application = await updateApplication(call, fields);
       apiKeys.forgetAll();
       return { application: toMessage(application) };
     },
-    async deleteApplication(fields, call) {
+    async deleteApplication(call, fields) {
       await deleteApplication(call, fields);
       apiKeys.forgetAll();
-      return {};
     },
 
-    createApiKey: (fields, call) => createApiKey(call, { ...fields, expiresAt: fromTimestamp(fields.expiresAt) }),
-    async listApiKeys(fields, call) {
-      const { rows, nextPageToken } = await listApiKeys(call, pageTokens, fields);
-      return { apiKeys: rows.map(toMessage), nextPageToken };
-    },
-    async rotateApiKey(fields, call) {
+    createApiKey: (call, fields) => createApiKey(call, { ...fields, expiresAt: fromTimestamp(fields.expiresAt) }),
+    listApiKeys: async (call, fields) => toPage('apiKeys', await listApiKeys(call, pageTokens, fields), toMessage),
+    async rotateApiKey(call, fields) {
       const created = await rotateApiKey(call, fields);
       apiKeys.forgetAll();
       return created;
     },
-    async revokeApiKey(fields, call) {
+    async revokeApiKey(call, fields) {
       await revokeApiKey(call, fields);
       apiKeys.forgetAll();
-      return {};
     },
 
-    createUser: async (fields, call) => ({ user: toMessage(await createUser(call, fields)) }),
-    getUser: async (fields, call) => ({ user: toMessage(await getUser(call, fields)) }),
-    async listUsers(fields, call) {
-      const { rows, nextPageToken } = await listUsers(call, pageTokens, fields);
-      return { users: rows.map(toMessage), nextPageToken };
-    },
-    updateUser: async (fields, call) => ({ user: toMessage(await updateUser(call, fields)) }),
-    async deactivateUser(fields, call) {
+    createUser: async (call, fields) => ({ user: toMessage(await createUser(call, fields)) }),
+    getUser: async (call, fields) => ({ user: toMessage(await getUser(call, fields)) }),
+    listUsers: async (call, fields) => toPage('users', await listUsers(call, pageTokens, fields), toMessage),
+    updateUser: async (call, fields) => ({ user: toMessage(await updateUser(call, fields)) }),
+    async deactivateUser(call, fields) {
       const user = await deactivateUser(call, fields);
       await liveSessions.forgetUser(user.id);
       return { user: toMessage(user) };
     },
-    reactivateUser: async (fields, call) => ({ user: toMessage(await reactivateUser(call, fields)) }),
-    async eraseUser(fields, call) {
-      await liveSessions.forgetUser(await eraseUser(call, fields));
-      return {};
-    },
-    async deleteUser(fields, call) {
-      await liveSessions.forgetUser(await deleteUser(call, fields));
-      return {};
-    },
+    reactivateUser: async (call, fields) => ({ user: toMessage(await reactivateUser(call, fields)) }),
+    eraseUser: async (call, fields) => liveSessions.forgetUser(await eraseUser(call, fields)),
+    deleteUser: async (call, fields) => liveSessions.forgetUser(await deleteUser(call, fields)),
 
-    async addApplicationUser(fields, call) {
-      await addApplicationUser(call, fields);
-      return {};
-    },
-    async removeApplicationUser(fields, call) {
-      await liveSessions.forgetUser(await removeApplicationUser(call, fields));
-      return {};
-    },
+    addApplicationUser,
+    removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
-    async getLoginIntent(fields, call) {
+    async getLoginIntent(call, fields) {
       const { id, applicationId, applicationName, status, expiresAt } = await getLoginIntent(call, fields);
       const intent = { loginIntentId: id, applicationId, applicationName, state: status, expiresAt };
       return { loginIntent: toMessage(intent) };
     },
-    completeLogin: (fields, call) => completeLogin(call, tokens, fields),
-    cancelLogin: (fields, call) => cancelLogin(call, tokens.issuer, fields),
+    completeLogin: (call, fields) => completeLogin(call, tokens, fields),
+    cancelLogin: (call, fields) => cancelLogin(call, tokens.issuer, fields),
 
-    async listAuditEvents(fields, call) {
-      const { rows, nextPageToken } = await listAuditEvents(call, pageTokens, fields);
-      return { auditEvents: rows.map(toAuditEvent), nextPageToken };
-    },
+    listAuditEvents: async (call, fields) =>
+      toPage('auditEvents', await listAuditEvents(call, pageTokens, fields), toAuditEvent),
   };
 }
 

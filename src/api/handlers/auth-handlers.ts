@@ -13,8 +13,8 @@ export function createAuthHandlers({
   const linkTo = createAuthPageLink(authPageUrl);
   const exchange = { tokens, sessionMaxAgeSeconds, subscribed: new Set<string>() };
   return {
-    generateAuthUrl: (fields, call) => generateAuthUrl(call, linkTo, fields),
-    async exchangeToken(fields, call, peer) {
+    generateAuthUrl: (call, fields) => generateAuthUrl(call, linkTo, fields),
+    async exchangeToken(call, fields, peer) {
       const session = await exchangeToken(call, exchange, peer, fields);
       return { user: toProfile(session), session: toMessage(session) };
     },

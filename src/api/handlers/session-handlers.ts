@@ -7,31 +7,24 @@ import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.t
 import type { Session } from '../../domain/sessions/session.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { toMessage, toProfile } from './to-message.ts';
+import { toMessage, toPage, toProfile } from './to-message.ts';
 
 type Parts = Pick<ServiceParts, 'liveSessions' | 'pageTokens' | 'sessionMaxAgeSeconds'>;
 
 export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof SessionService> {
   const { liveSessions, pageTokens } = parts;
   return {
-    async checkSession(fields, call) {
+    async checkSession(call, fields) {
       const session = await checkSession(call, liveSessions, fields);
       return session ? { active: true, session: toSession(session) } : { active: false };
     },
-    renewSession: async (fields, call) => ({ session: toMessage(await renewSession(call, parts, fields)) }),
-    async listSessions(fields, call) {
-      const { rows, nextPageToken } = await listSessions(call, pageTokens, fields);
-      return { sessions: rows.map(toSession), nextPageToken };
-    },
-    async revokeSession(fields, call) {
+    renewSession: async (call, fields) => ({ session: toMessage(await renewSession(call, parts, fields)) }),
+    listSessions: async (call, fields) => toPage('sessions', await listSessions(call, pageTokens, fields), toSession),
+    async revokeSession(call, fields) {
       const userId = await revokeSession(call, fields);
       if (userId) await liveSessions.forgetUser(userId);
-      return {};
     },
-    async revokeUserSessions(fields, call) {
-      await liveSessions.forgetUser(await revokeUserSessions(call, fields));
-      return {};
-    },
+    revokeUserSessions: async (call, fields) => liveSessions.forgetUser(await revokeUserSessions(call, fields)),
   };
 }
 

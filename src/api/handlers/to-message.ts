@@ -1,4 +1,5 @@
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Page } from '../../domain/pages/read-page.ts';
 import type { Profile } from '../../domain/users/user.ts';
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row];
@@ -23,4 +24,14 @@ export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
 /** Picks the profile from a row with more columns. */
 export function toProfile({ email, name, profileImage, walletAddress }: Profile) {
   return toMessage({ email, name, profileImage, walletAddress });
+}
+
+/** Returns the response of a list, whose rows are in the field of that name. */
+export function toPage<Name extends string, Row, Item>(
+  name: Name,
+  { rows, nextPageToken }: Page<Row>,
+  toItem: (row: Row) => Item,
+) {
+  const items = { [name]: rows.map(toItem) } as Record<Name, Item[]>;
+  return { ...items, nextPageToken };
 }

@@ -13,43 +13,29 @@ import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
 import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { toMessage } from './to-message.ts';
+import { toMessage, toPage } from './to-message.ts';
 
 type Parts = Pick<ServiceParts, 'cipher' | 'pageTokens' | 'policy'>;
 
 export function createWebhookHandlers(parts: Parts): ApplicationHandlers<typeof WebhookService> {
   const { cipher, pageTokens } = parts;
   return {
-    getWebhook: async (fields, call) => ({ webhook: toWebhook(await getWebhook(call, cipher, fields)) }),
-    createWebhook: async (fields, call) => ({ webhook: toWebhook(await createWebhook(call, parts, fields)) }),
-    async listWebhooks(fields, call) {
-      const { rows, nextPageToken } = await listWebhooks(call, pageTokens, fields);
-      return { webhooks: rows.map(toWebhook), nextPageToken };
-    },
-    updateWebhook: async (fields, call) => ({ webhook: toWebhook(await updateWebhook(call, parts, fields)) }),
-    async deleteWebhook(fields, call) {
-      await deleteWebhook(call, fields);
-      return {};
-    },
-    rotateSigningKey: async (fields, call) => ({ webhook: toWebhook(await rotateSigningKey(call, cipher, fields)) }),
+    getWebhook: async (call, fields) => ({ webhook: toWebhook(await getWebhook(call, cipher, fields)) }),
+    createWebhook: async (call, fields) => ({ webhook: toWebhook(await createWebhook(call, parts, fields)) }),
+    listWebhooks: async (call, fields) => toPage('webhooks', await listWebhooks(call, pageTokens, fields), toWebhook),
+    updateWebhook: async (call, fields) => ({ webhook: toWebhook(await updateWebhook(call, parts, fields)) }),
+    deleteWebhook,
+    rotateSigningKey: async (call, fields) => ({ webhook: toWebhook(await rotateSigningKey(call, cipher, fields)) }),
 
-    sendTestMessage: (fields, call) => sendTestMessage(call, fields),
-    async listDeliveries(fields, call) {
-      const { rows, nextPageToken } = await listDeliveries(call, pageTokens, fields);
-      return { deliveries: rows.map(toMessage), nextPageToken };
-    },
-    async getDelivery(fields, call) {
+    sendTestMessage,
+    listDeliveries: async (call, fields) =>
+      toPage('deliveries', await listDeliveries(call, pageTokens, fields), toMessage),
+    async getDelivery(call, fields) {
       const { attempts, ...delivery } = await getDelivery(call, fields);
       return { delivery: { ...toMessage(delivery), attempts: attempts.map(toMessage) } };
     },
-    async redeliver(fields, call) {
-      await redeliver(call, fields);
-      return {};
-    },
-    async redeliverFailed(fields, call) {
-      await redeliverFailed(call, fields);
-      return {};
-    },
+    redeliver,
+    redeliverFailed,
   };
 }
 

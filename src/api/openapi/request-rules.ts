@@ -14,7 +14,7 @@ export async function readRequestRules(procedure: Procedure): Promise<RequestRul
   checkedRules.subscribe(onChecked);
   try {
     const call = { application: { id: '', clientId: '' }, now: new Date(0), run: () => Promise.reject(new Error()) };
-    await procedure.handle({}, call as never, { ipAddress: '', userAgent: '' });
+    await procedure.handle(call as never, {}, { ipAddress: '', userAgent: '' });
   } catch {
     // The request is empty, and there is no database.
   } finally {

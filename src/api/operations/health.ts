@@ -18,7 +18,7 @@ export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) 
   closing.addEventListener('abort', () => readiness.wakeAll());
 
   const handlers: Pick<ServiceHandlers<typeof Health>, 'check' | 'list'> = {
-    async check({ service }) {
+    async check(_call, { service }) {
       if (!known.has(String(service))) throw new ServiceError('UNKNOWN_SERVICE');
       return { status: toStatus(await readiness.read()) };
     },

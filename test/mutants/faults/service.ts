@@ -115,8 +115,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'A body is read before the admin key is checked',
       file: 'pipeline.ts',
-      find: `${ACTOR}      isAuthenticated = isAdmin;\n      return procedure.handle(await readFields(),`,
-      replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n      return procedure.handle(fields,`,
+      find: `${ACTOR}      isAuthenticated = isAdmin;\n      const fields = await readFields();\n`,
+      replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n`,
       test: authentication,
       title: /A body without a credential, .* is 401 when it is/,
     },

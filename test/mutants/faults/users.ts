@@ -50,8 +50,8 @@ export const USER_FAULTS: readonly Fault[] = [
   ...['DeleteUser', 'EraseUser', 'RemoveApplicationUser'].map((name) => ({
     what: `${name} is not seen at once by the process that has run it`,
     file: 'src/api/handlers/admin-handlers.ts',
-    find: `await liveSessions.forgetUser(await ${uncapitalize(name)}(call, fields));`,
-    replace: `await ${uncapitalize(name)}(call, fields);`,
+    find: `liveSessions.forgetUser(await ${uncapitalize(name)}(call, fields)),`,
+    replace: `${uncapitalize(name)}(call, fields),`,
     test: revocations,
     title: new RegExp(`After ${name} a session`),
   })),
@@ -66,8 +66,8 @@ export const USER_FAULTS: readonly Fault[] = [
   {
     what: 'RevokeUserSessions is not seen at once by the process that has run it',
     file: 'src/api/handlers/session-handlers.ts',
-    find: 'await liveSessions.forgetUser(await revokeUserSessions(call, fields));',
-    replace: 'await revokeUserSessions(call, fields);',
+    find: 'liveSessions.forgetUser(await revokeUserSessions(call, fields)),',
+    replace: 'revokeUserSessions(call, fields),',
     test: revocations,
     title: /After RevokeUserSessions a session/,
   },
