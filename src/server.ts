@@ -22,7 +22,7 @@ import { ExternalIssuer } from './domain/login/external-issuer.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
-import { AddressPolicy } from './domain/webhooks/address-policy.ts';
+import { AddressPolicy, createBlockList } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { HttpHandler, PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
@@ -72,6 +72,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const isEmbedded = config.databaseUrl === undefined;
   await using stack = new AsyncDisposableStack();
 
+  // The database, and what the rest is made of.
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
@@ -91,13 +92,17 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
+  // What has to be closed: after the requests that use it.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
   const sendCode = overrides.sendCode ?? createCodeSender(config.smtp);
   const mailer = new LoginMailer(sendCode, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
-  const listener = await openListener({ ...config, renderError: renderFailure }).catch(blame('HOST', 'PORT'));
+  const trustedProxies = createBlockList(config.trustedProxies);
+  const listener = await openListener({ ...config, trustedProxies, renderError: renderFailure }).catch(
+    blame('HOST', 'PORT'),
+  );
   const { url } = listener;
   const shutdown = new AbortController();
   const closing = new AbortController();
@@ -110,6 +115,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
+  // What answers requests.
   const publicUrl = config.publicUrl ?? url;
   // The default of PUBLIC_URL depends on the port.
   if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
@@ -138,6 +144,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
   }
 
+  // From here on it works and serves.
   jobs.push(
     delivery.run(closing.signal),
     runJobs(config, {

@@ -1,5 +1,4 @@
 /** The messages between the primary and its workers. */
-import { BlockList } from 'node:net';
 import type { Bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { Demo } from '../demo/demo.ts';
@@ -7,7 +6,7 @@ import type { Snapshot } from '../metrics/collect.ts';
 
 /** From the primary to a worker: start to serve. */
 export interface WorkerInit {
-  readonly config: SentConfig;
+  readonly config: Config;
   readonly bootstrap: Bootstrap;
   /** Undefined if this worker opens the demo. */
   readonly demo: Demo | undefined;
@@ -34,17 +33,4 @@ export interface MetricsRequest {
 
 export interface MetricsReply {
   readonly metrics: readonly Snapshot[];
-}
-
-/** The block list is the only setting that cannot be cloned between processes. */
-type SentConfig = Omit<Config, 'trustedProxies'> & { readonly trustedProxies: readonly string[] };
-
-export function packConfig(config: Config): SentConfig {
-  return { ...config, trustedProxies: config.trustedProxies.toJSON() };
-}
-
-export function unpackConfig(config: SentConfig): Config {
-  const trustedProxies = new BlockList();
-  trustedProxies.fromJSON(config.trustedProxies);
-  return { ...config, trustedProxies };
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type BootstrapOptions, bootstrap } from '../bootstrap.ts';
 import type { Config } from '../config/config.ts';
 import type { UsherServer } from '../server.ts';
-import { packConfig, type WorkerInit } from './messages.ts';
+import type { WorkerInit } from './messages.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 import { WorkerProcess } from './worker-process.ts';
 
@@ -38,7 +38,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
     await Promise.all(workers.map(({ exited }) => exited));
   });
 
-  let init: WorkerInit = { config: packConfig(config), bootstrap: base, demo: undefined };
+  let init: WorkerInit = { config, bootstrap: base, demo: undefined };
   // The first worker opens the demo for all of them.
   const serve = async (worker: WorkerProcess) => {
     const started = await worker.serve(init);
@@ -52,8 +52,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   const startReplacement = (): WorkerProcess | undefined => {
     try {
       // With port 0 the workers share a free port, but they lose it if none of them runs.
-      if (running.size === 0)
-        init = { ...init, config: packConfig({ ...config, port: config.port || Number(new URL(url).port) }) };
+      if (running.size === 0) init = { ...init, config: { ...config, port: config.port || Number(new URL(url).port) } };
       const worker = startWorker();
       serve(worker).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
       return worker;

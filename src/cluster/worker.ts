@@ -2,14 +2,7 @@
 import cluster from 'node:cluster';
 import type { UsherServer } from '../server.ts';
 import { importFast } from './import-fast.ts';
-import {
-  type MetricsReply,
-  type MetricsRequest,
-  type RevocationMessage,
-  unpackConfig,
-  type WorkerInit,
-  type WorkerStatus,
-} from './messages.ts';
+import type { MetricsReply, MetricsRequest, RevocationMessage, WorkerInit, WorkerStatus } from './messages.ts';
 import { RevocationChannel } from './revocation-channel.ts';
 
 // Ctrl-C reaches every process of the terminal. The primary handles it for all.
@@ -38,7 +31,7 @@ const [{ createLogger }, { startServer }, { createShutdown }, { describeFailure 
 const { config, bootstrap, demo } = await initialised.promise;
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
-  const server = await startServer(unpackConfig(config), { bootstrap, demo, logger, revocations });
+  const server = await startServer(config, { bootstrap, demo, logger, revocations });
   // The demo prints login codes to stdout, whose reader may be gone.
   if (server.demo) process.stdout.on('error', () => {});
   const close = createShutdown(server, logger, config);

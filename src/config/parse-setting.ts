@@ -1,4 +1,5 @@
 /** Parsers of settings. Each throws an Error whose message continues the name of the setting. */
+import { isIP } from 'node:net';
 import { parseDatabaseUrl } from './database-url.ts';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 
@@ -47,6 +48,18 @@ export function parseOrigins(text: string): readonly string[] {
   return splitList(text).map((entry) => {
     const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
     if (!isOrigin) throw new Error('must be origins such as https://tools.example.com, comma-separated');
+    return entry;
+  });
+}
+
+/** Returns the entries. The error names one that is neither an address nor a CIDR range. */
+export function parseNetworks(text: string): readonly string[] {
+  return splitList(text).map((entry) => {
+    const [address = '', prefix = '0', ...more] = entry.split('/');
+    const version = isIP(address);
+    const isPrefix = /^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128);
+    if (version === 0 || !isPrefix || more.length > 0)
+      throw new Error(`${entry} is neither an IP address nor a CIDR range`);
     return entry;
   });
 }

@@ -1,4 +1,3 @@
-import { BlockList } from 'node:net';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import {
   integerBetween,
@@ -6,6 +5,7 @@ import {
   parseDatabaseUrlText,
   parseForeignUrl,
   parseLoginMethods,
+  parseNetworks,
   parseOneOf,
   parseOrigins,
   parsePublicUrl,
@@ -15,7 +15,6 @@ import {
   splitList,
 } from './parse-setting.ts';
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
-import { parseNetworks, parseTrustedProxies } from './trusted-proxies.ts';
 
 /** An environment variable and its row in the README. */
 export interface Setting<Value> extends Options {
@@ -111,9 +110,9 @@ export const SETTINGS = {
   ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
-    (text) => parseTrustedProxies(splitList(text)),
+    parseNetworks,
     'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher trusts.',
-    { default: new BlockList(), defaultText: 'none' },
+    { default: [], defaultText: 'none' },
   ),
   corsOrigins: setting('CORS_ORIGINS', parseOrigins, 'Origins, comma-separated, whose pages may call the API.', {
     default: [],

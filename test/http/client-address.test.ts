@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
+import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
 import { clientAddressOf } from '../../src/http/client-address.ts';
 
 const LOOPBACK = '127.0.0.1';
@@ -24,7 +24,7 @@ test.each([
   { trusted: [LOOPBACK, '2001:db8::/32'], forwarded: '198.51.100.7, 2001:db8::1', address: '198.51.100.7' },
   { trusted: [LOOPBACK], forwarded: '::ffff:203.0.113.9', address: '203.0.113.9' },
 ])('is $address when $trusted is trusted and X-Forwarded-For is $forwarded', ({ trusted, forwarded, address }) => {
-  expect(clientAddressOf(LOOPBACK, forwarded, parseTrustedProxies(trusted))).toBe(address);
+  expect(clientAddressOf(LOOPBACK, forwarded, createBlockList(trusted))).toBe(address);
   // A socket that listens on IPv6 reports IPv4 addresses in this form.
-  expect(clientAddressOf(`::ffff:${LOOPBACK}`, forwarded, parseTrustedProxies(trusted))).toBe(address);
+  expect(clientAddressOf(`::ffff:${LOOPBACK}`, forwarded, createBlockList(trusted))).toBe(address);
 });

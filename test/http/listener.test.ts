@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { encodeHeaders, encodePreface } from '../support/http2-frames.ts';
@@ -155,7 +154,7 @@ describe('over TLS', () => {
 });
 
 test('behind a trusted proxy, a session records the last forwarded address, over REST and RPC', async () => {
-  const config = { trustedProxies: parseTrustedProxies(['127.0.0.1']) };
+  const config = { trustedProxies: ['127.0.0.1'] };
   await using proxied = await startTestService({ database: service.database, like: service.config, config });
   const recordedAddress = async (exchange: (body: string) => Promise<{ status: number }>) => {
     const user = await createTestUser(service);

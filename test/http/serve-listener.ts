@@ -1,4 +1,4 @@
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
+import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
 import type { HttpHandler } from '../../src/http/http-context.ts';
 import { openListener } from '../../src/http/listener.ts';
 import type { Certificate } from '../../src/http/tls.ts';
@@ -14,7 +14,7 @@ export async function serveListener(handle: HttpHandler, { tls, onError = () => 
     host: '127.0.0.1',
     port: 0,
     tls,
-    trustedProxies: parseTrustedProxies([]),
+    trustedProxies: createBlockList([]),
     renderError: (reason) => JSON.stringify({ reason }),
   });
   listener.serve({ handle, handleStream: () => false, pathsWithoutHost: new Set(), onError });

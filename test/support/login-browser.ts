@@ -1,6 +1,5 @@
 /** A browser without JavaScript: it keeps cookies, and reads and submits the forms of a page. */
 import type { Config } from '../../src/config/config.ts';
-import { parseTrustedProxies } from '../../src/config/trusted-proxies.ts';
 import { type HttpReply, request } from './http.ts';
 import { clientsOf, REDIRECT_URI, type Tenant } from './service.ts';
 
@@ -24,7 +23,7 @@ export interface LoginPage extends HttpReply {
 /** Enables every way to sign in, and lets each browser have its own IP address. */
 export const LOGIN_CONFIG: Partial<Config> = {
   loginMethods: ['wallet', 'email'],
-  trustedProxies: parseTrustedProxies(['127.0.0.1']),
+  trustedProxies: ['127.0.0.1'],
 };
 
 export class LoginBrowser {

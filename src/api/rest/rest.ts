@@ -4,21 +4,15 @@ import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline, ResponseMessage } from '../pipeline.ts';
-import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
+import type { Procedures } from '../procedures.ts';
 import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { Route } from './route.ts';
-import { type PathParameters, Router } from './router.ts';
-
-interface Endpoint {
-  readonly route: Route;
-  readonly procedure: Procedure;
-}
+import { type Endpoint, type PathParameters, Router } from './router.ts';
 
 /** Answers every request below `/api`. */
 export function createRestHandler(procedures: Procedures, pipeline: Pipeline): HttpHandler {
-  const router = new Router((route): Endpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) }));
-
+  const router = new Router(procedures);
   return (context) => {
     const found = router.find(context.path);
     if (!found) return sendFailure(context, 'NOT_FOUND');

@@ -1,21 +1,28 @@
+import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
 import type { Route } from './route.ts';
 import { routes } from './routes.ts';
+
+export interface Endpoint {
+  readonly route: Route;
+  readonly procedure: Procedure;
+}
 
 /** Percent-encoded values of a path's parameters, by name. */
 export type PathParameters = Readonly<Record<string, string>>;
 
-interface Pattern<Endpoint> {
+interface Pattern {
   readonly segments: readonly string[];
   /** By HTTP method. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
 
 /** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
-export class Router<Endpoint> {
+export class Router {
   /** By `keyOf` the path, so that few patterns are compared. */
-  readonly #patterns: ReadonlyMap<string, readonly Pattern<Endpoint>[]>;
+  readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
-  constructor(toEndpoint: (route: Route) => Endpoint) {
+  constructor(procedures: Procedures) {
+    const toEndpoint = (route: Route): Endpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) });
     const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, ofPath]) => ({
       segments: path.split('/'),
       endpoints: new Map(ofPath.map((route) => [route.method, toEndpoint(route)])),
@@ -24,7 +31,7 @@ export class Router<Endpoint> {
   }
 
   /** Returns undefined if no route has the path. */
-  find(path: string): (Pick<Pattern<Endpoint>, 'endpoints'> & { readonly parameters: PathParameters }) | undefined {
+  find(path: string): (Pick<Pattern, 'endpoints'> & { readonly parameters: PathParameters }) | undefined {
     const segments = path.split('/');
     for (const { segments: expected, endpoints } of this.#patterns.get(keyOf(segments)) ?? []) {
       const parameters = match(expected, segments);

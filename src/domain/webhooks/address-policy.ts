@@ -69,7 +69,8 @@ function toV4(groups: readonly number[]): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-function createBlockList(networks: readonly string[]): BlockList {
+/** Returns a list of the addresses and CIDR ranges. */
+export function createBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = '', prefix] = network.split('/');
