@@ -1,23 +1,30 @@
 import type { ConnectError } from '@connectrpc/connect';
+import {
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalServerRequest,
+  type UniversalServerResponse,
+} from '@connectrpc/connect/protocol';
 import { ServiceError } from '../../domain/errors.ts';
 import type { ReadRequest, ResponseMessage } from '../pipeline.ts';
 import type { Fields } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 
 /**
- * Bridges Connect, which decodes and encodes, and the pipeline, which wants to read in the middle of a call. Connect
- * calls `admit` before it decodes the request, and `handle` with the decoded request.
+ * Bridges Connect, which decodes and encodes, and the pipeline, which wants to read in the middle of a call. `serve`
+ * starts Connect's handler, which calls `admit` before it decodes the request, and `handle` with the decoded request.
  */
 export class ConnectBridge {
   readonly #runPipeline: (read: ReadRequest) => Promise<ResponseMessage>;
   readonly #admission = Promise.withResolvers<void>();
   readonly #request = Promise.withResolvers<Fields>();
+  /** Resolves if the request could not be read. Otherwise it stays pending. */
   readonly #readFailure = Promise.withResolvers<ServiceError>();
   #response: Promise<ResponseMessage> | undefined;
   #signal: AbortSignal | undefined;
   #rejection: ConnectError | undefined;
   /** Whether the pipeline waits for Connect to decode the request. */
-  isReading = false;
+  #isReading = false;
 
   constructor(runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
     this.#runPipeline = runPipeline;
@@ -27,9 +34,13 @@ export class ConnectBridge {
     return this.#response !== undefined;
   }
 
-  /** Resolves if the request could not be read. Otherwise it stays pending. */
-  get readFailure(): Promise<ServiceError> {
-    return this.#readFailure.promise;
+  /** Returns the response of the call, or the error because of which Connect could not read the request. */
+  async serve(handler: UniversalHandler, request: UniversalServerRequest): Promise<UniversalServerResponse> {
+    const result = await Promise.race([this.#respond(handler, request), this.#readFailure.promise]);
+    if (!(result instanceof ServiceError)) return result;
+    // Connect encodes the error for the protocol when it handles the request again, without the body.
+    this.#rejection = toConnectError(result);
+    return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
   }
 
   /** Resolves when the pipeline reads the request. Connect aborts `signal`, with a reason, when decoding fails. */
@@ -37,12 +48,12 @@ export class ConnectBridge {
     if (this.#rejection) throw this.#rejection;
     this.#signal = signal;
     this.#response = this.#runPipeline(() => {
-      this.isReading = true;
+      this.#isReading = true;
       this.#admission.resolve();
       return this.#request.promise;
     });
     this.#response.catch((error) => {
-      if (this.isReading && error instanceof ServiceError) this.#readFailure.resolve(error);
+      if (this.#isReading && error instanceof ServiceError) this.#readFailure.resolve(error);
       else this.#admission.reject(toAnswer(error));
     });
     await this.#admission.promise;
@@ -50,7 +61,7 @@ export class ConnectBridge {
 
   /** Passes the decoded request to the pipeline, and resolves to the response. */
   async handle(fields: Fields): Promise<ResponseMessage> {
-    this.isReading = false;
+    this.#isReading = false;
     this.#request.resolve(fields);
     try {
       return (await this.#response) ?? {};
@@ -59,14 +70,20 @@ export class ConnectBridge {
     }
   }
 
-  /** Tells the pipeline that Connect could not decode the request. */
-  failReading(): void {
+  async #respond(
+    handler: UniversalHandler,
+    request: UniversalServerRequest,
+  ): Promise<UniversalServerResponse | ServiceError> {
+    try {
+      const response = await handler(request);
+      if (!this.#isReading) return response;
+    } catch (error) {
+      // Connect throws if its error message quotes text that no header can carry.
+      if (!this.#isReading) throw error;
+    }
+    // Connect could not decode the request, and the pipeline still waits for it.
     this.#request.reject(toDecodingError(this.#signal?.reason));
-  }
-
-  /** Makes the next `admit` throw the error, so that Connect answers it. */
-  reject(error: ServiceError): void {
-    this.#rejection = toConnectError(error);
+    return this.#readFailure.promise;
   }
 }
 

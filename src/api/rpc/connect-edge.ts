@@ -3,14 +3,8 @@
  * requests. Connect reads and writes; the pipeline decides.
  */
 import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
-import {
-  createAsyncIterable,
-  type UniversalHandler,
-  type UniversalServerRequest,
-  type UniversalServerResponse,
-} from '@connectrpc/connect/protocol';
+import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
-import { ServiceError } from '../../domain/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
@@ -26,7 +20,8 @@ import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
-const bridgeKey = createContextKey<ConnectBridge | undefined>(undefined);
+/** `serveUnary` sets it for each call. */
+const bridgeKey = createContextKey(new ConnectBridge(() => Promise.reject(new Error('The context has no call'))));
 
 export function createConnectEdge(
   procedures: Procedures,
@@ -36,9 +31,9 @@ export function createConnectEdge(
 ): PathHandler {
   const router = createConnectRouter();
   for (const procedure of procedures.values()) {
-    router.rpc(procedure.method, (message, { values }) => bridgeOf(values).handle(message), {
+    router.rpc(procedure.method, (message, { values }) => values.get(bridgeKey).handle(message), {
       ...optionsOf(procedure),
-      requestGate: ({ values, signal }) => bridgeOf(values).admit(signal),
+      requestGate: ({ values, signal }) => values.get(bridgeKey).admit(signal),
     });
   }
   registerStreams(router, health, log.logger);
@@ -68,41 +63,11 @@ async function serveUnary(
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
-  const call = new ConnectBridge((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
-  values.set(bridgeKey, call);
-
-  const response = await respond(handler, request, call);
-  if (!call.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
+  const bridge = new ConnectBridge((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
+  values.set(bridgeKey, bridge);
+  const response = await bridge.serve(handler, request);
+  if (!bridge.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
   writeResponse(context, response);
-}
-
-/** Returns the response of the call, or the error because of which Connect could not read the request. */
-async function respond(
-  handler: UniversalHandler,
-  request: UniversalServerRequest,
-  call: ConnectBridge,
-): Promise<UniversalServerResponse> {
-  const result = await Promise.race([handle(handler, request, call), call.readFailure]);
-  if (!(result instanceof ServiceError)) return result;
-  // Connect encodes the error for the protocol when it handles the request again, without the body.
-  call.reject(result);
-  return handler({ ...request, body: createAsyncIterable<Uint8Array>([]) });
-}
-
-async function handle(
-  handler: UniversalHandler,
-  request: UniversalServerRequest,
-  call: ConnectBridge,
-): Promise<UniversalServerResponse | ServiceError> {
-  try {
-    const response = await handler(request);
-    if (!call.isReading) return response;
-  } catch (error) {
-    // Connect throws if its error message quotes text that no header can carry.
-    if (!call.isReading) throw error;
-  }
-  call.failReading();
-  return call.readFailure;
 }
 
 async function serveStream(
@@ -134,12 +99,6 @@ function setHeaders(context: HttpContext, { acceptCompression }: typeof publicOp
   setCommonHeaders(context);
   for (const [name, value] of nameSupported(context.headers, acceptCompression))
     context.response.setHeader(name, value);
-}
-
-function bridgeOf(values: { get(key: typeof bridgeKey): ConnectBridge | undefined }): ConnectBridge {
-  const call = values.get(bridgeKey);
-  if (!call) throw new Error('The context has no call');
-  return call;
 }
 
 /** Logs a stream, or a request that Connect refused before the pipeline saw it. */
