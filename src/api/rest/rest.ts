@@ -8,7 +8,7 @@ import type { Procedures } from '../procedures.ts';
 import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { Route } from './route.ts';
-import { type Endpoint, type PathParameters, Router } from './router.ts';
+import { type PathParameters, type RestEndpoint, Router } from './router.ts';
 
 /** Answers every request below `/api`. */
 export function createRestHandler(procedures: Procedures, pipeline: Pipeline): HttpHandler {
@@ -26,7 +26,7 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
 }
 
 async function serve(
-  { route, procedure }: Endpoint,
+  { route, procedure }: RestEndpoint,
   parameters: PathParameters,
   context: HttpContext,
   pipeline: Pipeline,

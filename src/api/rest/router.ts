@@ -2,7 +2,7 @@ import { type Procedure, type Procedures, requireProcedure } from '../procedures
 import type { Route } from './route.ts';
 import { routes } from './routes.ts';
 
-export interface Endpoint {
+export interface RestEndpoint {
   readonly route: Route;
   readonly procedure: Procedure;
 }
@@ -13,7 +13,7 @@ export type PathParameters = Readonly<Record<string, string>>;
 interface Pattern {
   readonly segments: readonly string[];
   /** By HTTP method. */
-  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpoints: ReadonlyMap<string, RestEndpoint>;
 }
 
 /** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
@@ -22,7 +22,7 @@ export class Router {
   readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
   constructor(procedures: Procedures) {
-    const toEndpoint = (route: Route): Endpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) });
+    const toEndpoint = (route: Route): RestEndpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) });
     const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, ofPath]) => ({
       segments: path.split('/'),
       endpoints: new Map(ofPath.map((route) => [route.method, toEndpoint(route)])),
