@@ -1,6 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { placeholders, type Statement } from '../../database/database.ts';
-import { loginIntents } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -53,8 +52,7 @@ export async function generateAuthUrl(
   return { authUrl: linkTo(loginIntentId), loginIntentId };
 }
 
-const insertIntent: Statement<unknown> = (db) =>
-  db
-    .insert(loginIntents)
-    .values(placeholders('applicationId', 'id', 'redirectUri', 'state', 'createdAt', 'expiresAt'))
-    .prepare('insert_login_intent');
+const insertIntent = statement('insert_login_intent')`
+  insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
+  values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
+    ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;
