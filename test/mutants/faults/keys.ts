@@ -9,7 +9,7 @@ export const KEY_FAULTS: readonly Fault[] = [
   {
     what: 'A later use of an API key is overwritten by an earlier one',
     file: 'src/domain/api-keys/api-key-usage.ts',
-    find: ' and (${apiKeys.lastUsedAt} is null or ${apiKeys.lastUsedAt} < used.at)',
+    find: ' and (k.last_used_at is null or k.last_used_at < used.at)',
     replace: '',
     test: apiKeys,
     title: /shows the latest use, also if a process stores an earlier one after it/,

@@ -13,15 +13,15 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'A rotated key outlives its own expiry',
     file: 'domain/api-keys/rotate-api-key.ts',
-    find: "sql`least(${apiKeys.expiresAt}, ${instantPlaceholder('endsAt')})`",
-    replace: "sql`${instantPlaceholder('endsAt')}`",
+    find: "least(k.expires_at, ${p.instant('endsAt')})",
+    replace: "${p.instant('endsAt')}",
     test: 'test/contract/api-keys.test.ts',
     title: /RotateApiKey ends the old key at its own expiry/,
   },
   {
     what: 'A replaced key is rotated again',
     file: 'domain/api-keys/rotate-api-key.ts',
-    find: 'isNull(apiKeys.replacedBy),',
+    find: ' and k.replaced_by is null',
     replace: '',
     test: 'test/contract/api-keys.test.ts',
     title: /RotateApiKey works once per key/,

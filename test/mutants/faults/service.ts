@@ -35,8 +35,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'A revoked key is accepted',
       file: '../domain/api-keys/api-keys.ts',
-      find: ', isNull(apiKeys.revokedAt))',
-      replace: ')',
+      find: 'and k.revoked_at is null`;',
+      replace: '`;',
       test: authentication,
       title: /An API key is refused when it has been revoked/,
     },
