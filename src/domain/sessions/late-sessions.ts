@@ -53,7 +53,7 @@ const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
     delete from application_users a using ended
     where ${p.boolean('leaves')} and a.application_id = ended.application_id and a.user_id = ended.user_id
       and a.first_signed_in_at = ended.began_at
-  ), ${messagesOf(sessionRevoked)}
+  ), ${messagesOf(sessionRevoked(sql`ended`))}
   select ${notified}`;
 
 const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
@@ -61,7 +61,7 @@ const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
     select s.application_id, s.user_id, s.id
     from sessions s join users on users.id = s.user_id left join user_cutoffs c on c.user_id = users.id
     where users.id = ${p.uuid('userId')} and ${isLate(sql`c.cutoff_at`)}
-  ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked)}
+  ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked(sql`ended`))}
   select ${notified}`;
 
 /** Whether session `s` of `users` is late. */

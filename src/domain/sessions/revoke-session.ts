@@ -34,6 +34,6 @@ const endLiveSession = statement('end_live_session', { userId: sessionIds.userId
   with target as (${liveSession}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
   ${cutOffSessions(sql`target`)},
-  ${messagesOf(sessionRevoked)}
+  ${messagesOf(sessionRevoked(sql`ended`))}
   select user_id, ${notified} from session_ids
   where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('sessionId')}`;

@@ -31,5 +31,5 @@ const endSessionsOfUser = statement('end_sessions_of_user', HAS_MESSAGES)`
     where u.id = ${p.uuid('userId')}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
   ${cutOffSessions(sql`target`)},
-  ${messagesOf(sessionRevoked)}
+  ${messagesOf(sessionRevoked(sql`ended`))}
   select ${notified} from target`;

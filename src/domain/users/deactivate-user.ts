@@ -50,7 +50,7 @@ const markDeactivated: Statement<({ user: User } & HasMessages)[]> = (db) => {
     select deactivated.* from deactivated inner join before on before.deactivated_at is null)`;
   const from = sql`${changed} as changed`;
   const audit = insertAuditEvent(db, { resource: sql`id`, from, applicationId: noApplication });
-  const message = insertMessages(db, sessionsRevoked, userMessage('user.deactivated', changed));
+  const message = insertMessages(db, sessionsRevoked(sql`ended`), userMessage('user.deactivated', changed));
   return db
     .with(before, deactivated, audit, ...endUserSessions(db, sql`${deactivated}`), message)
     .select({ user: pickUser(deactivated), notifiedIds })

@@ -36,7 +36,7 @@ const markDeleted: Statement<HasMessages[]> = (db) => {
       .returning({ id: users.id }),
   );
   const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted`, applicationId: noApplication });
-  const message = insertMessages(db, sessionsRevoked, userDeleted(sql`${deleted}`));
+  const message = insertMessages(db, sessionsRevoked(sql`ended`), userDeleted(sql`${deleted}`));
   return db
     .with(deleted, audit, ...endUserSessions(db, sql`${deleted}`), message)
     .select({ notifiedIds })

@@ -50,7 +50,7 @@ const eraseProfile: Statement<HasMessages[]> = (db) => {
   const changed = sql`known where deleted_at is null or email <> '' or wallet_address <> ''`;
   const audit = insertAuditEvent(db, { resource: sql`id`, from: changed, applicationId: noApplication });
   const deleted = sql`(select * from ${known} where deleted_at is null)`;
-  const message = insertMessages(db, sessionsRevoked, userDeleted(deleted));
+  const message = insertMessages(db, sessionsRevoked(sql`ended`), userDeleted(deleted));
   return db
     .with(known, audit, erased, ...endUserSessions(db, sql`${known}`), codes, challenges, message)
     .select({ notifiedIds })

@@ -49,7 +49,7 @@ const deleteApplicationUser: Statement<(FoundBoth & HasMessages)[]> = (db) => {
   );
   const gone = sql`(select user_id from removed union select user_id from left_application) as gone`;
   const audit = insertAuditEvent(db, { resource: sql`user_id`, from: gone });
-  const message = insertMessages(db, sessionRevoked);
+  const message = insertMessages(db, sessionRevoked(sql`ended`));
   return db
     .with(target, removed, left, audit, ...endSessions(db, sql`${target}`), message)
     .select({ ...foundBoth(db), notifiedIds })

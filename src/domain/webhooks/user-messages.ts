@@ -1,7 +1,6 @@
 /** Messages to applications about users and their sessions. */
 import { type SQL, sql } from 'drizzle-orm';
-import { applications, instantPlaceholder } from '../../database/schema.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
+import { p } from '../../database/template.ts';
 import { jsonObject, type Message, toIsoText } from './insert-message.ts';
 
 /**
@@ -51,24 +50,28 @@ export function sessionCreated(begun: SQL): Message {
   return { type: 'session.created', userId: sql`user_id`, data: jsonObject(session), from: begun };
 }
 
-/** Tells the calling application of the live session that the CTE `ended` has deleted. Placeholder: now. */
-export const sessionRevoked: Message = {
-  type: 'session.revoked',
-  data: jsonObject({ userId: sql`ended.user_id` }),
-  from: sql`ended ${ofOpenApplication(sql`ended.application_id`)}
-    where ended.expires_at > ${instantPlaceholder('now')}::timestamptz`,
-};
+/** Tells the calling application of its live session among those that the CTE has deleted. Parameter: now. */
+export function sessionRevoked(ended: SQL): Message {
+  return {
+    type: 'session.revoked',
+    data: jsonObject({ userId: sql`ended.user_id` }),
+    from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)} where ended.expires_at > ${p.instant('now')}`,
+  };
+}
 
-/** Tells every application of the live session that the CTE `ended` has deleted there. Placeholder: now. */
-export const sessionsRevoked: Message = { ...sessionRevoked, applicationId: sql`ended.application_id` };
+/** Tells every application of its live session among those that the CTE has deleted. Parameter: now. */
+export function sessionsRevoked(ended: SQL): Message {
+  return { ...sessionRevoked(ended), applicationId: sql`ended.application_id` };
+}
 
 function toApplicationsOf(changed: SQL): Pick<Message, 'applicationId' | 'from'> {
   const applicationId = sql`signed_in.application_id`;
   const from = sql`${changed} as changed
-    inner join ${applicationUsers} as signed_in on signed_in.user_id = changed.id ${ofOpenApplication(applicationId)}`;
+    join application_users as signed_in on signed_in.user_id = changed.id ${joinOpen(applicationId)}`;
   return { applicationId, from };
 }
 
-function ofOpenApplication(applicationId: SQL): SQL {
-  return sql`inner join ${applications} on ${applications.id} = ${applicationId} and ${applications.deletedAt} is null`;
+/** Joins the application unless it is deleted. */
+function joinOpen(applicationId: SQL): SQL {
+  return sql`join applications a on a.id = ${applicationId} and a.deleted_at is null`;
 }
