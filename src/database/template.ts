@@ -69,6 +69,7 @@ const asIs = <Value>(sqlType: string): ComputedType<Value> => ({ sqlType, decode
 export const t = {
   boolean: asIs<boolean>('boolean'),
   integer: asIs<number>('integer'),
+  bigint: asIs<string>('bigint'),
   text: asIs<string>('text'),
   textOf: <Value extends string>() => asIs<Value>('text'),
   uuid: asIs<string>('uuid'),
@@ -88,11 +89,13 @@ const parameter = (type: string, encode = (value: unknown) => value) => {
 
 /** Parameters of a template by name and type. Null is a value of each. */
 export const p = {
+  bigint: parameter('bigint'),
   boolean: parameter('boolean'),
   bytes: parameter('bytea'),
   instant: parameter('timestamptz', (instant) => (instant as Date).toISOString()),
   instants: parameter('timestamptz[]', (instants) => `{${(instants as Date[]).map((each) => each.toISOString())}}`),
   integer: parameter('integer'),
+  json: parameter('json', (value) => JSON.stringify(value)),
   text: parameter('text'),
   texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
   uuid: parameter('uuid'),

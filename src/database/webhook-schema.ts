@@ -2,7 +2,7 @@
  * What the delivery of webhooks needs; see src/delivery/README.md. There are no foreign keys: the rows are written with
  * every change of an application, and the expiry job removes what a deleted webhook leaves.
  */
-import { type SQL, sql } from 'drizzle-orm';
+import { isNotNull, type SQL, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,
   bigint,
@@ -88,8 +88,9 @@ export const webhookDeliveries = pgTable(
     applicationId: uuid('application_id').notNull(),
     webhookId: text('webhook_id').notNull(),
     messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
-    /** pending, succeeded or failed. */
-    status: text('status').notNull().default('pending'),
+    status: text('status', { enum: ['pending', 'succeeded', 'failed'] })
+      .notNull()
+      .default('pending'),
     /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
     dueAt: instant('due_at'),
     /** When the lease of a slow attempt ends if it is not extended. Extensions move `due_at` alone. */
@@ -104,24 +105,13 @@ export const webhookDeliveries = pgTable(
     /** That of the message. */
     createdAt: instant('created_at').notNull(),
   },
-  (table) => {
-    const isPending = sql`${table.dueAt} is not null`;
-    return [
-      primaryKey({ columns: [table.applicationId, table.webhookId, table.messageId] }),
-      index('webhook_deliveries_due_idx')
-        .on(table.applicationId, table.webhookId, table.dueAt, table.messageId)
-        .where(isPending),
-      index('webhook_deliveries_order_idx').on(table.applicationId, table.webhookId, table.messageId).where(isPending),
-      index('webhook_deliveries_list_idx').on(
-        table.applicationId,
-        table.webhookId,
-        table.status,
-        table.createdAt,
-        table.messageId,
-      ),
-      index('webhook_deliveries_created_at_idx').on(table.createdAt),
-    ];
-  },
+  ({ applicationId, webhookId, messageId, dueAt, status, createdAt }) => [
+    primaryKey({ columns: [applicationId, webhookId, messageId] }),
+    index('webhook_deliveries_due_idx').on(applicationId, webhookId, dueAt, messageId).where(isNotNull(dueAt)),
+    index('webhook_deliveries_order_idx').on(applicationId, webhookId, messageId).where(isNotNull(dueAt)),
+    index('webhook_deliveries_list_idx').on(applicationId, webhookId, status, createdAt, messageId),
+    index('webhook_deliveries_created_at_idx').on(createdAt),
+  ],
 );
 
 /** The state of an endpoint. A process that delivers to it holds its lease. */

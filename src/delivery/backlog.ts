@@ -1,7 +1,7 @@
 /** The backlog of deliveries. The statement reads few rows, however many are pending. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Run, Statement } from '../database/database.ts';
-import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
+import type { Run } from '../database/database.ts';
+import { nullable, statement, t } from '../database/template.ts';
 
 /** Counting up to here takes Postgres 2 ms. */
 const MAX_COUNTED = 10_000;
@@ -22,32 +22,30 @@ export async function readBacklog(run: Run): Promise<Backlog | undefined> {
   return backlog;
 }
 
-const selectBacklog: Statement<Backlog[]> = (db) => {
-  // Ordered as the index of pending deliveries, so that Postgres uses that index.
-  const pending = sql`
-    select from ${webhookDeliveries} where due_at is not null
-    order by application_id, webhook_id, message_id limit ${sql.raw(String(MAX_COUNTED))}`;
-  return db
-    .select({
-      pending: sql<number>`(select count(*)::int from (${pending}) as pending)`,
-      healthyDueAt: selectOldestDue(sql`failed_batches = 0`),
-      failingDueAt: selectOldestDue(sql`failed_batches > 0`),
-    })
-    .from(sql`(select) as nothing`)
-    .prepare('select_backlog');
-};
+const selectBacklog = statement('select_backlog', {
+  pending: t.integer,
+  healthyDueAt: nullable(t.instant),
+  failingDueAt: nullable(t.instant),
+})`
+  select
+    (select count(*)::integer from (
+      -- Ordered as the index of pending deliveries, so that Postgres uses that index.
+      select from webhook_deliveries where due_at is not null
+      order by application_id, webhook_id, message_id limit ${sql.raw(`${MAX_COUNTED}`)}
+    ) as pending) as pending,
+    (${selectOldestDue(sql`failed_batches = 0`)}) as healthy_due_at,
+    (${selectOldestDue(sql`failed_batches > 0`)}) as failing_due_at`;
 
 /** Reads the deliveries, because a leased queue is due only when its lease ends. */
-function selectOldestDue(condition: SQL): SQL<Date | null> {
-  const oldestOfQueue = sql`
-    select min(delivery.due_at) from ${webhookDeliveries} as delivery
-    where delivery.application_id = queue.application_id and delivery.webhook_id = queue.webhook_id
-      and delivery.due_at is not null`;
-  const queues = sql`
-    select (${oldestOfQueue}) as due_at from ${webhookQueues} as queue
-    where queue.next_at is not null and ${condition}
-    order by queue.next_at limit ${sql.raw(String(MAX_QUEUES))}`;
-  return sql`(select min(due_at) from (${queues}) as queue)`.mapWith((instant: string | null) =>
-    instant === null ? null : new Date(instant),
-  );
+function selectOldestDue(condition: SQL): SQL {
+  return sql`
+    select min(due_at) from (
+      select (
+        select min(due_at) from webhook_deliveries as delivery
+        where delivery.application_id = queue.application_id and delivery.webhook_id = queue.webhook_id
+          and due_at is not null
+      ) as due_at
+      from webhook_queues as queue where next_at is not null and ${condition}
+      order by next_at limit ${sql.raw(`${MAX_QUEUES}`)}
+    ) as oldest`;
 }

@@ -51,7 +51,7 @@ export class Batch {
     // Slow attempts continue after the release, as many as the endpoint may have.
     while (attempts.left.length > 0 && (mustWait || !slots.hasRoom())) await attempts.waitForOne();
     const slow = attempts.left;
-    await settler.release(attempts.takeEnded(), slow, isQuick);
+    await settler.release({ ended: attempts.takeEnded(), slow, isQuick });
     this.#attempts = attempts;
     this.#settler = settler;
   }
@@ -79,7 +79,7 @@ export class Batch {
     const claim: Claim = { ...claimed, lease: this.#lease, inOrder };
     const settler = new BatchSettler(this.#parts, claim, this.#signal);
     if (!endpoint?.isActive || due.length === 0) {
-      await settler.releaseUnused(isBlocked ? new Date(now.getTime() + ORDER_WAIT_MS).toISOString() : null);
+      await settler.release({ notBefore: isBlocked ? new Date(now.getTime() + ORDER_WAIT_MS) : null });
       return undefined;
     }
     // Too little of the lease is left for an attempt. Let it expire: the queue is due again then.

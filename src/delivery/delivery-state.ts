@@ -1,10 +1,9 @@
-/** The state of a delivery after an attempt, and the log entry of the attempt. */
-import { findUserOf } from '../domain/webhooks/response-bodies.ts';
+/** The state of a delivery during and after an attempt. */
 import type { AttemptOutcome } from './http-exchange.ts';
 import type { Lease } from './leases.ts';
 import type { DueDelivery } from './queue.ts';
 import { nextDelayMs, readRetryAfterMs } from './retry-schedule.ts';
-import type { DeliveryState, LoggedAttempt } from './settle-statements.ts';
+import type { DeliveryState } from './settle-statements.ts';
 
 export interface EndedAttempt {
   readonly delivery: DueDelivery;
@@ -39,18 +38,6 @@ export function toDeliveryState(
     error,
     attempt_count: delivery.attemptCount + 1,
     schedule_index: scheduleIndex,
-  };
-}
-
-export function toLoggedAttempt({ delivery, at, durationMs, outcome }: EndedAttempt): LoggedAttempt {
-  return {
-    message_id: delivery.messageId,
-    attempted_at: at,
-    duration_ms: durationMs,
-    status_code: outcome.statusCode,
-    error: outcome.error,
-    response_body: outcome.responseBody,
-    user_id: outcome.responseBody ? findUserOf(delivery) : null,
   };
 }
 

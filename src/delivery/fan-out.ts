@@ -1,8 +1,8 @@
 /** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
 import { sql } from 'drizzle-orm';
 import type { Run, Statement } from '../database/database.ts';
-import { instantPlaceholder, users } from '../database/schema.ts';
-import { webhookDeliveries, webhookMessages, webhooks } from '../database/webhook-schema.ts';
+import { p, statement, t } from '../database/template.ts';
+import { webhookMessages } from '../database/webhook-schema.ts';
 import { isErasedUser } from '../domain/users/user.ts';
 import { isSubscribed } from '../domain/webhooks/insert-message.ts';
 import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
@@ -48,57 +48,41 @@ const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
     .limit(MAX_MESSAGES)
     .prepare('select_unsent_messages');
 
-/**
- * Deletes messages about erased users: a sign-in may commit one after the erasure.
- *
- * Locks each webhook `for share`, so that a concurrent update either waits or is seen. Otherwise a webhook could get a
- * delivery after it was disabled.
- */
-const insertDeliveries: Statement<{ messages: number; deliveries: number }[]> = (db) => {
-  const applicationId = sql`${sql.placeholder('applicationId')}::uuid`;
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const claimed = db.$with('claimed', {}).as(sql`
-    select id, type, created_at, user_id, fanned_out_to from ${webhookMessages}
-    where application_id = ${applicationId} and fanned_out_to is not null
-    order by id limit ${sql.raw(String(MAX_MESSAGES))} for update`);
-  const erased = db.$with('erased', {}).as(sql`
-    delete from ${webhookMessages} as message using claimed
-    where message.application_id = ${applicationId} and message.id = claimed.id
-      and exists (select 1 from ${users} where ${users.id} = claimed.user_id and ${isErasedUser})
-    returning message.id`);
-  const subscribed = db.$with('subscribed', {}).as(sql`
+const maxDeliveries = sql.raw(`${MAX_DELIVERIES}`);
+
+const insertDeliveries = statement('insert_deliveries', { messages: t.integer, deliveries: t.integer })`
+  with claimed as (
+    select id, type, created_at, user_id, fanned_out_to from webhook_messages
+    where application_id = ${p.uuid('applicationId')} and fanned_out_to is not null
+    order by id limit ${sql.raw(`${MAX_MESSAGES}`)} for update
+  ), erased as (
+    -- A sign-in may commit a message about its user after the erasure.
+    delete from webhook_messages as message using claimed
+    where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
+      and exists (select from users where users.id = claimed.user_id and ${isErasedUser})
+    returning message.id
+  ), subscribed as (
+    -- The lock has a concurrent update of the webhook wait or be seen. Else one that it disables might get deliveries.
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
-      select webhooks.id from ${webhooks}
-      where ${isSubscribed(sql`claimed.type`, applicationId)} and webhooks.id > claimed.fanned_out_to
-      order by webhooks.id limit ${sql.raw(String(MAX_DELIVERIES))} for share
-    ) webhook
+      select id from webhooks
+      where ${isSubscribed(sql`claimed.type`, p.uuid('applicationId'))} and id > claimed.fanned_out_to
+      order by id limit ${maxDeliveries} for share
+    ) as webhook
     where claimed.id not in (select id from erased)
-    order by claimed.id, webhook.id limit ${sql.raw(String(MAX_DELIVERIES))}`);
-  const inserted = db.$with('inserted', {}).as(sql`
-    insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at)
-    select ${applicationId}, webhook_id, message_id, created_at, ${now} from subscribed
-    on conflict do nothing returning message_id`);
-  const woken = wakeQueues(db, sql`subscribed`);
-  // If MAX_DELIVERIES cut the last message short, `fanned_out_to` is the webhook to continue after.
-  const marked = db.$with('marked', {}).as(sql`
-    update ${webhookMessages} as message set fanned_out_to =
-      case when message.id = last.message_id and last.is_cut then last.webhook_id end
-    from claimed, (
-      select count(*) = ${sql.raw(String(MAX_DELIVERIES))} as is_cut, max(message_id) as message_id,
-        (array_agg(webhook_id order by message_id desc, webhook_id desc))[1] as webhook_id
-      from subscribed
-    ) last
-    where message.application_id = ${applicationId} and message.id = claimed.id
-      and claimed.id not in (select id from erased)
-      and (not last.is_cut or message.id <= last.message_id)
-    returning message.id`);
-  return db
-    .with(claimed, erased, subscribed, inserted, woken, marked)
-    .select({
-      messages: sql<number>`(select count(*) from claimed)::int`.as('messages'),
-      deliveries: sql<number>`(select count(*) from subscribed)::int`.as('deliveries'),
-    })
-    .from(sql`(select) as nothing`)
-    .prepare('insert_deliveries');
-};
+    order by message_id, webhook_id limit ${maxDeliveries}
+  ), inserted as (
+    insert into webhook_deliveries (application_id, webhook_id, message_id, created_at, due_at)
+    select ${p.uuid('applicationId')}, webhook_id, message_id, created_at, ${p.instant('now')} from subscribed
+    on conflict do nothing
+  ), ${wakeQueues(sql`subscribed`)}, last as (
+    -- The delivery at which the limit has cut the messages off, if it has.
+    select message_id, webhook_id from subscribed order by message_id, webhook_id offset ${maxDeliveries} - 1
+  ), marked as (
+    -- The message of the last delivery continues after that webhook. Those before it have all of their deliveries.
+    update webhook_messages as message set fanned_out_to = last.webhook_id
+    from claimed left join last on last.message_id = claimed.id
+    where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
+      and claimed.id not in (select id from erased) and not exists (select from last where last.message_id < claimed.id)
+  )
+  select (select count(*)::integer from claimed) as messages, (select count(*)::integer from subscribed) as deliveries`;

@@ -1,9 +1,7 @@
 /** Leases of queues and of slow deliveries. Their holder extends them until it has settled. */
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
-import { placeholders, type Run, type Statement } from '../database/database.ts';
-import { instantPlaceholder } from '../database/schema.ts';
-import { webhookDeliveries, webhookQueues } from '../database/webhook-schema.ts';
+import type { Run } from '../database/database.ts';
+import { p, statement, t } from '../database/template.ts';
 
 /** After a crash, the queues of the process stay leased for up to this long. */
 export const QUEUE_LEASE_MS = 9_000;
@@ -104,7 +102,7 @@ export class Leases {
     }));
     for (const lease of leases) this.#extending.add(lease);
     try {
-      const rows = await this.#getRun()(extendLeases, { applicationId, now, until, leases: JSON.stringify(held) });
+      const rows = await this.#getRun()(extendLeases, { applicationId, now, until, leases: held });
       const extended = new Set(rows.map(({ lease }) => lease));
       for (const lease of leases) if (extended.has(lease.token)) Object.assign(lease, { extendedAt, end: until });
     } catch {
@@ -120,25 +118,20 @@ function leaseEndAt(now: Date): Date {
 }
 
 /** Also postpones a queue that was released with slow deliveries, so that nobody claims it in vain. */
-const extendLeases: Statement<{ lease: string }[]> = (db) => {
-  const { applicationId, leases } = placeholders('applicationId', 'leases');
-  const [now, until] = [instantPlaceholder('now'), instantPlaceholder('until')].map((at) => sql`${at}::timestamptz`);
-  const held = db.$with('held', {}).as(sql`
-    select * from json_to_recordset(${leases}::json) as held (
-      webhook_id text, lease uuid, first_end timestamptz, lease_end timestamptz)`);
-  const queue = db.$with('queue', {}).as(sql`
-    update ${webhookQueues} as queue set next_at = ${until} from held
-    where queue.application_id = ${applicationId} and queue.webhook_id = held.webhook_id
+const extendLeases = statement('extend_leases', { lease: t.uuid })`
+  with held as (
+    select * from json_to_recordset(${p.json('leases')})
+      as held (webhook_id text, lease uuid, first_end timestamptz, lease_end timestamptz)
+  ), leased as (
+    update webhook_queues as queue set next_at = ${p.instant('until')} from held
+    where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = held.webhook_id
       and (queue.lease = held.lease or queue.lease is null and queue.next_at = held.lease_end)
-    returning queue.lease`);
-  const slow = db.$with('slow', {}).as(sql`
-    update ${webhookDeliveries} as delivery set due_at = ${until} from held
-    where delivery.application_id = ${applicationId} and delivery.webhook_id = held.webhook_id
-      and delivery.due_at > ${now} and delivery.due_at <= ${until} and delivery.lease_end = held.first_end
-    returning held.lease`);
-  return db
-    .with(held, queue, slow)
-    .select({ lease: sql<string>`lease` })
-    .from(sql`(select lease from queue where lease is not null union select lease from slow) as extended`)
-    .prepare('extend_leases');
-};
+    returning queue.lease
+  ), slow as (
+    update webhook_deliveries as delivery set due_at = ${p.instant('until')} from held
+    where delivery.application_id = ${p.uuid('applicationId')} and delivery.webhook_id = held.webhook_id
+      and delivery.due_at > ${p.instant('now')} and delivery.due_at <= ${p.instant('until')}
+      and delivery.lease_end = held.first_end
+    returning held.lease
+  )
+  select lease from leased where lease is not null union select lease from slow`;

@@ -1,146 +1,115 @@
 /** The queues of webhooks. One process at a time leases a queue. */
-import { and, asc, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
-import { matches, type RowOf, type Statement } from '../database/database.ts';
-import { applications, instantPlaceholder } from '../database/schema.ts';
-import {
-  webhookDeliveries,
-  webhookMessages,
-  webhookQueues,
-  webhookSigningKeys,
-  webhooks,
-} from '../database/webhook-schema.ts';
-import { isOfWebhook, selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
-import { isOwnWebhook } from '../domain/webhooks/webhook.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { nullable, p, type RowOfType, statement, t } from '../database/template.ts';
+import { webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
+import { selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import type { EndpointKind } from './slots.ts';
 
-export interface DueQueue {
-  readonly applicationId: string;
-  readonly webhookId: string;
-  readonly batchSize: number;
-  readonly kind: EndpointKind;
-}
+const DUE_QUEUE = {
+  applicationId: webhookQueues.applicationId,
+  webhookId: webhookQueues.webhookId,
+  batchSize: webhookQueues.batchSize,
+  kind: t.textOf<EndpointKind>(),
+};
+
+export type DueQueue = RowOfType<typeof DUE_QUEUE>;
 
 /** Returns due queues of each kind, the longest due first. Parameters: now, and a limit for each kind. */
-export const selectDueQueues: Statement<DueQueue[]> = (db) => {
-  const selectKind = (kind: EndpointKind, condition: SQL) => sql`(
-    select application_id, webhook_id, batch_size, ${sql.raw(`'${kind}'`)} as kind from ${webhookQueues}
-    where next_at is not null and next_at <= ${instantPlaceholder('now')}::timestamptz and ${condition}
-    order by next_at limit ${sql.placeholder(kind)})`;
-  const due = sql`
-    ${selectKind('quick', sql`failed_batches = 0 and is_quick`)}
-    union all ${selectKind('unproven', sql`failed_batches = 0 and not is_quick`)}
-    union all ${selectKind('failing', sql`failed_batches > 0`)}`;
-  return db
-    .select({
-      applicationId: sql<string>`application_id`,
-      webhookId: sql<string>`webhook_id`,
-      batchSize: sql<number>`batch_size`,
-      kind: sql<EndpointKind>`kind`,
-    })
-    .from(sql`(${due}) as due`)
-    .prepare('select_due_queues');
-};
+export const selectDueQueues = statement('select_due_queues', DUE_QUEUE)`
+  ${selectDueOf('quick', sql`failed_batches = 0 and is_quick`)}
+  union all ${selectDueOf('unproven', sql`failed_batches = 0 and not is_quick`)}
+  union all ${selectDueOf('failing', sql`failed_batches > 0`)}`;
 
-const claimColumns = {
+function selectDueOf(kind: EndpointKind, condition: SQL): SQL {
+  return sql`(
+    select application_id, webhook_id, batch_size, ${sql.raw(`'${kind}'`)} as kind from webhook_queues
+    where next_at is not null and next_at <= ${p.instant('now')} and ${condition}
+    order by next_at limit ${p.integer(kind)})`;
+}
+
+const CLAIMED_QUEUE = {
   wakeCount: webhookQueues.wakeCount,
   failedBatches: webhookQueues.failedBatches,
-  isRedelivering: sql<boolean>`${webhookQueues.redeliverSince} is not null`,
+  isRedelivering: t.boolean,
 };
 
-export type ClaimedQueue = RowOf<typeof claimColumns>;
+export type ClaimedQueue = RowOfType<typeof CLAIMED_QUEUE>;
 
 /** If several processes claim a queue, the row lock lets only the first find it due. An expired lease is due again. */
-export const claimQueue: Statement<ClaimedQueue[]> = (db) =>
-  db
-    .update(webhookQueues)
-    .set({
-      lease: sql`${sql.placeholder('lease')}`,
-      nextAt: sql`${instantPlaceholder('leaseEnd')}::timestamptz`,
-      isUrgent: false,
-    })
-    .where(
-      and(matches(webhookQueues, 'applicationId', 'webhookId'), lte(webhookQueues.nextAt, instantPlaceholder('now'))),
-    )
-    .returning(claimColumns)
-    .prepare('claim_queue');
+export const claimQueue = statement('claim_queue', CLAIMED_QUEUE)`
+  update webhook_queues set lease = ${p.uuid('lease')}, next_at = ${p.instant('leaseEnd')}, is_urgent = false
+  where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+    and next_at <= ${p.instant('now')}
+  returning wake_count, failed_batches, redeliver_since is not null as is_redelivering`;
 
-const earlierSigningKeys = sql`array(
-  select encode(${webhookSigningKeys.signingKey}, 'base64') from ${webhookSigningKeys}
-  where ${webhookSigningKeys.applicationId} = ${webhooks.applicationId}
-    and ${webhookSigningKeys.webhookId} = ${webhooks.id}
-    and ${webhookSigningKeys.expiresAt} > ${instantPlaceholder('now')}
-  order by ${webhookSigningKeys.expiresAt} desc)`;
-
-/** A fragment of its own, like the next one: directly in a select from one table, Drizzle omits the table names. */
-const isOfOpenApplication = sql`exists (
-  select 1 from ${applications}
-  where ${applications.id} = ${webhooks.applicationId} and ${applications.deletedAt} is null)`;
-
-/** Whether a webhook is active, and its application not deleted. */
-export const isDeliverable = sql<boolean>`(${webhooks.isActive} and ${isOfOpenApplication})`;
-
-const endpointColumns = {
+const ENDPOINT = {
   url: webhooks.url,
-  isActive: isDeliverable,
+  isActive: t.boolean,
   ordered: webhooks.ordered,
   signingKey: webhooks.signingKey,
   /** In base64. */
-  earlierSigningKeys: sql<readonly string[]>`array_to_json(${earlierSigningKeys})`,
+  earlierSigningKeys: t.json<readonly string[]>(),
 };
 
-export type Endpoint = RowOf<typeof endpointColumns>;
+export type Endpoint = RowOfType<typeof ENDPOINT>;
 
 /** Returns no row if the webhook has been deleted. */
-export const selectEndpoint: Statement<Endpoint[]> = (db) =>
-  db.select(endpointColumns).from(webhooks).where(isOwnWebhook).prepare('select_endpoint');
+export const selectEndpoint = statement('select_endpoint', ENDPOINT)`
+  select url, ${isDeliverable(sql`webhook`)} as is_active, ordered, signing_key, array_to_json(array(
+    select encode(earlier.signing_key, 'base64') from webhook_signing_keys as earlier
+    where earlier.application_id = webhook.application_id and earlier.webhook_id = webhook.id
+      and expires_at > ${p.instant('now')}
+    order by expires_at desc
+  )) as earlier_signing_keys
+  from webhooks as webhook where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`;
 
-const dueDeliveryColumns = {
-  messageId: sql<string>`${webhookDeliveries.messageId}::text`,
-  type: sql<string | null>`message.type`,
+/** Whether the webhook, given by its alias, is active, and its application not deleted. */
+export function isDeliverable(webhook: SQL): SQL {
+  return sql`(${webhook}.is_active and exists (
+    select from applications where id = ${webhook}.application_id and deleted_at is null))`;
+}
+
+const DUE_DELIVERY = {
+  messageId: t.bigint,
+  type: nullable(t.text),
   /** Null if the message has expired. */
-  payload: sql<string | null>`message.payload`,
+  payload: nullable(t.text),
   attemptCount: webhookDeliveries.attemptCount,
   scheduleIndex: webhookDeliveries.scheduleIndex,
   lastStatusCode: webhookDeliveries.lastStatusCode,
   lastError: webhookDeliveries.lastError,
   isManual: webhookDeliveries.isManual,
-  isUrgent: sql<boolean>`${webhookDeliveries.dueAt} = ${URGENT}`,
+  isUrgent: t.boolean,
 };
 
-export type DueDelivery = RowOf<typeof dueDeliveryColumns>;
+export type DueDelivery = RowOfType<typeof DUE_DELIVERY>;
 
-const isPendingOfQueue = and(isOfWebhook, isNotNull(webhookDeliveries.dueAt));
+const dueDelivery = sql`
+  message_id, type, payload, attempt_count, schedule_index, last_status_code, last_error, is_manual,
+  due_at = ${URGENT} as is_urgent`;
+
+const pendingDeliveries = sql`
+  webhook_deliveries as delivery left join lateral (${selectMessage(sql`delivery.message_id`)}) as message on true
+  where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')} and due_at is not null`;
 
 /** Returns deliveries that are due, the longest due first. */
-export const selectDueDeliveries: Statement<DueDelivery[]> = (db) =>
-  db
-    .select(dueDeliveryColumns)
-    .from(webhookDeliveries)
-    .leftJoinLateral(selectMessage(db), sql`true`)
-    .where(and(isPendingOfQueue, lte(webhookDeliveries.dueAt, instantPlaceholder('now'))))
-    .orderBy(asc(webhookDeliveries.dueAt), asc(webhookDeliveries.messageId))
-    .limit(sql.placeholder('limit'))
-    .prepare('select_due_deliveries');
+export const selectDueDeliveries = statement('select_due_deliveries', DUE_DELIVERY)`
+  select ${dueDelivery} from ${pendingDeliveries} and due_at <= ${p.instant('now')}
+  order by due_at, message_id limit ${p.integer('limit')}`;
 
 /**
  * Returns the first pending delivery. `isFirst` is false while an earlier message has not been fanned out: IDs are
  * assigned before transactions commit, so a message may become visible after a later one.
  */
-export const selectFirstDelivery: Statement<(DueDelivery & { isDue: boolean; isFirst: boolean })[]> = (db) => {
-  const firstUnsent = sql`
-    select unsent.id from ${webhookMessages} as unsent
-    where unsent.application_id = ${sql.placeholder('applicationId')} and unsent.fanned_out_to is not null
-    order by unsent.application_id, unsent.id limit 1`;
-  return db
-    .select({
-      ...dueDeliveryColumns,
-      isDue: sql<boolean>`${webhookDeliveries.dueAt} <= ${instantPlaceholder('now')}`,
-      isFirst: sql<boolean>`coalesce((${firstUnsent}) > ${webhookDeliveries.messageId}, true)`,
-    })
-    .from(webhookDeliveries)
-    .leftJoinLateral(selectMessage(db), sql`true`)
-    .where(isPendingOfQueue)
-    .orderBy(asc(webhookDeliveries.messageId))
-    .limit(1)
-    .prepare('select_first_delivery');
-};
+export const selectFirstDelivery = statement('select_first_delivery', {
+  ...DUE_DELIVERY,
+  isDue: t.boolean,
+  isFirst: t.boolean,
+})`
+  select ${dueDelivery}, due_at <= ${p.instant('now')} as is_due, coalesce((
+    select id from webhook_messages
+    where application_id = ${p.uuid('applicationId')} and fanned_out_to is not null
+    order by application_id, id limit 1
+  ) > message_id, true) as is_first
+  from ${pendingDeliveries}
+  order by message_id limit 1`;

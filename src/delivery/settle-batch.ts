@@ -9,20 +9,13 @@ import {
 } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
-import { removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
-import { type EndedAttempt, markInFlight, postpone, toDeliveryState, toLoggedAttempt } from './delivery-state.ts';
-import { DISABLED_REASONS, disableWebhook, MAX_FAILING_MS } from './disable-webhook.ts';
+import { logAttempts } from './attempt-log.ts';
+import { type EndedAttempt, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
+import { disableWebhook, reasonToDisable } from './disable-webhook.ts';
 import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
-import {
-  type BatchOutcome,
-  type DeliveryState,
-  insertAttempts,
-  type Released,
-  settleBatch,
-  settleSlow,
-} from './settle-statements.ts';
+import { type BatchOutcome, type DeliveryState, type Released, settleBatch, settleSlow } from './settle-statements.ts';
 
 export interface SettleParts {
   readonly clock: () => Date;
@@ -51,7 +44,7 @@ export class BatchSettler {
   readonly #claim: Claim;
   /** Aborted when a shutdown can wait no longer. */
   readonly #signal: AbortSignal;
-  #releasedAt: string | null = null;
+  #releasedAt: Date | null = null;
 
   constructor(parts: SettleParts, claim: Claim, signal: AbortSignal) {
     this.#parts = parts;
@@ -59,62 +52,74 @@ export class BatchSettler {
     this.#signal = signal;
   }
 
-  /** Releases a queue of which nothing was sent. */
-  async releaseUnused(notBefore: string | null): Promise<void> {
-    await this.#release({ results: [], outcome: null, isCounted: false, isQuick: false, notBefore });
-  }
-
   /**
    * Settles the attempts that have ended, and releases the queue. Slow attempts keep their deliveries as long as the
    * lease is extended.
+   *
+   * @param isQuick whether all attempts have ended within a second
+   * @param notBefore when the queue is due at the earliest, if no attempt has failed
    */
-  async release(ended: readonly EndedAttempt[], slow: readonly DueDelivery[], isQuick: boolean): Promise<void> {
+  async release({ ended = [], slow = [], isQuick = false, notBefore = null }: SentBatch): Promise<void> {
+    const { lease, wakeCount, inOrder } = this.#claim;
     // Attempts that a shutdown has aborted do not count: their deliveries stay due.
     const completed = ended.filter((attempt) => !this.#isAborted(attempt));
-    const results = [
-      ...this.#toStates(completed),
-      ...slow.map((delivery) => markInFlight(delivery, this.#claim.lease)),
-    ];
     const outcome = toOutcome(completed) ?? (slow.length > 0 ? 'slow' : null);
-    const isCounted = [...completed.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual);
-    const notBefore = outcome === 'failure' ? this.#backOff() : null;
-    await this.#finish(completed, outcome, this.#release({ results, outcome, isCounted, isQuick, notBefore }));
+    this.#releasedAt = this.#parts.clock();
+    await this.#settle(settleBatch, completed, {
+      results: [...this.#toStates(completed), ...slow.map((delivery) => markInFlight(delivery, lease))],
+      lease: lease.token,
+      wakeCount,
+      inOrder,
+      outcome,
+      isCounted: [...completed.map(({ delivery }) => delivery), ...slow].some(({ isManual }) => !isManual),
+      isQuick,
+      notBefore: outcome === 'failure' ? this.#backOff() : notBefore,
+    });
   }
 
   /** Settles slow attempts that have ended since the release. Does nothing after the end of the lease. */
   async settleSlow(ended: readonly EndedAttempt[]): Promise<void> {
     const completed = ended.filter((attempt) => !this.#isAborted(attempt));
     const aborted = ended.filter((attempt) => this.#isAborted(attempt));
-    const results = [
-      ...this.#toStates(completed),
-      ...aborted.map(({ delivery }) => postpone(delivery, this.#parts.clock())),
-    ];
-    const outcome = toOutcome(completed);
-    const leaseEnd = this.#claim.lease.firstEnd.toISOString();
-    const values = { results, outcome, leaseEnd, releasedAt: this.#releasedAt, notBefore: this.#backOff() };
-    await this.#finish(completed, outcome, this.#write(settleSlow, values));
+    await this.#settle(settleSlow, completed, {
+      results: [
+        ...this.#toStates(completed),
+        ...aborted.map(({ delivery }) => postpone(delivery, this.#parts.clock())),
+      ],
+      leaseEnd: this.#claim.lease.firstEnd,
+      outcome: toOutcome(completed),
+      releasedAt: this.#releasedAt,
+      notBefore: this.#backOff(),
+    });
   }
 
-  #release({ results, ...values }: SettleParameters): Promise<Released | undefined> {
-    const { wakeCount, inOrder } = this.#claim;
-    const lease = this.#claim.lease.token;
-    const dueInstants = results.flatMap(({ due_at }) => due_at?.getTime() ?? []);
-    const retryAt = dueInstants.length > 0 ? new Date(Math.min(...dueInstants)).toISOString() : null;
-    this.#releasedAt = this.#parts.clock().toISOString();
-    return this.#write(settleBatch, { results, lease, wakeCount, inOrder, retryAt, ...values });
+  /** Stores the results, logs the attempts, and disables the webhook if it must. */
+  async #settle(
+    statement: Statement<Released[]>,
+    completed: readonly EndedAttempt[],
+    parameters: PlaceholderValues,
+  ): Promise<void> {
+    const { logger, clock } = this.#parts;
+    const [released] = await Promise.all([
+      this.#store(statement, parameters),
+      // A delivery is settled even if its log cannot be written.
+      logAttempts(this.#run, this.#ids, completed).catch((error) => logger.warn({ err: error }, 'attempt log failed')),
+    ]);
+    if (!released) return;
+    const now = clock();
+    const reason = reasonToDisable(completed, released.failingSince, now);
+    if (reason === undefined) return;
+    const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
+    const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });
+    if (disabled) logger.warn({ ...this.#ids, reason }, 'webhook disabled');
   }
 
   /** Retries for a while, because deliveries that are not settled are sent again. */
-  async #write(
-    statement: Statement<Released[]>,
-    { results, ...values }: SettleParameters,
-  ): Promise<Released | undefined> {
+  async #store(statement: Statement<Released[]>, parameters: PlaceholderValues): Promise<Released | undefined> {
     const deadline = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
-      const parameters = { ...this.#ids, results: JSON.stringify(results) };
       try {
-        const now = this.#parts.clock().toISOString();
-        const [released] = await this.#run(statement, { ...parameters, ...values, now });
+        const [released] = await this.#run(statement, { ...this.#ids, ...parameters, now: this.#parts.clock() });
         return released;
       } catch (error) {
         const mayTryAgain = error instanceof DatabaseUnavailableError && performance.now() < deadline;
@@ -124,18 +129,7 @@ export class BatchSettler {
     }
   }
 
-  async #finish(
-    completed: readonly EndedAttempt[],
-    outcome: BatchOutcome | null,
-    settled: Promise<Released | undefined>,
-  ): Promise<void> {
-    const now = this.#parts.clock();
-    // A delivery is settled even if its log cannot be written.
-    const logged = this.#log(completed).catch((error) => this.#parts.logger.warn({ err: error }, 'attempt log failed'));
-    const [released] = await Promise.all([settled, logged]);
-    if (released) await this.#disableIfNeeded(released, completed, outcome, now);
-  }
-
+  /** Returns the states of the deliveries, and counts the attempts. */
   #toStates(completed: readonly EndedAttempt[]): DeliveryState[] {
     const { schedule, clock, outcomes } = this.#parts;
     const results = completed.map((attempt) => toDeliveryState(attempt, schedule, clock()));
@@ -143,34 +137,9 @@ export class BatchSettler {
     return results;
   }
 
-  async #log(completed: readonly EndedAttempt[]): Promise<void> {
-    if (completed.length === 0) return;
-    const attempts = completed.map(toLoggedAttempt);
-    await this.#run(insertAttempts, { ...this.#ids, attempts: JSON.stringify(attempts) });
-    // A concurrent erasure has not seen the inserted bodies.
-    const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
-    if (userIds.length > 0) await this.#run(removeBodiesOfErased, { ...this.#ids, userIds: `{${userIds.join()}}` });
-  }
-
-  async #disableIfNeeded(
-    { failingSince }: Released,
-    completed: readonly EndedAttempt[],
-    outcome: BatchOutcome | null,
-    now: Date,
-  ): Promise<void> {
-    const isGone = completed.some(({ outcome }) => outcome.statusCode === 410);
-    const isCounted = outcome === 'failure' && completed.some(({ delivery }) => !delivery.isManual);
-    const failingMs = failingSince === null ? 0 : now.getTime() - Date.parse(failingSince);
-    if (!isGone && !(isCounted && failingMs >= MAX_FAILING_MS)) return;
-    const reason = isGone ? DISABLED_REASONS.gone : DISABLED_REASONS.failing;
-    const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
-    const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });
-    if (disabled) this.#parts.logger.warn({ ...this.#ids, reason }, 'webhook disabled');
-  }
-
-  #backOff(): string {
+  #backOff(): Date {
     const { schedule, clock } = this.#parts;
-    return new Date(clock().getTime() + backoffMs(schedule, this.#claim.failedBatches)).toISOString();
+    return new Date(clock().getTime() + backoffMs(schedule, this.#claim.failedBatches));
   }
 
   #isAborted({ outcome }: EndedAttempt): boolean {
@@ -187,7 +156,13 @@ export class BatchSettler {
   }
 }
 
-type SettleParameters = PlaceholderValues & { readonly results: readonly DeliveryState[] };
+/** The attempts of a batch that have ended, and the deliveries whose attempts have not. */
+interface SentBatch {
+  readonly ended?: readonly EndedAttempt[];
+  readonly slow?: readonly DueDelivery[];
+  readonly isQuick?: boolean;
+  readonly notBefore?: Date | null;
+}
 
 /** One success is enough: the endpoint works. */
 function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {

@@ -13,10 +13,9 @@ export function setChanges(table: PgTable, names: readonly string[]): Record<str
   const entries = names.map((name) => {
     const column = columns[name];
     if (!column) throw new Error(`There is no column ${name}`);
-    const isChanged = sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
     const encoder = { mapToDriverValue: (value: unknown) => (value === null ? null : column.mapToDriverValue(value)) };
     const value = sql.param(sql.placeholder(name), encoder);
-    return [name, sql`case when ${isChanged} then ${value} else ${column} end`];
+    return [name, sql`case when ${isChanged(name)} then ${value} else ${column} end`];
   });
   return Object.fromEntries(entries);
 }
@@ -28,10 +27,14 @@ export function setChanges(table: PgTable, names: readonly string[]): Record<str
 export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {
   const values = Object.entries(columns).map(([name, column]) => {
     const own = sql.raw(column.name);
-    const isChanged = sql`'${sql.raw(name)}' = any(${sql.placeholder('changed')}::text[])`;
-    return sql`case when ${isChanged} then ${p.of(column, name)} else ${own} end as ${own}`;
+    return sql`case when ${isChanged(name)} then ${p.of(column, name)} else ${own} end as ${own}`;
   });
   return sql.join(values, sql`, `);
+}
+
+/** Whether the field changes. Takes the parameters of `changeParameters`. */
+export function isChanged(name: string): SQL {
+  return sql`'${sql.raw(name)}' = any(${p.texts('changed')})`;
 }
 
 /** Returns whether one of the values is another than its column has. */
@@ -45,5 +48,5 @@ export function differ(table: PgTable, values: Readonly<Record<string, SQL>>): S
 export function changeParameters(changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const changed = Object.keys(changes).filter((name) => changes[name] !== undefined);
   const values = Object.entries(changes).map(([name, value]) => [name, value ?? null]);
-  return { ...Object.fromEntries(values), changed: `{${changed.join()}}` };
+  return { ...Object.fromEntries(values), changed };
 }

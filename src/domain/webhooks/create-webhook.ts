@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { eq, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, users } from '../../database/schema.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { isOwner, type Webhook, webhookRules } from './webhook.ts';
+import { ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
 /**
  * Creates a webhook with a new signing key.
@@ -56,40 +54,14 @@ export function createSigningKey(): string {
 }
 
 /** Returns the owner, or no row if the application has no such user. */
-const insertWebhook: Statement<Webhook['owner'][]> = (db) => {
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const owner = db
-    .$with('owner')
-    .as(db.select({ id: users.id, name: users.name, email: users.email }).from(users).where(isOwner(db)));
-  const created = db.$with('created').as(
-    db
-      .insert(webhooks)
-      .select(
-        db
-          .select({
-            applicationId: sql`${sql.placeholder('applicationId')}::uuid`.as('application_id'),
-            id: sql`${sql.placeholder('id')}::text`.as('webhook_id'),
-            url: sql`${sql.placeholder('url')}::text`.as('url'),
-            signingKey: sql`${sql.placeholder('signingKey')}::bytea`.as('signing_key'),
-            isActive: sql`${sql.placeholder('isActive')}::boolean`.as('is_active'),
-            disabledReason: sql`null::text`.as('disabled_reason'),
-            description: sql`${sql.placeholder('description')}::text`.as('description'),
-            eventTypes: sql`${sql.param(sql.placeholder('eventTypes'), webhooks.eventTypes)}::text[]`.as('event_types'),
-            ordered: sql`${sql.placeholder('ordered')}::boolean`.as('ordered'),
-            ownerId: owner.id,
-            createdAt: now.as('created_at'),
-            updatedAt: now.as('updated_at'),
-          })
-          .from(owner),
-      )
-      .returning({ ownerId: webhooks.ownerId }),
-  );
-  const resource = sql`${sql.placeholder('id')}`;
-  const audit = insertAuditEvent(db, { resource, from: sql`created` });
-  return db
-    .with(owner, created, audit)
-    .select({ id: owner.id, name: owner.name, email: owner.email })
-    .from(owner)
-    .innerJoin(created, eq(created.ownerId, owner.id))
-    .prepare('insert_webhook');
-};
+const insertWebhook = statement('insert_webhook', ownerColumns)`
+  with owner as (${selectOwner}
+  ), created as (
+    insert into webhooks
+      (application_id, id, url, signing_key, is_active, description, event_types, ordered, owner_id, created_at, updated_at)
+    select ${p.uuid('applicationId')}, ${p.text('id')}, ${p.text('url')}, ${p.bytes('signingKey')},
+      ${p.boolean('isActive')}, ${p.text('description')}, ${p.texts('eventTypes')}, ${p.boolean('ordered')}, id,
+      ${p.instant('now')}, ${p.instant('now')}
+    from owner returning id
+  ), ${auditEvent({ resource: sql`id`, from: sql`created` })}
+  select id, name, email from owner`;

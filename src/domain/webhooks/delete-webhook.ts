@@ -1,12 +1,10 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { webhookQueues, webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { webhookId } from './ids.ts';
-import { isOwnWebhook } from './webhook.ts';
 
 const rules = { webhookId };
 
@@ -25,15 +23,14 @@ export async function deleteWebhook(
   if (!deleted) throw new ServiceError('WEBHOOK_NOT_FOUND');
 }
 
-const removeWebhook: Statement<{ id: string }[]> = (db) => {
-  const deleted = db.$with('deleted').as(db.delete(webhooks).where(isOwnWebhook).returning({ id: webhooks.id }));
-  const isDeleted = sql`application_id = ${sql.placeholder('applicationId')} and webhook_id in (select id from deleted)`;
-  const queue = db
-    .$with('queue')
-    .as(db.delete(webhookQueues).where(isDeleted).returning({ id: webhookQueues.webhookId }));
-  const keys = db
-    .$with('keys')
-    .as(db.delete(webhookSigningKeys).where(isDeleted).returning({ id: webhookSigningKeys.id }));
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`deleted` });
-  return db.with(deleted, audit, queue, keys).select({ id: deleted.id }).from(deleted).prepare('remove_webhook');
-};
+const removeWebhook = statement('remove_webhook')`
+  with deleted as (
+    delete from webhooks where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')} returning id
+  ), queue as (
+    delete from webhook_queues
+    where application_id = ${p.uuid('applicationId')} and webhook_id in (select id from deleted)
+  ), keys as (
+    delete from webhook_signing_keys
+    where application_id = ${p.uuid('applicationId')} and webhook_id in (select id from deleted)
+  ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })}
+  select from deleted`;

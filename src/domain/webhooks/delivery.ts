@@ -1,9 +1,9 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm';
-import { type Db, matches } from '../../database/database.ts';
-import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { p, t } from '../../database/template.ts';
+import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import { toMessageId } from './ids.ts';
 
-export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+export const DELIVERY_STATUSES = webhookDeliveries.status.enumValues;
 
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
@@ -23,44 +23,36 @@ export interface Delivery {
 /** The instant when urgent deliveries are due: before those that have waited the longest. */
 export const URGENT = sql`'epoch'::timestamptz`;
 
-export const deliveryColumns = {
-  messageId: sql<string>`${webhookDeliveries.messageId}::text`.mapWith(toMessageId).as('wire_id'),
-  type: sql<string>`coalesce(message.type, '')`.as('message_type'),
-  status: sql<DeliveryStatus>`${webhookDeliveries.status}`.as('status'),
+/** The row type of `selectDeliveriesFrom`. */
+export const DELIVERY = {
+  messageId: { ...t.bigint, decode: (number: unknown) => toMessageId(number as string) },
+  type: t.text,
+  status: webhookDeliveries.status,
   attemptCount: webhookDeliveries.attemptCount,
   lastStatusCode: webhookDeliveries.lastStatusCode,
   lastError: webhookDeliveries.lastError,
-  nextAttemptAt: sql<Date | null>`case when ${webhookDeliveries.dueAt} >= ${webhookDeliveries.leaseEnd} then null
-    when ${webhookDeliveries.dueAt} = ${URGENT} then ${webhookDeliveries.createdAt} else ${webhookDeliveries.dueAt} end`
-    .mapWith(webhookDeliveries.dueAt)
-    .as('next_attempt_at'),
+  nextAttemptAt: webhookDeliveries.dueAt,
   createdAt: webhookDeliveries.createdAt,
 };
 
-/** Selects the deliveries of a webhook. Placeholders: applicationId, webhookId. */
-export const isOfWebhook = matches(webhookDeliveries, 'applicationId', 'webhookId');
+/** Selects what callers see of deliveries. Parameter: applicationId. */
+export function selectDeliveriesFrom(deliveries: SQL): SQL {
+  return sql`
+    select message_id, coalesce(message.type, '') as type, status, attempt_count, last_status_code, last_error,
+      case when due_at >= lease_end then null when due_at = ${URGENT} then created_at else due_at end as next_attempt_at,
+      created_at
+    from ${deliveries} as delivery left join lateral (${selectMessage(sql`message_id`)}) as message on true`;
+}
+
+/** Selects the type and payload of a message. The limit keeps it a look-up by the primary key. Parameter: applicationId. */
+export function selectMessage(id: SQL): SQL {
+  return sql`
+    select type, payload from webhook_messages where application_id = ${p.uuid('applicationId')} and id = ${id} limit 1`;
+}
 
 /** Returns what an update sets to deliver again, with a new retry schedule. */
 export function asDueAgain(dueAt: SQL): SQL {
   return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
-}
-
-/**
- * Selects the message of each delivery, for a lateral join. The limit keeps it a look-up by the primary key.
- * Placeholder: applicationId.
- */
-export function selectMessage(db: Db) {
-  return db
-    .select({ type: webhookMessages.type, payload: webhookMessages.payload })
-    .from(webhookMessages)
-    .where(
-      and(
-        eq(webhookMessages.applicationId, sql.placeholder('applicationId')),
-        eq(webhookMessages.id, webhookDeliveries.messageId),
-      ),
-    )
-    .limit(1)
-    .as('message');
 }
 
 const DAY_MS = 24 * 60 * 60_000;

@@ -1,10 +1,11 @@
 import { asc, sql } from 'drizzle-orm';
 import { matches, type RowOf, type Statement } from '../../database/database.ts';
-import { webhookAttempts, webhookDeliveries } from '../../database/webhook-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import { webhookAttempts } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
-import { type Delivery, deliveryColumns, selectMessage } from './delivery.ts';
+import { DELIVERY, type Delivery, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { messageId, webhookId } from './ids.ts';
 
@@ -39,13 +40,12 @@ export async function getDelivery(
   return { ...delivery, attempts };
 }
 
-const selectDelivery: Statement<Delivery[]> = (db) =>
-  db
-    .select(deliveryColumns)
-    .from(webhookDeliveries)
-    .leftJoinLateral(selectMessage(db), sql`true`)
-    .where(matches(webhookDeliveries, 'applicationId', 'webhookId', 'messageId'))
-    .prepare('select_delivery');
+const selectDelivery = statement('select_delivery', DELIVERY)`
+  ${selectDeliveriesFrom(sql`(
+    select * from webhook_deliveries
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and message_id = ${p.bigint('messageId')}
+  )`)}`;
 
 const selectAttempts: Statement<Attempt[]> = (db) =>
   db

@@ -1,5 +1,5 @@
-import { eq } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import { matches, type Statement } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { isOwnWebhook, summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
+import { summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
 
 const rules = { webhookId };
 
@@ -48,5 +48,5 @@ const selectWebhook: Statement<StoredWebhook[]> = (db) =>
     .select({ ...summaryColumns, signingKey: webhooks.signingKey })
     .from(webhooks)
     .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .where(isOwnWebhook)
+    .where(and(matches(webhooks, 'applicationId'), eq(webhooks.id, sql.placeholder('webhookId'))))
     .prepare('select_webhook');

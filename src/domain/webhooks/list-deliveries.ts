@@ -1,21 +1,11 @@
-import { and, desc, sql } from 'drizzle-orm';
-import { unionAll } from 'drizzle-orm/pg-core';
-import type { Db, Statement } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries } from '../../database/webhook-schema.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
 import { instantText, oneOf } from '../text-rules.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
-import {
-  DELIVERY_STATUSES,
-  type Delivery,
-  type DeliveryStatus,
-  deliveryColumns,
-  isOfWebhook,
-  selectMessage,
-} from './delivery.ts';
+import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { numberOf, webhookId } from './ids.ts';
 
@@ -46,40 +36,22 @@ export async function listDeliveries(
   );
 }
 
-const selectDeliveries: Statement<Delivery[]> = (db) => {
-  const [pending, succeeded, failed] = DELIVERY_STATUSES.map((status) => selectWithStatus(db, status));
-  if (!pending || !succeeded || !failed) throw new Error('There are three statuses');
-  const page = unionAll(pending, succeeded, failed)
-    .orderBy(sql`created_at desc, message_id desc`)
-    .limit(sql.placeholder('limit'))
-    .as('webhook_deliveries');
-  return db
-    .select(deliveryColumns)
-    .from(page)
-    .leftJoinLateral(selectMessage(db), sql`true`)
-    .orderBy(desc(webhookDeliveries.createdAt), desc(webhookDeliveries.messageId))
-    .prepare('select_deliveries');
-};
+const selectDeliveries = statement('select_deliveries', DELIVERY)`
+  ${selectDeliveriesFrom(sql`(
+    ${sql.join(DELIVERY_STATUSES.map(selectWithStatus), sql` union all `)}
+    order by created_at desc, message_id desc limit ${p.integer('limit')}
+  )`)}
+  order by created_at desc, message_id desc`;
 
 /** Selects the newest deliveries with the status, or none if another is wanted. */
-function selectWithStatus(db: Db, wanted: DeliveryStatus) {
-  const { status, createdAt, messageId } = webhookDeliveries;
-  const literal = sql.raw(`'${wanted}'`);
-  const afterId = sql.placeholder('afterId');
-  return (
-    db
-      .select()
-      .from(webhookDeliveries)
-      .where(
-        and(
-          isOfWebhook,
-          sql`coalesce(${sql.placeholder('status')}, ${literal}) = ${literal}`,
-          sql`(${status}, ${createdAt}) >= (${literal}, ${instantPlaceholder('since')})`,
-          sql`(${status}, ${createdAt}, ${messageId}) < (${literal}, ${instantPlaceholder('afterAt')}, ${afterId})`,
-        ),
-      )
-      // Only one index has this order. With `status = …` Postgres might read all deliveries by their time.
-      .orderBy(desc(status), desc(createdAt), desc(messageId))
-      .limit(maxPageLimit as unknown as number)
-  );
+function selectWithStatus(name: DeliveryStatus): SQL {
+  const wanted = sql.raw(`'${name}'`);
+  return sql`(
+    select * from webhook_deliveries
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and coalesce(${p.text('status')}, ${wanted}) = ${wanted} and (status, created_at) >= (${wanted}, ${p.instant('since')})
+      and (status, created_at, message_id) < (${wanted}, ${p.instant('afterAt')}, ${p.bigint('afterId')})
+    -- Only one index has this order. With an equality Postgres might read all deliveries by their time.
+    order by status desc, created_at desc, message_id desc limit ${maxPageLimit}
+  )`;
 }

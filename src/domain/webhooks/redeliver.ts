@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { asDueAgain, MAX_REDELIVERY_AGE_MS, URGENT } from './delivery.ts';
 import { explainRefusal } from './get-webhook.ts';
 import { messageId, webhookId } from './ids.ts';
 import { wakeQueues } from './wake-queue.ts';
-import { lockActiveWebhook } from './webhook.ts';
+import { lockActive } from './webhook.ts';
 
 const rules = { webhookId, messageId };
 
@@ -27,21 +25,12 @@ export async function redeliver(call: ApplicationCall, request: Unchecked<keyof 
   onMessage?.(application.id);
 }
 
-const renewDelivery: Statement<{ id: string }[]> = (db) => {
-  const { applicationId, webhookId, messageId } = placeholders('applicationId', 'webhookId', 'messageId');
-  const target = lockActiveWebhook(db);
-  const renewed = db.$with('renewed', { webhookId: sql<string>`webhook_id`.as('webhook_id') }).as(sql`
-    update ${webhookDeliveries} as delivery
-    set ${asDueAgain(URGENT)}
-    from target
-    where delivery.application_id = ${applicationId} and delivery.webhook_id = ${webhookId}
-      and delivery.message_id = ${messageId} and delivery.created_at >= ${instantPlaceholder('since')}::timestamptz
-    returning delivery.webhook_id`);
-  const woken = wakeQueues(db, sql`renewed`, { isUrgent: true });
-  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`renewed` });
-  return db
-    .with(target, renewed, audit, woken)
-    .select({ id: renewed.webhookId })
-    .from(renewed)
-    .prepare('renew_delivery');
-};
+const renewDelivery = statement('renew_delivery')`
+  with target as (${lockActive}
+  ), renewed as (
+    update webhook_deliveries as delivery set ${asDueAgain(URGENT)} from target
+    where delivery.application_id = ${p.uuid('applicationId')} and delivery.webhook_id = ${p.text('webhookId')}
+      and delivery.message_id = ${p.bigint('messageId')} and delivery.created_at >= ${p.instant('since')}
+    returning delivery.webhook_id
+  ), ${wakeQueues(sql`renewed`, { isUrgent: true })}, ${auditEvent({ resource: sql`webhook_id`, from: sql`renewed` })}
+  select from renewed`;

@@ -1,8 +1,6 @@
 /** What endpoints have answered to messages about a person. They may echo the message. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { webhookAttempts } from '../../database/webhook-schema.ts';
+import { p, statement } from '../../database/template.ts';
 import { isErasedUser } from '../users/user.ts';
 
 /** Returns whom a message is about, or null. */
@@ -15,19 +13,13 @@ export function findUserOf({ type, payload }: { type: string | null; payload: st
 /** Removes the bodies of the users in the CTE. */
 export function removeResponseBodies(erased: SQL): SQL {
   return sql`
-    update ${webhookAttempts} set response_body = null from ${erased}
-    where ${webhookAttempts.userId} = erased.id and ${webhookAttempts.responseBody} is not null`;
+    update webhook_attempts as attempt set response_body = null from ${erased} as erased
+    where attempt.user_id = erased.id and attempt.response_body is not null`;
 }
 
-/** Removes the bodies of those users that are erased. Parameters: applicationId, userIds as `{...}`. */
-export const removeBodiesOfErased: Statement<unknown> = (db) => {
-  const erased = db.$with('erased').as(
-    db
-      .select({ id: users.id })
-      .from(users)
-      .where(sql`${users.id} = any(${sql.placeholder('userIds')}::uuid[]) and ${isErasedUser}`),
-  );
-  const applicationId = sql`${webhookAttempts.applicationId} = ${sql.placeholder('applicationId')}`;
-  const removed = db.$with('removed', {}).as(sql`${removeResponseBodies(sql`${erased}`)} and ${applicationId}`);
-  return db.with(erased, removed).select().from(erased).prepare('remove_bodies_of_erased');
-};
+/** Removes the bodies of those users that are erased. Parameters: applicationId, userIds. */
+export const removeBodiesOfErased = statement('remove_bodies_of_erased')`
+  with erased as (
+    select id from users where id = any(${p.uuids('userIds')}) and ${isErasedUser}
+  ), removed as (${removeResponseBodies(sql`erased`)} and attempt.application_id = ${p.uuid('applicationId')})
+  select from erased`;

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { and, sql } from 'drizzle-orm';
-import { matches, placeholders, type Statement } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookSigningKeys, webhooks } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, integer, optional, type Unchecked } from '../validation.ts';
@@ -51,36 +49,24 @@ export async function rotateSigningKey(
   }
 }
 
-const replaceSigningKey: Statement<{ isReplaced: boolean; isFull: boolean }[]> = (db) => {
-  const { applicationId, webhookId, id, hasOverlap } = placeholders('applicationId', 'webhookId', 'id', 'hasOverlap');
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const isOfWebhook = matches(webhookSigningKeys, 'applicationId', 'webhookId');
-  const mayReplace = sql`(not ${hasOverlap}::boolean or (
-    select count(*) from ${webhookSigningKeys} where ${isOfWebhook} and ${webhookSigningKeys.expiresAt} > ${now}
-  ) < ${sql.raw(String(MAX_EARLIER_KEYS))})`;
-  const replaced = db.$with('replaced', { id: sql`id`.as('id') }).as(sql`
-    update ${webhooks} set signing_key = ${sql.placeholder('renewed')}, updated_at = ${now}
-    where application_id = ${applicationId} and id = ${webhookId} and signing_key = ${sql.placeholder('current')}
-      and ${mayReplace}
-    returning id`);
-  const kept = db.$with('kept', {}).as(sql`
-    insert into ${webhookSigningKeys} (application_id, webhook_id, id, signing_key, expires_at)
-    select ${applicationId}::uuid, replaced.id, ${id}::uuid, ${sql.placeholder('current')}::bytea,
-      ${instantPlaceholder('expiresAt')}::timestamptz
-    from replaced where ${hasOverlap}::boolean returning id`);
-  const ended = db.$with('ended').as(
-    db
-      .delete(webhookSigningKeys)
-      .where(and(isOfWebhook, sql`not ${hasOverlap}::boolean and exists (select 1 from replaced)`))
-      .returning({ id: webhookSigningKeys.id }),
-  );
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`replaced` });
-  return db
-    .with(replaced, audit, kept, ended)
-    .select({
-      isReplaced: sql<boolean>`exists (select 1 from replaced)`,
-      isFull: sql<boolean>`not ${mayReplace}`,
-    })
-    .from(sql`(select) as nothing`)
-    .prepare('replace_signing_key');
-};
+const replaceSigningKey = statement('replace_signing_key', { isReplaced: t.boolean, isFull: t.boolean })`
+  with earlier as (
+    select ${p.boolean('hasOverlap')} and count(*) >= ${sql.raw(`${MAX_EARLIER_KEYS}`)} as is_full
+    from webhook_signing_keys
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and expires_at > ${p.instant('now')}
+  ), replaced as (
+    update webhooks set signing_key = ${p.bytes('renewed')}, updated_at = ${p.instant('now')}
+    where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}
+      and signing_key = ${p.bytes('current')} and not (select is_full from earlier)
+    returning id
+  ), kept as (
+    insert into webhook_signing_keys (application_id, webhook_id, id, signing_key, expires_at)
+    select ${p.uuid('applicationId')}, replaced.id, ${p.uuid('id')}, ${p.bytes('current')}, ${p.instant('expiresAt')}
+    from replaced where ${p.boolean('hasOverlap')}
+  ), ended as (
+    delete from webhook_signing_keys
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and not ${p.boolean('hasOverlap')} and exists (select from replaced)
+  ), ${auditEvent({ resource: sql`id`, from: sql`replaced` })}
+  select exists (select from replaced) as is_replaced, is_full from earlier`;

@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder } from '../../database/schema.ts';
-import { webhookDeliveries, webhookMessages } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { URGENT } from './delivery.ts';
 import { explainRefusal } from './get-webhook.ts';
 import { toMessageId, webhookId } from './ids.ts';
 import { wakeQueues } from './wake-queue.ts';
-import { lockActiveWebhook } from './webhook.ts';
+import { lockActive } from './webhook.ts';
 
 const rules = { webhookId };
 
@@ -32,22 +30,15 @@ export async function sendTestMessage(
 }
 
 /** Returns no row if there is no such webhook, or if it is not active. */
-const insertTestMessage: Statement<{ id: string }[]> = (db) => {
-  const now = sql`${instantPlaceholder('now')}::timestamptz`;
-  const target = lockActiveWebhook(db);
-  const message = db.$with('message', { id: sql<string>`id`.as('id') }).as(sql`
-    insert into ${webhookMessages} (application_id, type, payload, created_at, fanned_out_to)
-    select ${sql.placeholder('applicationId')}::uuid, 'webhook.test', ${sql.placeholder('payload')}::text, ${now}, null
-    from target returning id`);
-  const delivery = db.$with('delivery', {}).as(sql`
-    insert into ${webhookDeliveries} (application_id, webhook_id, message_id, created_at, due_at, is_manual)
-    select ${sql.placeholder('applicationId')}::uuid, target.id, message.id, ${now}, ${URGENT}, true from target, message
-    returning webhook_id`);
-  const woken = wakeQueues(db, sql`delivery`, { isUrgent: true });
-  const audit = insertAuditEvent(db, { resource: sql`webhook_id`, from: sql`delivery` });
-  return db
-    .with(target, message, delivery, audit, woken)
-    .select({ id: sql<string>`${message.id}::text` })
-    .from(message)
-    .prepare('insert_test_message');
-};
+const insertTestMessage = statement('insert_test_message', { id: t.bigint })`
+  with target as (${lockActive}
+  ), message as (
+    insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+    select ${p.uuid('applicationId')}, 'webhook.test', ${p.text('payload')}, ${p.instant('now')}, null from target
+    returning id
+  ), delivery as (
+    insert into webhook_deliveries (application_id, webhook_id, message_id, created_at, due_at, is_manual)
+    select ${p.uuid('applicationId')}, target.id, message.id, ${p.instant('now')}, ${URGENT}, true from target, message
+    returning webhook_id
+  ), ${wakeQueues(sql`delivery`, { isUrgent: true })}, ${auditEvent({ resource: sql`webhook_id`, from: sql`delivery` })}
+  select id from message`;

@@ -1,19 +1,16 @@
-import { and, eq, exists, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { instantPlaceholder, users } from '../../database/schema.ts';
-import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
+import { webhooks } from '../../database/webhook-schema.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { changeParameters, differ, setChanges } from '../changes.ts';
+import { changedValues, changeParameters, isChanged } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { isOwner, isOwnWebhook, type Webhook, webhookChangeRules } from './webhook.ts';
-
-const CHANGEABLE = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'description'] as const;
+import { selectOwner, type Webhook, webhookChangeRules } from './webhook.ts';
 
 /**
  * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
@@ -24,53 +21,46 @@ const CHANGEABLE = ['url', 'ownerId', 'isActive', 'eventTypes', 'ordered', 'desc
 export async function updateWebhook(
   call: ApplicationCall,
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
-  request: Unchecked<(typeof CHANGEABLE)[number] | 'webhookId'>,
+  request: Unchecked<'webhookId' | keyof ReturnType<typeof webhookChangeRules>>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
   const { webhookId, ...changes } = check(request, { webhookId: webhookIdRule, ...webhookChangeRules(policy) });
   const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
-  const [updated] = await run(updateChanged, parameters);
+  const [updated] = await run(updateChangedWebhook, parameters);
   if (!updated) throw new ServiceError('WEBHOOK_NOT_FOUND');
   if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');
   onMessage?.(application.id);
   return getWebhook(call, cipher, { webhookId });
 }
 
+const { url, ownerId, isActive, eventTypes, ordered, description, disabledReason } = webhooks;
+const CHANGEABLE = { url, ownerId, isActive, eventTypes, ordered, description };
+const CHANGED = { ...CHANGEABLE, disabledReason };
+
 /** Values that the webhook has already change nothing. */
-const updateChanged: Statement<{ hasOwner: boolean }[]> = (db) => {
-  const hasChanged = (name: string) => sql`${name}::text = any(${sql.placeholder('changed')}::text[])`;
-  const before = db
-    .$with('before')
-    .as(
-      db
-        .select({ id: webhooks.id, ownerId: webhooks.ownerId, isActive: webhooks.isActive, url: webhooks.url })
-        .from(webhooks)
-        .where(isOwnWebhook)
-        .for('no key update'),
-    );
-  const owner = db.select({ one: sql`1` }).from(users).where(isOwner(db));
-  const hasOwner = sql<boolean>`(not ${hasChanged('ownerId')}
-    or ${eq(before.ownerId, sql.placeholder('ownerId'))} or ${exists(owner)})`;
-  const changes = setChanges(webhooks, CHANGEABLE);
-  const disabledReason = sql`case when ${hasChanged('isActive')} then null else ${webhooks.disabledReason} end`;
-  const updated = db.$with('updated').as(
-    db
-      .update(webhooks)
-      .set({ ...changes, disabledReason, updatedAt: instantPlaceholder('now') })
-      .from(before)
-      .where(and(isOwnWebhook, eq(webhooks.id, before.id), differ(webhooks, { ...changes, disabledReason }), hasOwner))
-      .returning({ id: webhooks.id, isActive: webhooks.isActive, url: webhooks.url }),
-  );
-  const queue = db.$with('queue', {}).as(sql`
-    update ${webhookQueues} as queue set
+const updateChangedWebhook = statement('update_changed_webhook', { hasOwner: t.boolean })`
+  with before as (
+    select id, ${columnsOf(CHANGED)} from webhooks
+    where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}
+    for no key update
+  ), after as (
+    select id, ${changedValues(CHANGEABLE)}, case when not ${isChanged('isActive')} then disabled_reason end as disabled_reason
+    from before
+  ), owned as (
+    select after.owner_id = before.owner_id or exists (${selectOwner}) as has_owner from before, after
+  ), updated as (
+    update webhooks as webhook
+    set (${columnsOf(CHANGED)}, updated_at) = row(${columnsOf(CHANGED, 'after')}, ${p.instant('now')})
+    from before, after, owned
+    where webhook.application_id = ${p.uuid('applicationId')} and webhook.id = ${p.text('webhookId')}
+      and before is distinct from after and has_owner
+    returning webhook.id
+  ), queue as (
+    update webhook_queues as queue set
       wake_count = queue.wake_count + 1, failed_batches = 0, failing_since = null,
-      next_at = case
-        when queue.lease is not null then queue.next_at
-        when updated.is_active then ${instantPlaceholder('now')}::timestamptz end
-    from updated, before
-    where queue.application_id = ${sql.placeholder('applicationId')} and queue.webhook_id = updated.id
-      and (updated.is_active <> before.is_active or updated.url <> before.url)
-    returning queue.webhook_id`);
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`updated` });
-  return db.with(before, updated, audit, queue).select({ hasOwner }).from(before).prepare('update_webhook');
-};
+      next_at = case when queue.lease is not null then queue.next_at when after.is_active then ${p.instant('now')} end
+    from updated, before, after
+    where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = updated.id
+      and (after.is_active, after.url) <> (before.is_active, before.url)
+  ), ${auditEvent({ resource: sql`id`, from: sql`updated` })}
+  select has_owner from owned`;

@@ -1,15 +1,17 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Db, RowOf } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
+import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
+import { p } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
 import { oneOf } from '../text-rules.ts';
-import { isUserOfApplication } from '../users/application-user.ts';
 import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
 import { findUrlProblem } from './webhook-url.ts';
+
+export const ownerColumns = { id: users.id, name: users.name, email: users.email };
 
 export const summaryColumns = {
   id: webhooks.id,
@@ -19,7 +21,7 @@ export const summaryColumns = {
   ordered: webhooks.ordered,
   description: webhooks.description,
   disabledReason: webhooks.disabledReason,
-  owner: { id: users.id, name: users.name, email: users.email },
+  owner: ownerColumns,
   createdAt: webhooks.createdAt,
   updatedAt: webhooks.updatedAt,
 };
@@ -32,26 +34,21 @@ export interface Webhook extends WebhookSummary {
   readonly application: Application;
 }
 
-/** Selects the webhook of the application. Placeholders: applicationId, webhookId. */
-export const isOwnWebhook = and(
-  eq(webhooks.applicationId, sql.placeholder('applicationId')),
-  eq(webhooks.id, sql.placeholder('webhookId')),
-);
+/** Selects the user who may own webhooks of the application. Parameters: applicationId, ownerId. */
+export const selectOwner = sql`
+  select id, name, email from users
+  where id = ${p.uuid('ownerId')} and deleted_at is null and (
+    exists (
+      select from application_users
+      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('ownerId')})
+    or exists (
+      select from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('ownerId')}))`;
 
-/** Selects the user who may own webhooks of the application. Placeholders: applicationId, ownerId. */
-export function isOwner(db: Db): SQL | undefined {
-  const ownerId = sql.placeholder('ownerId');
-  return and(eq(users.id, ownerId), isNull(users.deletedAt), isUserOfApplication(db, ownerId));
-}
-
-/** Returns the CTE `target`, which locks the webhook against changes, and is empty unless it is active. */
-export function lockActiveWebhook(db: Db) {
-  return db
-    .$with('target')
-    .as(
-      db.select({ id: webhooks.id }).from(webhooks).where(sql`${isOwnWebhook} and ${webhooks.isActive}`).for('share'),
-    );
-}
+/** Selects the ID of the webhook if it is active, and locks it against changes. Parameters: applicationId, webhookId. */
+export const lockActive = sql`
+  select id from webhooks
+  where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')} and is_active
+  for share`;
 
 const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
 

@@ -1,0 +1,41 @@
+/** The log of attempts. */
+import type { Run } from '../database/database.ts';
+import { p, statement } from '../database/template.ts';
+import { findUserOf, removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
+import type { EndedAttempt } from './delivery-state.ts';
+
+/** Logs attempts to an endpoint. */
+export async function logAttempts(
+  run: Run,
+  ids: { readonly applicationId: string; readonly webhookId: string },
+  completed: readonly EndedAttempt[],
+): Promise<void> {
+  if (completed.length === 0) return;
+  const attempts = completed.map(toLoggedAttempt);
+  await run(insertAttempts, { ...ids, attempts });
+  // A concurrent erasure has not seen the inserted bodies.
+  const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
+  if (userIds.length > 0) await run(removeBodiesOfErased, { ...ids, userIds });
+}
+
+/** Returns the attempt with the names of its columns. */
+function toLoggedAttempt({ delivery, at, durationMs, outcome }: EndedAttempt) {
+  return {
+    message_id: delivery.messageId,
+    attempted_at: at,
+    duration_ms: durationMs,
+    status_code: outcome.statusCode,
+    error: outcome.error,
+    response_body: outcome.responseBody,
+    user_id: outcome.responseBody ? findUserOf(delivery) : null,
+  };
+}
+
+const insertAttempts = statement('insert_attempts')`
+  insert into webhook_attempts
+    (application_id, webhook_id, message_id, attempted_at, duration_ms, status_code, error, response_body, user_id)
+  select ${p.uuid('applicationId')}, ${p.text('webhookId')}, attempt.*
+  from json_to_recordset(${p.json('attempts')}) as attempt (message_id bigint, attempted_at timestamptz,
+    duration_ms integer, status_code smallint, error text, response_body text, user_id uuid)
+  -- A write without rows would wait for the lease of the primary.
+  returning id`;
