@@ -12,8 +12,7 @@ afterEach(() => {
 });
 
 const statements: PlaceholderValues[] = [];
-const tokensOf = ({ leases }: PlaceholderValues) =>
-  (JSON.parse(String(leases)) as { lease: string }[]).map(({ lease }) => ({ lease }));
+const tokensOf = ({ leases }: PlaceholderValues) => (leases as { lease: string }[]).map(({ lease }) => ({ lease }));
 
 function openLeases(answer: (parameters: PlaceholderValues) => unknown = tokensOf) {
   const run = async (_: unknown, parameters: PlaceholderValues) => {

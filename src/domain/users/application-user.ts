@@ -1,8 +1,7 @@
-import { and, eq, exists, or, type Placeholder, type SQL, sql } from 'drizzle-orm';
-import { type Db, matches } from '../../database/database.ts';
+import { type SQL, sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
-import { addedUsers, applicationUsers } from '../../database/session-schema.ts';
-import { type RowOfType, t } from '../../database/template.ts';
+import { applicationUsers } from '../../database/session-schema.ts';
+import { p, type RowOfType, t } from '../../database/template.ts';
 
 const { email, name, profileImage, walletAddress } = users;
 
@@ -25,14 +24,11 @@ export const shownColumns = sql`
   users.id, email, name, profile_image, wallet_address, deactivated_at is null as is_active`;
 
 /**
- * Returns whether the user has signed in to the application, or an operator has added the user. The application must
- * not learn of others. Placeholder: applicationId.
+ * Whether the user has signed in to the application, or an operator has added the user. The application must not learn
+ * of others. Parameter: applicationId.
  */
-export function isUserOfApplication(db: Db, userId: Placeholder): SQL | undefined {
-  const rowsOf = (table: typeof applicationUsers | typeof addedUsers) =>
-    db
-      .select({ one: sql`1` })
-      .from(table)
-      .where(and(matches(table, 'applicationId'), eq(table.userId, userId)));
-  return or(exists(rowsOf(applicationUsers)), exists(rowsOf(addedUsers)));
+export function isUserOfApplication(userId: SQL): SQL {
+  return sql`(
+    exists (select from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId})
+    or exists (select from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId}))`;
 }

@@ -6,6 +6,7 @@ import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
 import { oneOf } from '../text-rules.ts';
+import { isUserOfApplication } from '../users/application-user.ts';
 import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
@@ -37,12 +38,7 @@ export interface Webhook extends WebhookSummary {
 /** Selects the user who may own webhooks of the application. Parameters: applicationId, ownerId. */
 export const selectOwner = sql`
   select id, name, email from users
-  where id = ${p.uuid('ownerId')} and deleted_at is null and (
-    exists (
-      select from application_users
-      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('ownerId')})
-    or exists (
-      select from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('ownerId')}))`;
+  where id = ${p.uuid('ownerId')} and deleted_at is null and ${isUserOfApplication(p.uuid('ownerId'))}`;
 
 /** Selects the ID of the webhook if it is active, and locks it against changes. Parameters: applicationId, webhookId. */
 export const lockActive = sql`

@@ -7,18 +7,10 @@ const twins = (name: string) => new RegExp(`^${name} .*the same IDs`);
 /** The application is left out of a condition. */
 export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
-    what: 'UpdateWebhook writes to a webhook of another application',
-    file: 'webhooks/webhook.ts',
-    find: "eq(webhooks.applicationId, sql.placeholder('applicationId')),",
-    replace: '',
-    test,
-    title: nothing('UpdateWebhook'),
-  },
-  {
     what: 'DeleteWebhook deletes a webhook of another application',
     file: 'webhooks/delete-webhook.ts',
-    find: 'db.delete(webhooks).where(isOwnWebhook)',
-    replace: "db.delete(webhooks).where(sql`id = ${sql.placeholder('webhookId')}`)",
+    find: "delete from webhooks where application_id = ${p.uuid('applicationId')} and id",
+    replace: 'delete from webhooks where id',
     test,
     title: nothing('DeleteWebhook'),
   },
@@ -105,16 +97,16 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'ListDeliveries and GetWebhook show what belongs to another application',
     file: 'webhooks/get-webhook.ts',
-    find: '.where(isOwnWebhook)',
-    replace: ".where(eq(webhooks.id, sql.placeholder('webhookId')))",
+    find: "matches(webhooks, 'applicationId'), ",
+    replace: '',
     test,
     title: nothing('ListDeliveries'),
   },
   {
     what: 'SendTestMessage sends one to a webhook of another application',
     file: 'webhooks/webhook.ts',
-    find: 'sql`${isOwnWebhook} and ${webhooks.isActive}`',
-    replace: "sql`${webhooks.id} = ${sql.placeholder('webhookId')} and ${webhooks.isActive}`",
+    find: "where application_id = ${p.uuid('applicationId')} and id =",
+    replace: 'where id =',
     test,
     title: nothing('SendTestMessage'),
   },
@@ -153,8 +145,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'A user of another application owns a webhook, which shows the profile',
     file: 'webhooks/webhook.ts',
-    find: ', isUserOfApplication(db, ownerId))',
-    replace: ')',
+    find: " and ${isUserOfApplication(p.uuid('ownerId'))}",
+    replace: " and ${p.uuid('applicationId')} is not null",
     test,
     title: /tells nothing of a user of another application/,
   },
