@@ -93,11 +93,10 @@ interface Source {
 
 /** An empty variable counts as not set. */
 function readValue<Value>(
-  { name, parse, isFile, formerName, requiredWith, ...setting }: Setting<Value>,
+  { name, parse, isFile, requiredWith, ...setting }: Setting<Value>,
   { env, readFile, problems }: Source,
 ): Value {
   const text = env[name];
-  if (formerName && env[formerName]) problems.push(`${formerName} is now ${name}`);
   if (!text && requiredWith && env[requiredWith]) problems.push(`${name} is required with ${requiredWith}`);
   if (!text) return setting.default;
   try {

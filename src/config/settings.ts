@@ -34,7 +34,6 @@ interface Options {
   readonly isSecret?: true;
   /** This setting is required if that one is set. */
   readonly requiredWith?: string;
-  readonly formerName?: string;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
@@ -54,7 +53,6 @@ export const SETTINGS = {
   databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of tables.', { default: DEFAULT_SCHEMA }),
   databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections per process.', {
     default: 4,
-    formerName: 'DATABASE_LANES',
   }),
   migrateOnStart: setting('MIGRATE_ON_START', parseBoolean, '`false` leaves migrations to `npm run migrate`.', {
     default: true,

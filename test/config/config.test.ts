@@ -218,7 +218,6 @@ describe('refuses', () => {
       'AUTH_ISSUER must not be PUBLIC_URL',
     ],
     [{ ADMIN_KEY, ADMIN_KEYS_FILE: 'admin-keys' }, 'ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY'],
-    [{ DATABASE_LANES: '4' }, 'DATABASE_LANES is now DATABASE_CONNECTIONS'],
     ...['ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE'].map((name): [Environment, string] => [
       { ...production, [name]: undefined },
       `${name} is required with DATABASE_URL`,
