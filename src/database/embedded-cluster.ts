@@ -20,8 +20,6 @@ export function isCluster(cluster: string): boolean {
 /** Creates the cluster if there is none. @throws Error of one line */
 export async function ensureCluster(cluster: string, runtime: PostgresRuntime): Promise<void> {
   if (!isCluster(cluster)) await createCluster(cluster, runtime);
-  // Each time, for clusters of earlier versions of Usher, which asked for passwords.
-  await writeFile(join(cluster, 'pg_hba.conf'), HBA);
 }
 
 /** Returns the file that Postgres writes its log to. */
@@ -60,6 +58,7 @@ async function createCluster(cluster: string, runtime: PostgresRuntime): Promise
     const initdb = await spawnBoundToParent(command, { cwd: unfinished, log: logOf(cluster), temporaryDirectory });
     const [exitCode] = await once(initdb, 'exit');
     if (exitCode !== 0) throw new Error(await readFailure(cluster));
+    await writeFile(join(unfinished, 'pg_hba.conf'), HBA);
     await rename(unfinished, cluster);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
