@@ -12,18 +12,15 @@ export const TOKEN_TYPE = 'login+jwt';
 
 export type Algorithm = 'EdDSA' | 'ES256';
 
-/**
- * How a user signed in: by code or wallet on the login page, on a page that called CompleteLogin, or at another issuer.
- * `unknown`: the version before did not record it.
- */
-export type SignInMethod = 'email' | 'wallet' | 'page' | 'issuer' | 'unknown';
+/** How a user signed in: by code or wallet on the login page, on a page that called CompleteLogin, or at another issuer. */
+export type SignInMethod = 'email' | 'wallet' | 'page' | 'issuer';
 
 /** What a token says: this user completed this login intent of the application with this client ID. */
 export interface LoginClaims {
   readonly userId: string;
   readonly loginIntentId: string;
   readonly clientId: string;
-  /** In whole milliseconds; in whole seconds from another issuer or the version before. */
+  /** In whole milliseconds; in whole seconds from another issuer. */
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
 }
@@ -81,13 +78,13 @@ function checkClaims(claims: Record<string, unknown>, clientId: string, now: num
   return { userId: sub.toLowerCase(), loginIntentId: jti, clientId, authenticatedAt: new Date(iat * 1_000) };
 }
 
-/** Reads the claims that Usher alone writes. Tokens of the version before lack them. */
+/** Reads the claims that Usher alone writes. What others sign with its keys may lack them. */
 function readSignIn({
   auth_time: authTime,
   amr,
 }: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method'> {
   const [method] = Array.isArray(amr) ? amr : [];
-  return { method: method ?? 'unknown', ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
+  return { method: method ?? 'issuer', ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
 }
 
 function isSeconds(value: unknown): value is number {
