@@ -1,8 +1,8 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
 import type postgres from 'postgres';
+import { JOURNAL } from './journal.ts';
 import { readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
-import { JOURNAL } from './own-schema.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
@@ -13,7 +13,6 @@ export const REFERENCE_TABLES: readonly string[] = [
   'users',
   // Ends the sessions of a user in every application.
   'user_cutoffs',
-  'shared_wallet_addresses',
 ];
 
 /**

@@ -17,8 +17,8 @@ export const loginCodes = pgTable(
      * user. Users are never removed, and codes expire after minutes.
      */
     userId: uuid('user_id'),
-    /** As the user typed it. Null in rows of an earlier version. */
-    email: text('email'),
+    /** As the user typed it. */
+    email: text('email').notNull(),
     /** A wallet that this browser has proved to have, and that the user of the code is to get. */
     walletAddress: text('wallet_address'),
     browserDigest: bytes('browser_digest').notNull(),
@@ -69,10 +69,7 @@ export const rateLimits = pgTable(
     /** A hash of the limited subject: an HMAC-SHA-256 where that is an e-mail address. */
     key: bytes('key').primaryKey(),
     /** When the bucket is empty, in milliseconds since 1970. Integers keep the arithmetic immutable, as Citus demands. */
-    emptyMs: bigint('empty_ms', { mode: 'number' }).notNull().default(0),
-    /** For replicas of an earlier version, which keep their counts here. */
-    instants: instant('instants').array().notNull().default(sql`'{}'`),
-    lastId: uuid('last_id').notNull().default('00000000-0000-0000-0000-000000000000'),
+    emptyMs: bigint('empty_ms', { mode: 'number' }).notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
   (table) => [index('rate_limits_expires_at_idx').on(table.expiresAt)],
@@ -84,8 +81,8 @@ export const knownOrigins = pgTable(
   {
     /** HMAC-SHA-256 of the address and the browser or network. */
     key: bytes('key').primaryKey(),
-    /** Who signed in, to forget it with the user. Null in rows of an earlier version. */
-    userId: uuid('user_id'),
+    /** Who signed in, to forget it with the user. */
+    userId: uuid('user_id').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
   (table) => [
@@ -93,9 +90,3 @@ export const knownOrigins = pgTable(
     index('known_origins_user_id_idx').on(table.userId),
   ],
 );
-
-/** The wallet addresses that a migration took from users because several had the same. Nothing reads them. */
-export const sharedWalletAddresses = pgTable('shared_wallet_addresses', {
-  userId: uuid('user_id').primaryKey(),
-  walletAddress: text('wallet_address').notNull(),
-});

@@ -1,16 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
+import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
-import { createOwnSchema, hasTable, JOURNAL, journalIn } from './own-schema.ts';
 import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
+import { isInUse, isOfVersion01, TAKE_OVER } from './take-over.ts';
 import { isNetworkError, type Waiting, waitForPrimary } from './wait-for-primary.ts';
 
 export interface MigrationOptions {
@@ -80,9 +82,10 @@ interface Migration {
  * migrates, and after every conflict with the statements of other replicas.
  */
 async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
+  const { client, schema, migrations } = migration;
   const waitUntil = performance.now() + timeoutMs;
   let told = '';
-  for (let tries = 1; (await selectPending(migration)).length > 0; tries++) {
+  for (let tries = 1; (await selectPending(client, schema, migrations)).length > 0; tries++) {
     const reason = await applyFirstPending(migration, IS_PATIENT(tries));
     if (!reason) {
       tries = 0;
@@ -95,9 +98,9 @@ async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Pr
   }
 }
 
-async function requireNonePending(migration: Migration): Promise<void> {
-  const { length } = await selectPending(migration);
-  if (length > 0) throw new Error(`${length} migrations are pending. Apply them with npm run migrate`);
+async function requireNonePending({ client, schema, migrations }: Migration): Promise<void> {
+  const pending = await selectPending(client, schema, migrations);
+  if (pending.length > 0) throw new Error('Some migrations are pending. Apply them with npm run migrate');
 }
 
 async function apply(step: MigrationMeta, { client, openOther, schema }: Migration): Promise<void> {
@@ -128,12 +131,13 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
     if (isPatient) await awaitCancelledVacuum(client);
-    const isNew = !(await hasJournal(migration));
-    if (isNew) await createOwnSchema(client, schema, migrations);
+    const isNew = !(await hasTable(client, schema, JOURNAL));
+    const isTakenOver = isNew && (await isOfVersion01(client, schema));
+    if (isTakenOver && (await isInUse(client))) return 'version 0.1 runs on the database: stop it first';
+    if (isNew) await createJournal(client, schema);
     await client.unsafe(`set local search_path = "${schema}"`);
-    const [first] = await selectPending(migration);
-    // Indexes would wait for the tables that this transaction has just moved.
-    if (first && !(isNew && isConcurrent(first))) await apply(first, migration);
+    const [first] = await selectPending(client, schema, migrations);
+    if (first) await apply(isTakenOver ? { ...first, sql: [await readFile(TAKE_OVER, 'utf8')] } : first, migration);
     await client.unsafe('commit');
     return undefined;
   } catch (error) {
@@ -143,20 +147,6 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
     // Does nothing after a commit.
     await client.unsafe('rollback').catch(() => {});
   }
-}
-
-async function selectPending(migration: Migration): Promise<MigrationMeta[]> {
-  const { client, schema, migrations } = migration;
-  let last = -1;
-  if (await hasJournal(migration)) {
-    const [row] = await client.unsafe(`select max(created_at)::float8 as last from ${journalIn(schema)}`);
-    last = row?.last ?? -1;
-  }
-  return migrations.filter(({ folderMillis }) => folderMillis > last);
-}
-
-function hasJournal({ client, schema }: Migration): Promise<boolean> {
-  return hasTable(client, schema, JOURNAL);
 }
 
 /** Returns the process of Postgres that has the advisory lock. */

@@ -116,8 +116,8 @@ export const loginIntents = pgTable(
     expiresAt: instant('expires_at').notNull(),
     completedAt: instant('completed_at'),
     userId: uuid('user_id').references(() => users.id),
-    /** How the user signed in. */
-    method: text('method').notNull().default(''),
+    /** How the user signed in. Null until the intent is completed. */
+    method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
   },

@@ -1,5 +1,4 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
-import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { applications, instant, profileColumns, users } from './schema.ts';
 
@@ -20,14 +19,13 @@ export const sessions = pgTable(
     ...profileColumns(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
-    /** How the user signed in last. Empty in the rows of the version before, which has no `session_ids`. */
-    method: text('method').notNull().default(''),
-    /** The defaults are for the version before: no token is older than 15 minutes. */
-    authenticatedAt: instant('authenticated_at').notNull().default(sql`now() - interval '15 minutes'`),
+    /** How the user signed in last. */
+    method: text('method').notNull(),
+    authenticatedAt: instant('authenticated_at').notNull(),
     /** The latest sign-in, from which the longest age counts. Null if it is that of `authenticatedAt`, which cut-offs end. */
     lastAuthenticatedAt: instant('last_authenticated_at'),
     /** When the first session of the chain began. */
-    beganAt: instant('began_at').notNull().default(sql`now()`),
+    beganAt: instant('began_at').notNull(),
     /** The latest cut-off when the chain began. */
     cutoffAt: instant('cutoff_at'),
     createdAt: instant('created_at').notNull(),
@@ -37,7 +35,6 @@ export const sessions = pgTable(
     primaryKey({ columns: [table.applicationId, table.userId] }),
     index('sessions_user_id_idx').on(table.userId),
     index('sessions_list_idx').on(table.applicationId, table.beganAt, table.userId),
-    index('sessions_without_id_idx').on(table.applicationId).where(sql`${table.method} = ''`),
   ],
 );
 

@@ -19,13 +19,6 @@ const AUDIT_RETENTION_MS = 400 * DAY_MS;
 /** Keeps messages four days longer: a redelivery on the last day still retries. */
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
-/** Deletes expired sessions of replicas of the version before, which has no `session_ids`. */
-export const deleteUnrecordedSessions: Statement<unknown> = (db) =>
-  db
-    .delete(sessions)
-    .where(sql`${sessions.method} = '' and ${sessions.expiresAt} < ${instantPlaceholder('now')}`)
-    .prepare('delete_unrecorded_sessions');
-
 /** Deletes the sessions of a batch of IDs, but not their successors. They have no index on their expiry. */
 const deleteSessions: Statement<unknown> = (db) => {
   const expired = db

@@ -6,7 +6,7 @@ import { instantPlaceholder } from '../database/schema.ts';
 import { sessions } from '../database/session-schema.ts';
 import { pause } from '../domain/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
-import { DAY_MS, deleteUnrecordedSessions, EXPIRING, isInBatch } from './expiring-rows.ts';
+import { DAY_MS, EXPIRING, isInBatch } from './expiring-rows.ts';
 
 const INTERVAL_MS = 60_000;
 const BATCH_TIMEOUT_MS = 5_000;
@@ -57,10 +57,8 @@ export async function runExpiryJob(
 export async function removeExpired(database: Pick<Database, 'run'>, options: RemovalOptions): Promise<void> {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
-  const { now, signal } = options;
-  await database.run(deleteUnrecordedSessions, { now }, performance.now() + BATCH_TIMEOUT_MS).catch(onFailure);
   for (const table of TABLES) {
-    if (!signal?.aborted) await removeFrom(database, table, options).catch(onFailure);
+    if (!options.signal?.aborted) await removeFrom(database, table, options).catch(onFailure);
   }
   if (failures.length > 0) throw failures[0];
 }

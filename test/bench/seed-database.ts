@@ -58,7 +58,7 @@ async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fix
       ...{ applicationId: application.id, id: sessionIdAt(number), userId, ...user },
       ...{ ipAddress: '127.0.0.1', userAgent: 'bench', method: 'page' },
       // No token is of a later sign-in, so that exchanging one reads.
-      ...{ createdAt, expiresAt, authenticatedAt: expiresAt },
+      ...{ beganAt: createdAt, createdAt, expiresAt, authenticatedAt: expiresAt },
     };
   });
   await sql`insert into sessions ${sql(rows)}`;

@@ -168,7 +168,7 @@ describe('DeleteEvent', () => {
     expect(await remove(eventId)).toEqual(DELETED);
   });
 
-  it.each(['.', '..'])('deletes an event of the ID %j, which an earlier version created', async (eventId) => {
+  it.each(['.', '..'])('deletes an event of the ID %j, that is there, though none can be created', async (eventId) => {
     await service.database.sql`
     insert into events (application_id, id, created_at) values (${tenant.id}, ${eventId}, now())`;
     const answer = await call(CONNECT, service.url, deleteEvent, { eventId }, credentials);

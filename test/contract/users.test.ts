@@ -211,14 +211,7 @@ describe('an operator', () => {
     await sql`
       insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
       select application_id, id, id, '', ${mark}, ${mark}, now(), now() from (${intent}) as intent`;
-    await sql`insert into shared_wallet_addresses values (${user.id}, ${mark})`;
-    expect(await tablesWith(mark)).toEqual([
-      'login_codes',
-      'sessions',
-      'shared_wallet_addresses',
-      'users',
-      'wallet_challenges',
-    ]);
+    expect(await tablesWith(mark)).toEqual(['login_codes', 'sessions', 'users', 'wallet_challenges']);
 
     for (let time = 0; time < 2; time++) await admin.eraseUser({ userId: user.id });
     expect(await tablesWith(mark)).toEqual([]);
@@ -239,7 +232,6 @@ describe('an operator', () => {
     const [cutoffAt, expiresAt] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;
-    await sql`insert into shared_wallet_addresses values (${userId}, '0x0')`;
     await sql`insert into known_origins (key, user_id, expires_at) values (${Buffer.from(userId)}, ${userId}, ${expiresAt})`;
     const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;
     await sql`

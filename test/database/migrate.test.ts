@@ -5,7 +5,7 @@ import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
 import { holdLock } from '../support/lock.ts';
-import { migrateWith, migrationsBefore } from '../support/migrations.ts';
+import { migrateWith } from '../support/migrations.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 /** The key of the advisory lock of every version of Usher. */
@@ -28,7 +28,7 @@ test('four migrations at the same time apply each step once', async () => {
   await using database = await createDatabase('');
   await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(database.url)));
   const [steps] = await database.sql`
-    select count(*)::int as all, count(distinct created_at)::int as distinct from __drizzle_migrations`;
+    select count(*)::int as all, count(distinct created_at)::int as distinct from usher_migrations`;
   expect(steps?.all).toBeGreaterThan(0);
   expect(steps?.distinct).toBe(steps?.all);
 });
@@ -77,34 +77,11 @@ test('a migration whose connection is lost fails with one line, and leaves nothi
   await migrateWith(database.url, { later: ['create table later (id int)'] });
 });
 
-test('takes a wallet address from all live users who share it, in any case, and lists them', async () => {
-  await using database = await createDatabase('');
-  const before = await migrationsBefore('unique_wallet_addresses');
-  await migrateDatabase(database.url, { folder: before });
-  const wallets = ['0xAB', '0xab', '0xab', '0xcd', '', ''];
-  for (const [index, wallet] of wallets.entries()) {
-    const deletedAt = index === 2 ? new Date() : null;
-    await database.sql`
-      insert into users (id, email, wallet_address, created_at, deleted_at)
-      values (gen_random_uuid(), ${`${index}@example.com`}, ${wallet}, now(), ${deletedAt})`;
-  }
-  await migrateDatabase(database.url);
-  const users = await database.sql`select wallet_address from users order by email`;
-  expect(users.map(({ wallet_address }) => wallet_address)).toEqual(['', '', '0xab', '0xcd', '', '']);
-  const listed = await database.sql`
-    select email, shared.wallet_address as wallet
-    from shared_wallet_addresses shared join users on users.id = user_id order by email`;
-  expect([...listed]).toEqual([
-    { email: '0@example.com', wallet: '0xAB' },
-    { email: '1@example.com', wallet: '0xab' },
-  ]);
-});
-
 test('where nothing is pending, needs no right but to read, and waits for nobody', async () => {
   await using database = await cloneDatabase();
   await using role = await createRole(database);
   await database.sql.unsafe(`grant usage on schema usher to ${role.name}`);
-  await database.sql.unsafe(`grant select on usher.__drizzle_migrations to ${role.name}`);
+  await database.sql.unsafe(`grant select on usher.usher_migrations to ${role.name}`);
   await using _held = await holdLock(database, `select pg_advisory_xact_lock(${KEY})`);
   await migrateDatabase(role.url);
 });

@@ -249,8 +249,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', '\\x00', id || '@example.com', created_at, expires_at from login_intents;
     insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
-    insert into rate_limits (key, instants, last_id, expires_at)
-      select sha256(id::text::bytea), array[created_at], id, expires_at from login_intents;
+    insert into rate_limits (key, empty_ms, expires_at)
+      select sha256(id::text::bytea), 0, expires_at from login_intents;
     insert into known_origins (key, user_id, expires_at)
       select sha256(id::text::bytea), user_id, expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
@@ -267,7 +267,6 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, now() + interval '1 day', row_number() over () % 2 from webhooks;
     insert into webhook_signing_keys (application_id, webhook_id, id, signing_key, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', now() + row_number() over () * interval '1 second' from webhooks;
-    insert into shared_wallet_addresses (user_id, wallet_address) select id, email from users;
     drop table tenants, people`);
   await sql.unsafe('vacuum analyze');
 }

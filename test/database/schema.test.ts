@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { DISTRIBUTED_BY, REFERENCE_TABLES } from '../../src/database/distribute.ts';
-import { JOURNAL } from '../../src/database/own-schema.ts';
+import { JOURNAL } from '../../src/database/journal.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
@@ -12,25 +12,17 @@ const GLOBAL_KEYS = {
   users_pkey: 'id',
   users_email_key: 'lower(email)',
   users_wallet_address_key: 'lower(wallet_address)',
-  shared_wallet_addresses_pkey: 'user_id',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',
   // Not of an application: which migrations have been applied.
-  __drizzle_migrations_pkey: 'id',
+  usher_migrations_pkey: 'id',
   // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
   // A browser is known whichever application it has signed in to.
   known_origins_pkey: 'key',
 };
 
-const TABLES_WITHOUT_APPLICATION = [
-  'applications',
-  'known_origins',
-  'rate_limits',
-  'shared_wallet_addresses',
-  'user_cutoffs',
-  'users',
-];
+const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limits', 'user_cutoffs', 'users'];
 
 /** Columns of text that hold nothing of a person, or only what an application has chosen. */
 const IMPERSONAL = [
@@ -44,7 +36,7 @@ const IMPERSONAL = [
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
   /^webhook_messages\.(type|fanned_out_to)$/,
   /^webhooks\./,
-  /^__drizzle_migrations\./,
+  /^usher_migrations\./,
 ];
 
 const database = await cloneDatabase();

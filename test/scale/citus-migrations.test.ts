@@ -1,16 +1,18 @@
 /** Versions of Usher one after the other on tables that are distributed. Needs CITUS_URL. */
 import { describe, expect, inject, test } from 'vitest';
 import { distributeTables } from '../../src/database/distribute.ts';
+import { JOURNAL } from '../../src/database/journal.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { connectServers } from '../support/citus.ts';
 import { createDatabase, type TestDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { longestOf, startLoad } from '../support/load.ts';
-import { migrateWith, migrationsBefore } from '../support/migrations.ts';
+import { migrateWith } from '../support/migrations.ts';
 import { readRolesSql } from '../support/roles.ts';
 import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
+import { createFormerTables } from '../support/version-0.1.ts';
 
 const ROWS = 50;
 
@@ -27,35 +29,21 @@ const LATER = [
 ];
 
 describe.runIf(process.env.CITUS_URL)('on Citus', () => {
-  test.each([
-    // The migrations after it are of every kind: they move rows into new tables, and change those of users.
-    ['usher', 'sessions'],
-    // Where the first version that could distribute tables had them.
-    ['public', 'expiry_without_cascades'],
-  ])(
-    'migrates tables that a version with the schema %s has distributed before the migration %s, and distributes the new ones',
-    async (schema, name) => {
-      await using database = await createCitusDatabase();
-      const { url, sql } = database;
-      const before = await migrationsBefore(name);
-      await migrateDatabase(url, { schema, folder: before });
-      await distributeTables(url, schema);
-      await fill(database, schema);
-      if (schema === 'public') {
-        await sql`create schema drizzle`;
-        await sql`alter table public.__drizzle_migrations set schema drizzle`;
-      }
+  test('takes over the tables that version 0.1 has distributed, with their rows', async () => {
+    await using database = await createCitusDatabase();
+    const { url, sql } = database;
+    await createFormerTables(database);
+    await distributeFormerTables(database);
+    await fill(database);
 
-      await using service = await startTestService({ database });
-      expect(await distributeTables(url)).toEqual([]);
-      const [counts] = await sql`select
-      (select count(*) from applications)::int as applications, (select count(*) from sessions)::int as sessions,
-      (select count(*) from session_ids)::int as session_ids`;
-      const recorded = name === 'sessions' ? ROWS : 0;
-      expect(counts).toEqual({ applications: ROWS, sessions: ROWS, session_ids: recorded });
-      await runSmokeTest(service);
-    },
-  );
+    await using service = await startTestService({ database });
+    expect(await distributeTables(url)).toEqual([]);
+    const [counts] = await sql`
+      select (select count(*) from applications)::int as applications, (select count(*) from sessions)::int as sessions,
+        (select count(*) from events)::int as events`;
+    expect(counts).toEqual({ applications: ROWS, sessions: ROWS, events: ROWS });
+    await runSmokeTest(service);
+  });
 
   test('one role migrates and distributes, and the service runs as another that may create nothing', async () => {
     await using database = await createCitusDatabase();
@@ -84,7 +72,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
   test('no call fails while a later version migrates', async (context) => {
     await using service = await startTestService();
     const { url, sql } = service.database;
-    await fill(service.database, 'usher');
+    await fill(service.database);
     const load = startLoad({ smokeTest: () => runSmokeTest(service).then(() => 'ok') }, { callers: 4 });
     await expect.poll(() => load.answers.length).toBeGreaterThan(4);
     await migrateWith(url, { later: LATER });
@@ -110,18 +98,27 @@ async function createCitusDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-/** Inserts rows as the version before the sessions had them. */
-async function fill({ sql }: TestDatabase, schema: string): Promise<void> {
+/** Version 0.1 had a reference table more, and another journal, which stays on the coordinator. */
+async function distributeFormerTables({ url, sql }: TestDatabase): Promise<void> {
+  await sql`select create_reference_table('shared_wallet_addresses')`;
+  await sql`alter table __drizzle_migrations rename to ${sql(JOURNAL)}`;
+  await distributeTables(url);
+  await sql`alter table ${sql(JOURNAL)} rename to __drizzle_migrations`;
+}
+
+/** Inserts rows that this version and version 0.1 may have. */
+async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.begin((transaction) =>
     transaction.unsafe(`
-      set local search_path = "${schema}";
     insert into applications (id, name, client_id, redirect_uris, created_at)
       select gen_random_uuid(), 'App', 'client ' || n, array['https://app.test'], now() from generate_series(1, ${ROWS}) n;
     insert into users (id, email, wallet_address, created_at)
       select gen_random_uuid(), n || '@example.com', 'wallet ' || n, now() from generate_series(1, ${ROWS}) n;
     insert into events (application_id, id, name, created_at) select id, 'event', 'old', now() from applications;
-    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, created_at, expires_at)
-      select applications.id, users.id, gen_random_uuid(), email, '', '', '', now(), now() + interval '1 hour'
+    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
+        authenticated_at, began_at, created_at, expires_at)
+      select applications.id, users.id, gen_random_uuid(), email, '', '', '', 'page', now(), now(), now(),
+        now() + interval '1 hour'
       from applications join users on wallet_address = replace(client_id, 'client', 'wallet')`),
   );
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
-import { JOURNAL } from '../../src/database/own-schema.ts';
+import { JOURNAL } from '../../src/database/journal.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';

@@ -31,16 +31,14 @@ export async function completeEmailLogin(
   name?: string,
 ): Promise<Completion | undefined> {
   const how = { method: 'email', browserDigest: browser.digest } as const;
-  // Rows of an earlier version have no address, and so nobody's.
-  const proved = { email: email ?? '' };
   const completeAs = async (userId: string) => {
-    if (walletAddress) await linkWallet(call, { userId, walletAddress, ...proved });
-    return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, proved);
+    if (walletAddress) await linkWallet(call, { userId, walletAddress, email });
+    return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
   // Somebody may have become a user since the code was sent.
-  let userId = knownId ?? (email ? (await findUserByEmail(call, email))?.id : undefined);
+  let userId = knownId ?? (await findUserByEmail(call, email))?.id;
   let completion: Completion | undefined;
-  if (!userId && email) {
+  if (!userId) {
     if (intent.askName && name === undefined) return undefined;
     const user = { email, name: name ?? null, walletAddress: walletAddress ?? '' };
     const signedUp = await signUp(call, tokens, intent.id, user, how);
@@ -49,7 +47,7 @@ export async function completeEmailLogin(
   }
   if (userId) completion ??= await completeAs(userId);
   // Without it, the user has the limits of a stranger next time.
-  if (userId && email) await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
+  if (userId) await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   return completion;
 }
 

@@ -24,9 +24,15 @@ export async function findLoginState(
   if (!intent) return { kind: 'unknown' };
   const status = statusOf(intent, call.now);
   if (status === 'open') return { ...intent, kind: 'open' };
-  const { completedAt, userId, browserDigest } = intent;
+  const { completedAt, userId, method, browserDigest } = intent;
   const isTokenLive = completedAt && toSeconds(call.now) < toSeconds(completedAt) + TOKEN_LIFETIME_SECONDS;
-  if (!isTokenLive || !userId || !browserDigest?.equals(browser.digest)) return { kind: status };
-  const { redirectUrl } = await answerLogin(tokens, { ...intent, loginIntentId: intent.id, userId, completedAt });
+  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest)) return { kind: status };
+  const { redirectUrl } = await answerLogin(tokens, {
+    ...intent,
+    loginIntentId: intent.id,
+    userId,
+    method,
+    completedAt,
+  });
   return { kind: 'answered', redirectUrl };
 }

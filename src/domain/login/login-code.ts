@@ -28,7 +28,7 @@ export function deriveLoginCode([key]: LoginCodeKeys, id: string, length: CodeLe
   return String(number % 10 ** length).padStart(length, '0');
 }
 
-/** Returns the code with this ID and digest, or undefined if its key is gone or an earlier version generated it. */
+/** Returns the code with this ID and digest, or undefined if its key is gone. */
 export function recoverLoginCode(keys: LoginCodeKeys, id: string, digest: Buffer): string | undefined {
   const candidates = keys.flatMap((key) => LENGTHS.map((length) => deriveLoginCode([key], id, length)));
   return candidates.find((code) => isLoginCode(keys, id, code, digest));

@@ -19,7 +19,7 @@ const columns = {
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,
   userId: loginIntents.userId,
-  method: sql<SignInMethod>`coalesce(nullif(${loginIntents.method}, ''), 'unknown')`,
+  method: sql<SignInMethod | null>`${loginIntents.method}`,
   browserDigest: loginIntents.browserDigest,
 };
 

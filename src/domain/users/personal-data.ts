@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { auditEvents } from '../../database/audit-schema.ts';
 import type { Db, Statement } from '../../database/database.ts';
-import { knownOrigins, loginCodes, sharedWalletAddresses } from '../../database/login-schema.ts';
+import { knownOrigins, loginCodes } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
@@ -42,8 +42,6 @@ function leftBehind(erased: SQL): Record<string, SQL> {
     additions_left: sql`delete from ${addedUsers} using ${erased} where ${addedUsers.userId} = erased.id`,
     codes_left: sql`delete from ${loginCodes} using ${erased} where ${loginCodes.userId} = erased.id`,
     origins_left: sql`delete from ${knownOrigins} using ${erased} where ${knownOrigins.userId} = erased.id`,
-    wallets_left: sql`
-      delete from ${sharedWalletAddresses} using ${erased} where ${sharedWalletAddresses.userId} = erased.id`,
     messages_left: sql`delete from ${webhookMessages} using ${erased} where ${webhookMessages.userId} = erased.id`,
     bodies_left: removeResponseBodies(erased),
     // Who has erased the user, and from where, stays.

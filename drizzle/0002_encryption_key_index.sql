@@ -1,1 +1,0 @@
-CREATE INDEX "webhooks_encryption_key_idx" ON "webhooks" USING btree (substr("signing_key", 1, 4));

@@ -1,1 +1,0 @@
-CREATE INDEX "events_list_idx" ON "events" USING btree ("application_id","created_at","id") WHERE "events"."deleted_at" is null;

@@ -1,2 +1,0 @@
-ALTER TABLE "check_ins" ADD COLUMN "is_repeated" boolean DEFAULT false NOT NULL;--> statement-breakpoint
-CREATE INDEX "check_ins_list_idx" ON "check_ins" USING btree ("application_id","event_id","checked_in_at","attendee_id");

@@ -1,2 +1,0 @@
-ALTER TABLE "webhook_messages" ADD COLUMN "user_id" uuid;--> statement-breakpoint
-CREATE INDEX "webhook_messages_user_id_idx" ON "webhook_messages" USING btree ("user_id") WHERE "webhook_messages"."user_id" is not null;

@@ -1,1 +1,0 @@
-ALTER TABLE "webhook_queues" ADD COLUMN "is_urgent" boolean DEFAULT false NOT NULL;

@@ -1,1 +1,0 @@
-CREATE INDEX CONCURRENTLY "webhook_attempts_user_id_idx" ON "webhook_attempts" USING btree ("user_id") WHERE "webhook_attempts"."user_id" is not null;
