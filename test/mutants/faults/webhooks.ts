@@ -178,8 +178,8 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'UpdateWebhook changes what is not given',
       file: 'changes.ts',
-      find: '${name}::text = any(',
-      replace: '${name}::text <> all(',
+      find: '= any(',
+      replace: '<> all(',
       test: webhooks,
       title: /^UpdateWebhook over REST changes/,
     },
