@@ -25,7 +25,7 @@ import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-sign
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
-import { deactivateUser } from '../../src/domain/users/deactivate-user.ts';
+import { deactivateUser } from '../../src/domain/users/end-user.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';

@@ -7,7 +7,7 @@ import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
-import { reactivateUser } from '../../src/domain/users/reactivate-user.ts';
+import { reactivateUser } from '../../src/domain/users/end-user.ts';
 import {
   adminClient,
   beginSession,

@@ -1,4 +1,3 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { identifier, listOf, textThat } from '../validation.ts';
@@ -17,12 +16,6 @@ export const applicationColumns = {
 
 /** An application as operators see it. */
 export type ApplicationDetails = RowOf<typeof applicationColumns>;
-
-/** Selects the application unless it is deleted. Placeholder: applicationId. */
-export const isExistingApplication = and(
-  eq(applications.id, sql.placeholder('applicationId')),
-  isNull(applications.deletedAt),
-);
 
 const redirectUri = textThat(
   isRegistrable,

@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { cutOffApplicationSessions, cutoffAt } from '../sessions/cutoffs.ts';
+import { cutOffApplicationSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { applicationId: uuid };
@@ -13,9 +13,9 @@ const rules = { applicationId: uuid };
  *
  * @throws ServiceError `Application not found`
  */
-export async function deleteApplication({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function deleteApplication(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { applicationId } = check(request, rules);
-  const [deleted] = await run(markDeleted, { applicationId, ...cutoffAt(now) });
+  const [deleted] = await runCutoff(call, markDeleted, { applicationId });
   if (!deleted) throw new ServiceError('APPLICATION_NOT_FOUND');
 }
 

@@ -1,9 +1,8 @@
-import type { Statement } from '../../database/database.ts';
-import { applications } from '../../database/schema.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationDetails, applicationColumns, isExistingApplication } from './application.ts';
+import { type ApplicationDetails, applicationColumns } from './application.ts';
 
 const rules = { applicationId: uuid };
 
@@ -17,5 +16,6 @@ export async function getApplication(
   return application;
 }
 
-const selectApplication: Statement<ApplicationDetails[]> = (db) =>
-  db.select(applicationColumns).from(applications).where(isExistingApplication).prepare('select_application');
+const selectApplication = statement('select_application', applicationColumns)`
+  select ${columnsOf(applicationColumns)} from applications
+  where id = ${p.uuid('applicationId')} and deleted_at is null`;

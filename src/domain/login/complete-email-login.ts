@@ -1,7 +1,7 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
-import { linkWallet } from '../users/link-wallet.ts';
+import { linkWallet } from '../users/update-user.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';

@@ -3,7 +3,7 @@
  * would leave auth tokens that begin another one, and miss an exchange that inserts afterwards.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { Db, PlaceholderValues, Statement } from '../../database/database.ts';
+import type { PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
@@ -18,18 +18,14 @@ const CUTOFF_LIFETIME_MS = 60 * 60_000;
 /** At least a millisecond, the unit of authentications and cut-offs. Timers may be early by one. */
 const TICK_MS = 2;
 
-/** Returns what a statement with a cut-off takes. */
-export function cutoffAt(now: Date) {
-  return { ...BY_POSTGRES, now, cutoffExpiresAt: new Date(now.getTime() + CUTOFF_LIFETIME_MS) };
-}
-
 /** Runs a statement with a cut-off. When it returns, an authentication that begins is later than the cut-off. */
 export async function runCutoff<Rows>(
   { run, now }: Call,
   statement: Statement<Rows>,
   parameters: PlaceholderValues,
 ): Promise<Rows> {
-  const rows = await run(statement, { ...parameters, ...cutoffAt(now) });
+  const cutoffExpiresAt = new Date(now.getTime() + CUTOFF_LIFETIME_MS);
+  const rows = await run(statement, { ...parameters, ...BY_POSTGRES, now, cutoffExpiresAt });
   await pause(TICK_MS);
   return rows;
 }
@@ -48,11 +44,18 @@ export function latestCutoff(userId: SQLWrapper): SQL {
  * Parameters: applicationId, cutoffExpiresAt, instant.
  */
 export function cutOffSessions(target: SQL): SQL {
-  return join(partsOfSessions(target));
+  return sql`cutoff as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select ${p.uuid('applicationId')}, user_id, greatest(authenticated_at, ${presentInstant}),
+      ${p.instant('cutoffExpiresAt')}
+    from ${target} ${onConflictMove(sql`application_id, user_id`)}
+  ), ended as (
+    delete from sessions s using cutoff
+    where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id
+      and s.authenticated_at <= cutoff.cutoff_at
+    returning s.application_id, s.user_id, s.expires_at
+  )`;
 }
-
-/** The same CTEs for statements of Drizzle's. */
-export const endSessions = (db: Db, target: SQL) => build(db, partsOfSessions(target));
 
 /**
  * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that the CTE `target` has as `id`.
@@ -71,46 +74,15 @@ export function cutOffApplicationSessions(target: SQL): SQL {
  * user that the CTE `target` has locked and has as `id`. A sign-in that has come before the lock is ended, too.
  * Parameters: cutoffExpiresAt, instant.
  */
-export const endUserSessions = (db: Db, target: SQL) => build(db, partsOfUser(target));
-
-type Parts = Readonly<Record<string, SQL>>;
-
-function join(parts: Parts): SQL {
-  return sql.join(
-    Object.entries(parts).map(([name, part]) => sql`${sql.raw(name)} as (${part})`),
-    sql`, `,
-  );
-}
-
-function build(db: Db, parts: Parts) {
-  return Object.entries(parts).map(([name, part]) => db.$with(name, {}).as(part));
-}
-
-function partsOfSessions(target: SQL): Parts {
-  return {
-    cutoff: sql`
-      insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
-      select ${p.uuid('applicationId')}, user_id, greatest(authenticated_at, ${presentInstant}),
-        ${p.instant('cutoffExpiresAt')}
-      from ${target} ${onConflictMove(sql`application_id, user_id`)}`,
-    ended: sql`
-      delete from sessions s using cutoff
-      where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id
-        and s.authenticated_at <= cutoff.cutoff_at
-      returning s.application_id, s.user_id, s.expires_at`,
-  };
-}
-
-function partsOfUser(target: SQL): Parts {
-  return {
-    ended: sql`
-      delete from sessions s using ${target} t where s.user_id = t.id
-      returning s.application_id, s.user_id, s.expires_at, s.authenticated_at`,
-    cutoff: sql`
-      insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
-      select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
-      from ${target} ${onConflictMove(sql`user_id`)}`,
-  };
+export function cutOffUserSessions(target: SQL): SQL {
+  return sql`ended as (
+    delete from sessions s using ${target} t where s.user_id = t.id
+    returning s.application_id, s.user_id, s.expires_at, s.authenticated_at
+  ), cutoff as (
+    insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
+    select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
+    from ${target} ${onConflictMove(sql`user_id`)}
+  )`;
 }
 
 /** A cut-off moves forward only. */

@@ -1,14 +1,10 @@
-import { type SQL, sql } from 'drizzle-orm';
-import type { Db, Statement } from '../../database/database.ts';
-import { applications, instantPlaceholder, users } from '../../database/schema.ts';
-import { addedUsers } from '../../database/session-schema.ts';
-import { isExistingApplication } from '../applications/application.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { removeIfErased } from './personal-data.ts';
-import { isExistingUser } from './user.ts';
 
 const rules = { applicationId: uuid, userId: uuid };
 
@@ -23,32 +19,26 @@ export async function addApplicationUser(call: Call, request: Unchecked<keyof ty
   if (await removeIfErased(call, parameters.userId)) throw new ServiceError('USER_NOT_FOUND');
 }
 
-export interface FoundBoth {
-  readonly hasApplication: boolean;
-  readonly hasUser: boolean;
-}
-
 /** @throws ServiceError `Application not found`, `User not found` */
-export function requireBoth([found]: readonly FoundBoth[]): void {
+export function requireBoth([found]: readonly RowOfType<typeof FOUND_BOTH>[]): void {
   if (!found?.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (!found.hasUser) throw new ServiceError('USER_NOT_FOUND');
 }
 
-/** Selects whether there are the application and the user. Placeholders: applicationId, userId. */
-export function foundBoth(db: Db) {
-  const isThere = (rows: SQL) => sql<boolean>`exists (${rows})`;
-  return {
-    hasApplication: isThere(sql`${db.select().from(applications).where(isExistingApplication)}`).as('has_application'),
-    hasUser: isThere(sql`${db.select().from(users).where(isExistingUser)}`).as('has_user'),
-  };
-}
+/** The row type of `foundBoth`. */
+export const FOUND_BOTH = { hasApplication: t.boolean, hasUser: t.boolean };
 
-const insertAddedUser: Statement<FoundBoth[]> = (db) => {
-  const added = db.$with('added', {}).as(sql`
-    insert into ${addedUsers} (application_id, user_id, added_at)
-    select ${applications.id}, ${users.id}, ${instantPlaceholder('now')}::timestamptz from ${applications}, ${users}
-    where ${isExistingApplication} and ${isExistingUser}
-    on conflict do nothing returning user_id`);
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: sql`added` });
-  return db.with(added, audit).select(foundBoth(db)).from(sql`(select) as nothing`).prepare('insert_added_user');
-};
+/** Selects whether there are the application and the user. Parameters: applicationId, userId. */
+export const foundBoth = sql`
+  exists (select from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
+  exists (select from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
+
+const insertAddedUser = statement('insert_added_user', FOUND_BOTH)`
+  with added as (
+    insert into added_users (application_id, user_id, added_at)
+    select a.id, u.id, ${p.instant('now')} from applications a, users u
+    where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+      and u.id = ${p.uuid('userId')} and u.deleted_at is null
+    on conflict do nothing returning user_id
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}
+  select ${foundBoth}`;

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { and, isNull, sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
-import { applications, instantPlaceholder, users } from '../../database/schema.ts';
-import { addedUsers } from '../../database/session-schema.ts';
-import { insertAuditEvent, noApplication } from '../audit/audit-event.ts';
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, listOf, optional, type Unchecked, uuid } from '../validation.ts';
@@ -21,36 +19,27 @@ export async function createUser({ run, now }: Call, request: Unchecked<keyof ty
   const { applicationIds: given, ...profile } = check(request, rules);
   const applicationIds = [...new Set(given ?? [])];
   if (applicationIds.length > 0) {
-    const known = await run(selectApplications, { applicationIds: `{${applicationIds.join()}}` });
+    const known = await run(selectApplications, { applicationIds });
     if (known.length < applicationIds.length) throw new ServiceError('APPLICATION_NOT_FOUND');
   }
   const user = { id: randomUUID(), ...profile, createdAt: now, deactivatedAt: null };
-  const [created] = await run(insertUser, { ...user, applicationIds: `{${applicationIds.join()}}` });
+  const [created] = await run(insertUser, { ...user, applicationIds });
   if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
   return user;
 }
 
-const insertUser: Statement<{ id: string }[]> = (db) => {
-  const created = db.$with('created').as(
-    db
-      .insert(users)
-      .values(placeholders('id', 'email', 'name', 'profileImage', 'walletAddress', 'createdAt'))
-      .onConflictDoNothing()
-      .returning({ id: users.id }),
-  );
-  const added = db.$with('added', {}).as(sql`
-    insert into ${addedUsers} (application_id, user_id, added_at)
-    select application_id, created.id, ${instantPlaceholder('createdAt')}::timestamptz
-    from created, unnest(${sql.placeholder('applicationIds')}::uuid[]) as application_id`);
-  const audit = insertAuditEvent(db, { resource: sql`id`, from: sql`created`, applicationId: noApplication });
-  return db.with(created, added, audit).select({ id: created.id }).from(created).prepare('insert_user');
-};
+const insertUser = statement('insert_user')`
+  with created as (
+    insert into users (id, email, name, profile_image, wallet_address, created_at)
+    values (${p.uuid('id')}, ${p.text('email')}, ${p.text('name')}, ${p.text('profileImage')},
+      ${p.text('walletAddress')}, ${p.instant('createdAt')})
+    on conflict do nothing returning id
+  ), added as (
+    insert into added_users (application_id, user_id, added_at)
+    select application_id, id, ${p.instant('createdAt')}
+    from created, unnest(${p.uuids('applicationIds')}) as application_id
+  ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: noApplication })}
+  select from created`;
 
-const selectApplications: Statement<{ id: string }[]> = (db) =>
-  db
-    .select({ id: applications.id })
-    .from(applications)
-    .where(
-      and(sql`${applications.id} = any(${sql.placeholder('applicationIds')}::uuid[])`, isNull(applications.deletedAt)),
-    )
-    .prepare('select_applications_of_user');
+const selectApplications = statement('select_applications_of_user')`
+  select from applications where id = any(${p.uuids('applicationIds')}) and deleted_at is null`;

@@ -1,9 +1,8 @@
-import type { Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { isExistingUser, type User, userColumns } from './user.ts';
+import { type User, userColumns } from './user.ts';
 
 const rules = { userId: uuid };
 
@@ -14,5 +13,5 @@ export async function getUser({ run }: Call, request: Unchecked<keyof typeof rul
   return user;
 }
 
-const selectUser: Statement<User[]> = (db) =>
-  db.select(userColumns).from(users).where(isExistingUser).prepare('select_user');
+const selectUser = statement('select_user', userColumns)`
+  select ${columnsOf(userColumns)} from users where id = ${p.uuid('userId')} and deleted_at is null`;

@@ -1,10 +1,8 @@
 /** What is stored of a person beside the user's profile. */
-import { type SQL, sql } from 'drizzle-orm';
-import { auditEvents } from '../../database/audit-schema.ts';
-import type { Db, Statement } from '../../database/database.ts';
+import { getTableName, type SQL, sql } from 'drizzle-orm';
 import { knownOrigins, loginCodes } from '../../database/login-schema.ts';
-import { users } from '../../database/schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
+import { p, statement } from '../../database/template.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
 import type { Call } from '../call.ts';
 import { removeResponseBodies } from '../webhooks/response-bodies.ts';
@@ -23,38 +21,25 @@ export async function removeIfErased({ run }: Call, userId: string): Promise<boo
   return erased !== undefined;
 }
 
-const selectErased: Statement<{ id: string }[]> = (db) => erasedUser(db).prepare('select_erased_user');
+const erasedUser = sql`select id from users where id = ${p.uuid('userId')} and ${isErasedUser}`;
 
-const removePersonalData: Statement<unknown> = (db) => {
-  const erased = db.$with('erased').as(erasedUser(db));
-  const parts = Object.entries(leftBehind(sql`${erased}`)).map(([name, part]) => db.$with(name, {}).as(part));
-  return db
-    .with(erased, ...parts)
-    .select()
-    .from(erased)
-    .prepare('remove_personal_data');
-};
+const selectErased = statement('select_erased_user')`${erasedUser}`;
 
-function leftBehind(erased: SQL): Record<string, SQL> {
-  return {
-    sessions_left: sql`delete from ${sessions} using ${erased} where ${sessions.userId} = erased.id`,
-    applications_left: sql`delete from ${applicationUsers} using ${erased} where ${applicationUsers.userId} = erased.id`,
-    additions_left: sql`delete from ${addedUsers} using ${erased} where ${addedUsers.userId} = erased.id`,
-    codes_left: sql`delete from ${loginCodes} using ${erased} where ${loginCodes.userId} = erased.id`,
-    origins_left: sql`delete from ${knownOrigins} using ${erased} where ${knownOrigins.userId} = erased.id`,
-    messages_left: sql`delete from ${webhookMessages} using ${erased} where ${webhookMessages.userId} = erased.id`,
-    bodies_left: removeResponseBodies(erased),
-    // Who has erased the user, and from where, stays.
-    addresses_left: sql`
-      update ${auditEvents} set ip_address = '' from ${erased}
-      where ${auditEvents.resource} = erased.id::text and ${auditEvents.ipAddress} <> ''
-        and ${auditEvents.action} <> 'AdminService/EraseUser'`,
-  };
-}
+/** Tables with rows about a user. */
+const TABLES = [sessions, applicationUsers, addedUsers, loginCodes, knownOrigins, webhookMessages];
 
-function erasedUser(db: Db) {
-  return db
-    .select({ id: users.id })
-    .from(users)
-    .where(sql`${users.id} = ${sql.placeholder('userId')} and ${isErasedUser}`);
+const removePersonalData = statement('remove_personal_data')`
+  with erased as (${erasedUser}
+  ), ${sql.join(TABLES.map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
+  ), addresses_left as (
+    -- Who has erased the user, and from where, stays.
+    update audit_events e set ip_address = '' from erased
+    where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
+  )
+  select from erased`;
+
+/** Returns a CTE. */
+function deleteFrom(table: (typeof TABLES)[number]): SQL {
+  const name = getTableName(table);
+  return sql.raw(`${name}_left as (delete from ${name} t using erased where t.user_id = erased.id)`);
 }

@@ -1,16 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
-import { insertAuditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { endSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, type HasMessages, insertMessages, notifiedIds } from '../webhooks/insert-message.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { type FoundBoth, foundBoth, requireBoth } from './add-application-user.ts';
-import { isExistingUser } from './user.ts';
+import { FOUND_BOTH, foundBoth, requireBoth } from './add-application-user.ts';
 
 const rules = { applicationId: uuid, userId: uuid };
 
@@ -29,30 +26,20 @@ export async function removeApplicationUser(call: Call, request: Unchecked<keyof
   return parameters.userId;
 }
 
-const deleteApplicationUser: Statement<(FoundBoth & HasMessages)[]> = (db) => {
-  const target = db.$with('target', { userId: sql<string>`user_id` }).as(sql`
-    select ${users.id} as user_id, ${sessions.authenticatedAt} from ${users}
-    left join ${sessions} on ${sessions.applicationId} = ${sql.placeholder('applicationId')}
-      and ${sessions.userId} = ${users.id}
-    where ${isExistingUser}`);
-  const removed = db.$with('removed').as(
-    db
-      .delete(addedUsers)
-      .where(matches(addedUsers, 'applicationId', 'userId'))
-      .returning({ userId: addedUsers.userId }),
-  );
-  const left = db.$with('left_application').as(
-    db
-      .delete(applicationUsers)
-      .where(matches(applicationUsers, 'applicationId', 'userId'))
-      .returning({ userId: applicationUsers.userId }),
-  );
-  const gone = sql`(select user_id from removed union select user_id from left_application) as gone`;
-  const audit = insertAuditEvent(db, { resource: sql`user_id`, from: gone });
-  const message = insertMessages(db, sessionRevoked(sql`ended`));
-  return db
-    .with(target, removed, left, audit, ...endSessions(db, sql`${target}`), message)
-    .select({ ...foundBoth(db), notifiedIds })
-    .from(sql`(select) as nothing`)
-    .prepare('delete_application_user');
-};
+const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
+  with target as (
+    select u.id as user_id, s.authenticated_at
+    from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
+    where u.id = ${p.uuid('userId')} and u.deleted_at is null
+  ), removed as (
+    delete from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+    returning user_id
+  ), left_application as (
+    delete from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+    returning user_id
+  ), gone as (
+    select user_id from removed union select user_id from left_application
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},
+  ${cutOffSessions(sql`target`)},
+  ${messagesOf(sessionRevoked(sql`ended`))}
+  select ${foundBoth}, ${notified}`;

@@ -1,14 +1,16 @@
-import type { Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { users } from '../../database/schema.ts';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { changeParameters, setChanges } from '../changes.ts';
-import { ServiceError } from '../errors.ts';
+import { changedValues, changeParameters } from '../changes.ts';
+import { type ErrorReason, ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
-import { announce } from '../webhooks/insert-message.ts';
-import { type ChangedProfile, changeUser } from './change-user.ts';
-import { profileRules, type User } from './user.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { userMessage } from '../webhooks/user-messages.ts';
+import { profileRules, type User, userColumns } from './user.ts';
 
 /** Null clears it. */
 const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
@@ -25,15 +27,72 @@ const rules = { userId: uuid, ...changeRules };
 /** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
-  const parameters = { userId, now: call.now, ...changeParameters(changes) };
-  const [updated] = await call.run(updateChanged, parameters).catch((error: unknown) => {
-    throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
-  });
-  if (!updated) throw new ServiceError('USER_NOT_FOUND');
-  if (updated.isTaken) throw new ServiceError('USER_ALREADY_EXISTS');
-  announce(call.onMessage, updated);
-  return updated.user;
+  const user = await changeUser(call, { userId, email: null }, changes, 'USER_ALREADY_EXISTS');
+  if (!user) throw new ServiceError('USER_NOT_FOUND');
+  return user;
 }
 
-const updateChanged: Statement<ChangedProfile[]> = (db) =>
-  changeUser(db, setChanges(users, Object.keys(changeRules))).prepare('update_user');
+/**
+ * Gives the user the wallet, in place of any other, if the user is active and still has the e-mail address.
+ *
+ * @throws ServiceError `Wallet already linked` if another has it
+ */
+export async function linkWallet(
+  call: Call,
+  { walletAddress, ...target }: { readonly userId: string; readonly email: string; readonly walletAddress: string },
+): Promise<void> {
+  const changes = { email: undefined, name: undefined, profileImage: undefined, walletAddress };
+  await changeUser(call, target, changes, 'WALLET_ALREADY_LINKED');
+}
+
+/**
+ * Changes a user, tells every application of it, and returns the user. Values that the user has already change nothing
+ * and tell nobody. With an e-mail address, only the active user who has it is changed.
+ *
+ * @throws ServiceError `takenReason` if another user has the e-mail or wallet address
+ */
+async function changeUser(
+  { run, now, onMessage }: Call,
+  { userId, email: provedEmail }: { userId: string; email: string | null },
+  changes: Readonly<Record<keyof typeof changeRules, unknown>>,
+  takenReason: ErrorReason,
+): Promise<User | undefined> {
+  const parameters = { userId, provedEmail, now, ...changeParameters(changes) };
+  const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? new ServiceError(takenReason) : error;
+  });
+  if (!changed) return undefined;
+  if (changed.isTaken) throw new ServiceError(takenReason);
+  announce(onMessage, changed);
+  return changed.user;
+}
+
+const { email, name, profileImage, walletAddress: wallet } = users;
+const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
+
+/**
+ * Whether another user has one of the addresses. Asked first, because a violation of a unique index would have the
+ * address in the log of Postgres. Of two changes at the same instant, one may still violate it.
+ */
+const isTaken = sql`(
+  exists (
+    select from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
+      and id <> ${p.uuid('userId')})
+  or exists (
+    select from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
+      and deleted_at is null and id <> ${p.uuid('userId')}))`;
+
+const updateChanged = statement('update_user', { user: userColumns, isTaken: t.boolean, ...HAS_MESSAGES })`
+  with wanted as (
+    select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, ${isTaken} as is_taken from users
+    where id = ${p.uuid('userId')} and deleted_at is null and (
+      ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
+    for no key update
+  ), changed as (
+    update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}) from wanted w
+    where u.id = w.id and not w.is_taken
+      and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
+    returning ${columnsOf(userColumns, 'u')}
+  ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
+  ${messagesOf(userMessage('user.updated', sql`changed`))}
+  select ${columnsOf(userColumns)}, is_taken, ${notified} from wanted`;

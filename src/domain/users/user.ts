@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
@@ -25,20 +25,11 @@ export const userColumns = {
 /** A user as operators see one. */
 export type User = RowOf<typeof userColumns>;
 
-/** Selects the user unless deleted. Placeholder: userId. */
-export const isExistingUser = and(eq(users.id, sql.placeholder('userId')), isNull(users.deletedAt));
-
 /** Selects users who can sign in. */
-export const isActiveUser = and(isNull(users.deletedAt), isNull(users.deactivatedAt));
+export const isActiveUser = sql`users.deleted_at is null and users.deactivated_at is null`;
 
 /** Selects users whose profile EraseUser has emptied. */
-export const isErasedUser = sql`(${users.deletedAt} is not null and ${users.email} = '' and ${users.walletAddress} = '')`;
-
-/** Picks the columns of a user from those of a CTE. */
-export function pickUser<Columns extends Record<keyof User, unknown>>(columns: Columns) {
-  const names = Object.keys(userColumns) as (keyof User)[];
-  return Object.fromEntries(names.map((name) => [name, columns[name]])) as Pick<Columns, keyof User>;
-}
+export const isErasedUser = sql`users.deleted_at is not null and users.email = '' and users.wallet_address = ''`;
 
 export const profileRules = {
   email: emailAddress,

@@ -1,0 +1,126 @@
+/** Deactivation, reactivation, deletion and erasure of a user. Each ends the user's sessions and unused auth tokens. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { sessionsRevoked, userDeleted, userMessage } from '../webhooks/user-messages.ts';
+import { removeIfErased } from './personal-data.ts';
+import { type User, userColumns } from './user.ts';
+
+const rules = { userId: uuid };
+type Request = Unchecked<keyof typeof rules>;
+
+/**
+ * Refuses new sign-ins, in every application. One who is deactivated already stays so.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function deactivateUser(call: Call, request: Request): Promise<User> {
+  return (await end(call, markDeactivated, request)).user;
+}
+
+/**
+ * Lets a deactivated user sign in again, and ends what the user has begun before. One who is active stays so.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function reactivateUser(call: Call, request: Request): Promise<User> {
+  return (await end(call, markActive, request)).user;
+}
+
+/**
+ * Soft-deletes a user. The row stays for the webhooks that the user owns.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function deleteUser(call: Call, request: Request): Promise<string> {
+  return (await end(call, markDeleted, request)).userId;
+}
+
+/**
+ * Removes what is known of a person, deleting the user unless that was done before. The row stays with its ID, which
+ * webhooks and login intents refer to. Messages about the person that are pending are not sent any more.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function eraseUser(call: Call, request: Request): Promise<string> {
+  const { userId } = await end(call, eraseProfile, request);
+  // Not in one statement with the rest, which cannot see what statements before it, for which it waits, have stored.
+  await removeIfErased(call, userId);
+  return userId;
+}
+
+async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>, request: Request) {
+  const { userId } = check(request, rules);
+  const [changed] = await runCutoff(call, change, { userId });
+  if (!changed) throw new ServiceError('USER_NOT_FOUND');
+  await endLateSessions(call, userId);
+  announce(call.onMessage, changed);
+  return { ...changed, userId };
+}
+
+const CHANGED = { user: userColumns, ...HAS_MESSAGES };
+const { deactivatedAt: _, ...otherColumns } = userColumns;
+
+/** Returns the CTE `audit`. */
+function auditOf(changed: SQL): SQL {
+  return auditEvent({ resource: sql`id`, from: changed, applicationId: noApplication });
+}
+
+const markDeactivated = statement('mark_user_deactivated', CHANGED)`
+  with before as (
+    select id, deactivated_at from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
+  ), deactivated as (
+    update users u set deactivated_at = coalesce(u.deactivated_at, ${p.instant('now')}) from before
+    where u.id = before.id
+    returning ${columnsOf(userColumns, 'u')}
+  ), changed as (
+    select deactivated.* from deactivated join before on before.deactivated_at is null
+  ), ${auditOf(sql`changed`)},
+  ${cutOffUserSessions(sql`deactivated`)},
+  ${messagesOf(sessionsRevoked(sql`ended`), userMessage('user.deactivated', sql`changed`))}
+  select *, ${notified} from deactivated`;
+
+const markActive = statement('mark_user_active', CHANGED)`
+  with target as (
+    -- Locked, so that it is the user whom a deactivation leaves that this statement has waited for.
+    select ${columnsOf(userColumns)} from users where id = ${p.uuid('userId')} and deleted_at is null for update
+  ), changed as (
+    update users u set deactivated_at = null from target where u.id = target.id and target.deactivated_at is not null
+    returning ${columnsOf(userColumns, 'u')}
+  ), ${auditOf(sql`changed`)},
+  ${cutOffUserSessions(sql`changed`)},
+  ${messagesOf(userMessage('user.updated', sql`changed`))}
+  select ${columnsOf(otherColumns)}, null::timestamptz as deactivated_at, ${notified} from target`;
+
+const markDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
+  with deleted as (
+    update users set deleted_at = ${p.instant('now')} where id = ${p.uuid('userId')} and deleted_at is null
+    returning id
+  ), ${auditOf(sql`deleted`)},
+  ${cutOffUserSessions(sql`deleted`)},
+  ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
+  select ${notified} from deleted`;
+
+const eraseProfile = statement('erase_user', HAS_MESSAGES)`
+  with known as (
+    select id, email, wallet_address, deleted_at from users where id = ${p.uuid('userId')}
+  ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
+    update users u set email = '', name = null, profile_image = null, wallet_address = '',
+      deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
+    from known where u.id = known.id
+  ), ${cutOffUserSessions(sql`known`)}, codes as (
+    -- Those that somebody else has asked for with the addresses of the user.
+    delete from login_codes c using known where lower(c.email) = lower(known.email)
+  ), challenges as (
+    delete from wallet_challenges c using known where c.address = lower(known.wallet_address)
+  ), deleted as (
+    select id from known where deleted_at is null
+  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
+  select ${notified} from known`;
