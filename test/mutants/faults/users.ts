@@ -24,7 +24,7 @@ export const USER_FAULTS: readonly Fault[] = [
     },
     {
       what: 'EraseUser leaves codes that were sent to the address',
-      file: 'users/erase-user.ts',
+      file: 'users/end-user.ts',
       find: 'lower(${loginCodes.email}) = lower(${known.email})',
       replace: 'false',
       test: users,
