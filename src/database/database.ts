@@ -15,7 +15,6 @@ import { traceStatement } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
-  type Db,
   type Deadline,
   matches,
   type PlaceholderValues,

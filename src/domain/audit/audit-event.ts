@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
-import type { Db, Run } from '../../database/database.ts';
+import type { Run } from '../../database/database.ts';
 import { p } from '../../database/template.ts';
 
 type ActorType = 'admin_key' | 'api_key' | 'login_page' | 'usher';
@@ -22,7 +22,7 @@ export interface AuditContext {
 /** The context of changes that Usher makes by itself. */
 export const BY_USHER = { actorType: 'usher', actor: '', ipAddress: '', requestId: '' } as const;
 
-/** Returns `run` with the values that the statements of `insertAuditEvent` take. */
+/** Returns `run` with the parameters of `auditEvent`. */
 export function withAudit(run: Run, { actorType, actor, action, ipAddress, requestId, now }: AuditContext): Run {
   const parameters = {
     auditActorType: actorType,
@@ -40,28 +40,19 @@ export interface Change {
   readonly resource: SQL;
   /** What follows `from`: one row if something has changed, else none. */
   readonly from: SQL;
-  /** The placeholder `applicationId` where it is not given. */
+  /** The parameter `applicationId` where it is not given. */
   readonly applicationId?: SQL;
 }
 
 /** Returns the CTE `audit`. Add it to every statement that changes data. */
-export function auditEvent(change: Change): SQL {
-  return sql`audit as (${insertEvent(change)})`;
-}
-
-/** Returns the CTE `audit` for a statement of Drizzle's. */
-export function insertAuditEvent(db: Db, change: Change) {
-  return db.$with('audit', {}).as(insertEvent(change));
-}
-
-function insertEvent({ resource, from, applicationId = p.uuid('applicationId') }: Change): SQL {
-  return sql`
+export function auditEvent({ resource, from, applicationId = p.uuid('applicationId') }: Change): SQL {
+  return sql`audit as (
     insert into audit_events
       (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
     select ${applicationId}, ${p.instant('auditOccurredAt')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
       ${p.text('auditActor')}, ${p.text('auditAction')}, (${resource})::text, ${p.text('auditIpAddress')},
       ${p.text('auditRequestId')}
-    from ${from}`;
+    from ${from})`;
 }
 
 /** For changes that concern no single application. */

@@ -1,6 +1,5 @@
 /** Messages to webhooks. They are inserted by the statement that makes the change, so that both commit or neither does. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { Db } from '../../database/database.ts';
 import { p, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { EVERY_TYPE, type EventType } from './event-types.ts';
@@ -22,22 +21,13 @@ export interface Message {
  * Parameter: now.
  */
 export function messagesOf(...messages: readonly Message[]): SQL {
-  return sql`message as (${insertAll(messages)})`;
-}
-
-/** Returns the CTE `message` for a statement of Drizzle's. */
-export function insertMessages(db: Db, ...messages: readonly Message[]) {
-  return db.$with('message', {}).as(insertAll(messages));
-}
-
-function insertAll(messages: readonly Message[]): SQL {
   const now = p.instant('now');
   const payload = jsonObject({ type: sql`change.type`, timestamp: toIsoText(now), data: sql`change.data` });
-  return sql`
+  return sql`message as (
     insert into webhook_messages (application_id, type, payload, created_at, user_id)
     select change.application_id, change.type, json_strip_nulls(${payload})::text, ${now}, change.user_id
     from (${sql.join(messages.map(selectSubscribed), sql` union all `)}) as change
-    returning application_id`;
+    returning application_id)`;
 }
 
 /** Selects the rows of a message whose application has a webhook for it: at most one row for each application. */
@@ -74,11 +64,6 @@ export const HAS_MESSAGES = { notifiedIds: t.json<readonly string[]>() };
 
 /** The column `notified_ids` of a statement that has the CTE `message`. */
 export const notified = sql`array_to_json(array(select application_id from message)) as notified_ids`;
-
-/** The same for a statement of Drizzle's. */
-export const notifiedIds = sql<readonly string[]>`array_to_json(array(select application_id from message))`.as(
-  'notified_ids',
-);
 
 /** Wakes the delivery to them. */
 export function announce(onMessage: Call['onMessage'], { notifiedIds }: HasMessages): void {

@@ -105,9 +105,9 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A session begins for a deactivated user',
-      file: 'users/user.ts',
-      find: 'and(isNull(users.deletedAt), isNull(users.deactivatedAt))',
-      replace: 'and(isNull(users.deletedAt))',
+      file: 'sessions/exchange-token.ts',
+      find: 'and deleted_at is null and deactivated_at is null',
+      replace: 'and deleted_at is null',
       test: 'test/contract/users.test.ts',
       title: /deactivates a user: sessions and tokens end everywhere/,
     },
