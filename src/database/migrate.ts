@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
@@ -12,7 +11,7 @@ import { requirePreparedStatements } from './require-prepared-statements.ts';
 import { requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
-import { isInUse, isOfVersion01, TAKE_OVER } from './take-over.ts';
+import { isInUse, isOfVersion01, readTakeOver } from './take-over.ts';
 import { isNetworkError, type Waiting, waitForPrimary } from './wait-for-primary.ts';
 
 export interface MigrationOptions {
@@ -137,7 +136,7 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
     if (isNew) await createJournal(client, schema);
     await client.unsafe(`set local search_path = "${schema}"`);
     const [first] = await selectPending(client, schema, migrations);
-    if (first) await apply(isTakenOver ? { ...first, sql: [await readFile(TAKE_OVER, 'utf8')] } : first, migration);
+    if (first) await apply(isTakenOver ? { ...first, sql: await readTakeOver() } : first, migration);
     await client.unsafe('commit');
     return undefined;
   } catch (error) {

@@ -1,4 +1,5 @@
 /** Takes over the database of the last version 0.1: its tables become those that the first migration creates. */
+import { readFile } from 'node:fs/promises';
 import type postgres from 'postgres';
 import { hasTable } from './journal.ts';
 
@@ -8,8 +9,12 @@ const FORMER_JOURNAL = '__drizzle_migrations';
 const FIRST = '6b59fa5b741d183be2cefff578b2f14c9d2a3d8a1c1d5a67e0fcc8a93a4a6c32';
 const LAST = 'd325bb114d4f6c00e20e0f11ec4c1c7ec63794e9dca247819e80151bb98bb19d';
 
-/** The SQL in place of the first migration. */
-export const TAKE_OVER = new URL('../../drizzle/from-0.1.sql', import.meta.url);
+const TAKE_OVER = new URL('../../drizzle/from-0.1.sql', import.meta.url);
+
+/** Returns the statements in place of the first migration. Citus takes them one by one. */
+export async function readTakeOver(): Promise<string[]> {
+  return (await readFile(TAKE_OVER, 'utf8')).split('--> statement-breakpoint');
+}
 
 /**
  * Returns whether the tables are of the last version 0.1.
