@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type postgres from 'postgres';
 
 /** The resources that a process has used, as the operating system counts them. */
@@ -12,6 +12,18 @@ export interface Usage {
 /** Returns what the process has used since its start. */
 export function readUsage(pid: number): Usage {
   return process.platform === 'linux' ? readProc(pid) : readPs(pid);
+}
+
+/** Returns the CPU time of each connection to the client's database but its own, by the process that serves it. */
+export async function readConnections(sql: postgres.Sql): Promise<Map<number, number>> {
+  const rows = await sql`
+    select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  const times = new Map<number, number>();
+  for (const { pid } of rows) {
+    // It may have ended meanwhile.
+    if (existsSync(`/proc/${pid}`) || process.platform !== 'linux') times.set(pid, readUsage(pid).cpuMicros);
+  }
+  return times;
 }
 
 /** Returns a function for the CPU time of the Postgres processes that serve Usher in the client's database. */

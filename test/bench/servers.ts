@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-export type ServerName = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'against' | 'usher';
+type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'better-auth';
+export type ServerName = Rival | 'against' | 'usher';
 
 export interface ServerSpec {
   readonly name: ServerName;
@@ -27,6 +28,9 @@ export const USHER: ServerSpec = {
   file: new URL('../../src/start.js', import.meta.url),
   listeners: 1,
 };
+
+/** It has other calls than Usher: see `logins`. */
+export const BETTER_AUTH: ServerSpec = baseline('better-auth', 'better-auth', []);
 
 type Compared = ServerSpec & { readonly protocols: readonly Protocol[] };
 
@@ -64,7 +68,7 @@ function usherIn(directory: string): Compared {
   return { ...USHER, name: 'against', title: `Usher in ${directory}`, file, protocols: USHER_PROTOCOLS };
 }
 
-function baseline(name: ServerName, title: string, protocols: readonly Protocol[]) {
+function baseline(name: Rival, title: string, protocols: readonly Protocol[]) {
   return {
     name,
     title,
