@@ -30,7 +30,7 @@ const selectBacklog = statement('select_backlog', {
   select
     (select count(*)::integer from (
       -- Ordered as the index of pending deliveries, so that Postgres uses that index.
-      select from webhook_deliveries where due_at is not null
+      select message_id from webhook_deliveries where due_at is not null
       order by application_id, webhook_id, message_id limit ${sql.raw(`${MAX_COUNTED}`)}
     ) as pending) as pending,
     (${selectOldestDue(sql`failed_batches = 0`)}) as healthy_due_at,

@@ -30,6 +30,6 @@ export const disableWebhook = statement('disable_webhook')`
   ), stopped as (
     update webhook_queues set next_at = null, lease = null
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-      and exists (select from disabled)
+      and exists (select 1 from disabled)
   ), ${auditEvent({ resource: sql`id`, from: sql`disabled` })}
   select from disabled`;

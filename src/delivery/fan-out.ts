@@ -59,7 +59,7 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     -- A sign-in may commit a message about its user after the erasure.
     delete from webhook_messages as message using claimed
     where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
-      and exists (select from users where users.id = claimed.user_id and ${isErasedUser})
+      and exists (select 1 from users where users.id = claimed.user_id and ${isErasedUser})
     returning message.id
   ), subscribed as (
     -- The lock has a concurrent update of the webhook wait or be seen. Else one that it disables might get deliveries.
@@ -83,6 +83,6 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     update webhook_messages as message set fanned_out_to = last.webhook_id
     from claimed left join last on last.message_id = claimed.id
     where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
-      and claimed.id not in (select id from erased) and not exists (select from last where last.message_id < claimed.id)
+      and claimed.id not in (select id from erased) and not exists (select 1 from last where last.message_id < claimed.id)
   )
   select (select count(*)::integer from claimed) as messages, (select count(*)::integer from subscribed) as deliveries`;

@@ -66,7 +66,7 @@ export const selectEndpoint = statement('select_endpoint', ENDPOINT)`
 /** Whether the webhook, given by its alias, is active, and its application not deleted. */
 export function isDeliverable(webhook: SQL): SQL {
   return sql`(${webhook}.is_active and exists (
-    select from applications where id = ${webhook}.application_id and deleted_at is null))`;
+    select 1 from applications where id = ${webhook}.application_id and deleted_at is null))`;
 }
 
 const DUE_DELIVERY = {

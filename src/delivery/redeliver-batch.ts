@@ -30,6 +30,6 @@ export const redeliverBatch = statement('redeliver_batch')`
       redeliver_since = case when ${isCut} then (select max(created_at) from chosen) end,
       redeliver_until = case when ${isCut} then redeliver_until end
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-      and exists (select from job)
+      and exists (select 1 from job)
   )
   select from job`;

@@ -53,7 +53,7 @@ export const settleBatch = statement('settle_batch', RELEASED)`
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and lease = ${p.uuid('lease')}
     for update
-  ), ${storeResults(sql`exists (select from held)`)}, next as (
+  ), ${storeResults(sql`exists (select 1 from held)`)}, next as (
     select case when ${p.boolean('inOrder')}
       then coalesce(retry.due_at, (${selectOthersDue} order by message_id limit 1))
       else least(retry.due_at, (${selectOthersDue} order by due_at, message_id limit 1)) end as due_at
@@ -109,7 +109,7 @@ export const settleSlow = statement('settle_slow', RELEASED)`
         else queue.failed_batches end,
       failing_since = case when ${hasSucceeded} then null else queue.failing_since end
     where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = ${p.text('webhookId')}
-      and exists (select from settled)
+      and exists (select 1 from settled)
     returning queue.failing_since
   )
   select failing_since from woken`;

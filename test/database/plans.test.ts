@@ -149,6 +149,8 @@ const UNPORTABLE: readonly { pattern: RegExp }[] = [
   // Subqueries in VALUES, and in what ON CONFLICT sets.
   { pattern: /\bvalues \((?:(?!\bon conflict\b|\breturning\b).)*\(select\b/ },
   { pattern: /\bdo update set (?:(?!\breturning\b).)*\(\s*select\b/ },
+  // Subqueries without columns, whose rows Citus cannot keep.
+  { pattern: /\(\s*select from\b/ },
   // Functions that are not immutable in a COALESCE.
   { pattern: /\bcoalesce\((?:(?!\bfrom\b).)*\b(clock|statement)_timestamp\(/ },
   // A comparison with one value: Citus writes it to its workers as one with true and false.

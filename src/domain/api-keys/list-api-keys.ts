@@ -14,6 +14,6 @@ export const listApiKeys = createList('select_api_keys', {
   columns: { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy },
   order: [createdAt, apiKeyId],
   where: sql`application_id = ${p.uuid('applicationId')}
-    and exists (select from applications where id = ${p.uuid('applicationId')} and deleted_at is null)`,
+    and exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null)`,
   requireParent: getApplication,
 });

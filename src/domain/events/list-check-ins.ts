@@ -16,6 +16,6 @@ export const listCheckIns = createList('select_check_ins', {
   columns: { attendeeId, checkedInAt },
   order: [checkedInAt, attendeeId],
   where: sql`application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
-    and exists (select from events where ${isOpenEvent})`,
+    and exists (select 1 from events where ${isOpenEvent})`,
   requireParent: getEvent,
 });

@@ -100,7 +100,7 @@ export const COMPLETED_INTENT = {
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({
     condition: sql`exists (
-      select from users u
+      select 1 from users u
       where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
         and (${p.text('email')} is null or lower(u.email) = lower(${p.text('email')}))
         and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')})))`,

@@ -35,5 +35,5 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     insert into users (id, email, name, wallet_address, created_at)
     select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')}
     from open on conflict do nothing returning id
-  ), ${completedIntent({ condition: sql`exists (select from created)` })}
+  ), ${completedIntent({ condition: sql`exists (select 1 from created)` })}
   select client_id, redirect_uri, state, completed_at from completed`;

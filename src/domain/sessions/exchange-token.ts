@@ -125,7 +125,7 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
         ${p.text('ipAddress')}, ${p.text('userAgent')}, ${p.text('method')}, ${p.instant('authenticatedAt')}, null,
         ${p.instant('now')}, cutoff_at, ${p.instant('now')}, ${p.instant('expiresAt')}
       from caller
-      where ${p.instant('authenticatedAt')} > cutoff_at and not exists (select from unended)
+      where ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
         ${notifies ? sql`` : sql`and not ${hasSubscriber('session.created', p.uuid('applicationId'))}`}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
       where s.expires_at <= excluded.created_at or s.authenticated_at <= excluded.cutoff_at

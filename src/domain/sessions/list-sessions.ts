@@ -11,7 +11,7 @@ const columns = { ...sessionColumns, beganAt: sessions.beganAt };
 
 const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}
-  and exists (select from users u where u.id = sessions.user_id and u.deleted_at is null and u.deactivated_at is null)`;
+  and exists (select 1 from users u where u.id = sessions.user_id and u.deleted_at is null and u.deactivated_at is null)`;
 
 /** Returns a page of the application's live sessions, or the one of a user. The last sign-in comes first. */
 export const listSessions = createList('select_live_sessions', {

@@ -29,6 +29,6 @@ export const shownColumns = sql`
  */
 export function isUserOfApplication(userId: SQL): SQL {
   return sql`(
-    exists (select from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId})
-    or exists (select from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId}))`;
+    exists (select 1 from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId})
+    or exists (select 1 from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${userId}))`;
 }

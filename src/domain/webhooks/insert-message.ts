@@ -43,7 +43,7 @@ function selectSubscribed({ type, data, from, applicationId, userId = sql`null` 
 
 /** Whether an active webhook of the application subscribes to the type. */
 export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
-  return sql`exists (select from webhooks where ${isSubscribed(literal(type), applicationId)})`;
+  return sql`exists (select 1 from webhooks where ${isSubscribed(literal(type), applicationId)})`;
 }
 
 /** Selects the active webhooks of the application that subscribe to the type. */

@@ -67,6 +67,6 @@ const replaceSigningKey = statement('replace_signing_key', { isReplaced: t.boole
   ), ended as (
     delete from webhook_signing_keys
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-      and not ${p.boolean('hasOverlap')} and exists (select from replaced)
+      and not ${p.boolean('hasOverlap')} and exists (select 1 from replaced)
   ), ${auditEvent({ resource: sql`id`, from: sql`replaced` })}
-  select exists (select from replaced) as is_replaced, is_full from earlier`;
+  select exists (select 1 from replaced) as is_replaced, is_full from earlier`;

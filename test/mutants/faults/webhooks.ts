@@ -170,7 +170,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'Rotation with an overlap of 0 leaves the earlier keys',
       file: 'webhooks/rotate-signing-key.ts',
-      find: "not ${p.boolean('hasOverlap')} and exists (select from replaced)",
+      find: "not ${p.boolean('hasOverlap')} and exists (select 1 from replaced)",
       replace: "false and ${p.boolean('hasOverlap')}",
       test: delivery,
       title: /signs with the earlier key too while keys overlap/,
