@@ -1,7 +1,7 @@
-import { sql } from 'drizzle-orm';
 import { DatabaseUnavailableError, StandbyError } from './errors.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
-import type { Deadline, Statement } from './statement.ts';
+import type { Deadline } from './statement.ts';
+import { type RowOfType, statement, t } from './template.ts';
 
 /** After how much silence of a connection Postgres is asked whether commits wait, and how often. */
 const SUSPICIOUS_MS = 200;
@@ -51,7 +51,7 @@ export class CommitMonitor {
     if (commitWaitMs > STALLED_MS) throw new DatabaseUnavailableError('Commits wait for a standby');
   }
 
-  async #check(deadline: Deadline): Promise<State> {
+  async #check(deadline: Deadline): Promise<RowOfType<typeof STATE>> {
     const [row] = await this.#control.run({ statement: selectState, parameters: {}, deadline });
     if (!row || row.isStandby) throw new DatabaseUnavailableError(new StandbyError());
     if (row.commitWaitMs > 0) this.#waitingUntil = performance.now() + VALID_MS;
@@ -60,22 +60,15 @@ export class CommitMonitor {
   }
 }
 
-interface State {
-  readonly isStandby: boolean;
+const STATE = {
+  isStandby: t.boolean,
   /** Whether an operator, or a disk that is nearly full, has made transactions read-only. */
-  readonly isReadOnly: boolean;
-  readonly commitWaitMs: number;
-}
+  isReadOnly: t.boolean,
+  commitWaitMs: t.float,
+};
 
-const selectState: Statement<State[]> = (db) =>
-  db
-    .select({
-      isStandby: sql<boolean>`pg_is_in_recovery()`,
-      isReadOnly: sql<boolean>`current_setting('transaction_read_only')::boolean`,
-      commitWaitMs: sql<number>`coalesce((
-        select max(extract(epoch from clock_timestamp() - state_change) * 1000) from pg_stat_activity
-        where wait_event = 'SyncRep' and datname = current_database()
-      ), 0)::float8`,
-    })
-    .from(sql`(select) as nothing`)
-    .prepare('select_state');
+const selectState = statement('select_state', STATE)`
+  select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::boolean as is_read_only, coalesce((
+    select max(extract(epoch from clock_timestamp() - state_change) * 1000) from pg_stat_activity
+    where wait_event = 'SyncRep' and datname = current_database()
+  ), 0)::float8 as commit_wait_ms`;

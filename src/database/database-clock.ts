@@ -2,8 +2,8 @@
  * The time of Usher is that of Postgres, which replicas share. Between two measurements the monotonic clock of the process
  * counts, so that steps of the system's clock change nothing.
  */
-import { sql } from 'drizzle-orm';
-import type { Deadline, Statement } from './statement.ts';
+import type { Deadline } from './statement.ts';
+import { statement, t } from './template.ts';
 
 /** How far the clock of this machine may be off. */
 const MAX_SKEW_MS = 5_000;
@@ -80,8 +80,5 @@ export async function openClock(
 }
 
 /** Not `clock_timestamp`, which is volatile: the statement only reads. */
-export const selectTime: Statement<{ time: number }[]> = (db) =>
-  db
-    .select({ time: sql<number>`(extract(epoch from statement_timestamp()) * 1000)::float8` })
-    .from(sql`(select) as nothing`)
-    .prepare('select_time');
+export const selectTime = statement('select_time', { time: t.float })`
+  select (extract(epoch from statement_timestamp()) * 1000)::float8 as time`;

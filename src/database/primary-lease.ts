@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import { LEASE_MS, type PrimaryFinder } from './primary-finder.ts';
-import type { Deadline, Statement } from './statement.ts';
+import type { Deadline } from './statement.ts';
+import { statement } from './template.ts';
 
 /** How often an empty transaction is committed. */
 const RENEWAL_INTERVAL_MS = 250;
@@ -141,8 +141,4 @@ function isUnsupported(error: unknown): boolean {
 }
 
 /** Writes a message to the WAL that nobody reads, which needs no table and no privilege. */
-const commitNothing: Statement<unknown> = (db) =>
-  db
-    .select({ lsn: sql`pg_logical_emit_message(true, 'usher', '')` })
-    .from(sql`(select) as nothing`)
-    .prepare('commit_nothing');
+const commitNothing = statement('commit_nothing')`select pg_logical_emit_message(true, 'usher', '')`;

@@ -69,6 +69,7 @@ const asIs = <Value>(sqlType: string): ComputedType<Value> => ({ sqlType, decode
 export const t = {
   boolean: asIs<boolean>('boolean'),
   integer: asIs<number>('integer'),
+  float: asIs<number>('double precision'),
   bigint: asIs<string>('bigint'),
   text: asIs<string>('text'),
   textOf: <Value extends string>() => asIs<Value>('text'),

@@ -45,10 +45,13 @@ export class Slots {
   /** Returns how many attempts may start to endpoints of this kind. */
   countFree(kind: EndpointKind): number {
     const slow = this.#maxSlow - this.#slow;
-    // If many quick endpoints become slow at once, the slow attempts above their limit take quick slots.
-    if (kind === 'quick') return Math.max(0, this.#size - this.#quick + Math.min(0, slow));
-    const failing = Math.ceil(this.#maxSlow * FAILING_SHARE) - this.#failing;
-    return Math.max(0, kind === 'failing' ? Math.min(slow, failing) : slow);
+    const free = {
+      // If many quick endpoints become slow at once, the slow attempts above their limit take quick slots.
+      quick: this.#size - this.#quick + Math.min(0, slow),
+      unproven: slow,
+      failing: Math.min(slow, Math.ceil(this.#maxSlow * FAILING_SHARE) - this.#failing),
+    };
+    return Math.max(0, free[kind]);
   }
 
   /** Takes slots for a batch of the queue: at least one, so ask `countFree` first. */

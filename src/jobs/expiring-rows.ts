@@ -1,11 +1,12 @@
 /** The tables whose rows expire, and how long each is kept. */
-import { and, gt, inArray, lte, type SQL, sql } from 'drizzle-orm';
+import { and, gt, lte, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Statement } from '../database/database.ts';
 import { knownOrigins, loginCodes, rateLimits, walletChallenges } from '../database/login-schema.ts';
-import { instantPlaceholder, loginIntents } from '../database/schema.ts';
-import { sessionCutoffs, sessionIds, sessions, userCutoffs } from '../database/session-schema.ts';
+import { loginIntents } from '../database/schema.ts';
+import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
+import { p, statement } from '../database/template.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 
 /** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
@@ -20,14 +21,10 @@ const AUDIT_RETENTION_MS = 400 * DAY_MS;
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
 /** Deletes the sessions of a batch of IDs, but not their successors. They have no index on their expiry. */
-const deleteSessions: Statement<unknown> = (db) => {
-  const expired = db
-    .select({ applicationId: sessionIds.applicationId, userId: sessionIds.userId, id: sessionIds.id })
-    .from(sessionIds)
-    .where(isInBatch(sessionIds.expiresAt));
-  const session = sql`(${sessions.applicationId}, ${sessions.userId}, ${sessions.id})`;
-  return db.delete(sessions).where(inArray(session, expired)).prepare('delete_sessions');
-};
+const deleteSessions = statement('delete_sessions')`
+  delete from sessions where (application_id, user_id, id) in (
+    select application_id, user_id, id from session_ids
+    where expires_at > ${p.instant('after')} and expires_at <= ${p.instant('until')})`;
 
 export interface ExpiringRows {
   /** The column must have an index. */
@@ -57,5 +54,5 @@ export const EXPIRING: readonly ExpiringRows[] = [
 
 /** Selects rows that expire after `after`, up to and including `until`. */
 export function isInBatch(expiresAt: PgColumn): SQL | undefined {
-  return and(gt(expiresAt, instantPlaceholder('after')), lte(expiresAt, instantPlaceholder('until')));
+  return and(gt(expiresAt, p.instant('after')), lte(expiresAt, p.instant('until')));
 }

@@ -2,8 +2,8 @@
 import { getTableName, gt, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { instantPlaceholder } from '../database/schema.ts';
 import { sessions } from '../database/session-schema.ts';
+import { p } from '../database/template.ts';
 import { pause } from '../domain/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
 import { DAY_MS, EXPIRING, isInBatch } from './expiring-rows.ts';
@@ -98,7 +98,7 @@ function createSelectBatchEnd(expiresAt: PgColumn, size: number): Statement<{ en
     db
       .select({ end: sql<Date>`${expiresAt}`.mapWith(sessions.expiresAt).as('end') })
       .from(expiresAt.table)
-      .where(gt(expiresAt, instantPlaceholder('after')))
+      .where(gt(expiresAt, p.instant('after')))
       .orderBy(sql`${expiresAt} offset ${sql.raw(String(size - 1))} limit 1`)
       .prepare('select_batch_end');
   return selectBatchEnd;
