@@ -30,8 +30,8 @@ export const FOUND_BOTH = { hasApplication: t.boolean, hasUser: t.boolean };
 
 /** Selects whether there are the application and the user. Parameters: applicationId, userId. */
 export const foundBoth = sql`
-  exists (select from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
-  exists (select from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
+  exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
+  exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
 const insertAddedUser = statement('insert_added_user', FOUND_BOTH)`
   with added as (

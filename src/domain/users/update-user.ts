@@ -76,10 +76,10 @@ const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
  */
 const isTaken = sql`(
   exists (
-    select from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
+    select 1 from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
       and id <> ${p.uuid('userId')})
   or exists (
-    select from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
+    select 1 from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
       and deleted_at is null and id <> ${p.uuid('userId')}))`;
 
 const updateChanged = statement('update_user', { user: userColumns, isTaken: t.boolean, ...HAS_MESSAGES })`
