@@ -2,7 +2,7 @@
  * The primary keys of an application's tables begin with `application_id`. So an application's statements read only its
  * own rows, and the tables can be distributed by application.
  */
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import {
   boolean,
   customType,
@@ -21,11 +21,6 @@ export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
-
-/** Returns a placeholder for a Date, for expressions where Drizzle has no column to take the type from. */
-export function instantPlaceholder(name: string): SQL {
-  return sql`${sql.param(sql.placeholder(name), applications.createdAt)}`;
-}
 
 /** Returns a user's profile columns, which a session copies. */
 export const profileColumns = () => ({

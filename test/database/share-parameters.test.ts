@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, test } from 'vitest';
-import { instantPlaceholder, users } from '../../src/database/schema.ts';
+import { users } from '../../src/database/schema.ts';
 import { shareParameters } from '../../src/database/share-parameters.ts';
 
 const id = sql.placeholder('id');
-const now = instantPlaceholder('now');
+const now = sql`${sql.param(sql.placeholder('now'), users.createdAt)}`;
 
 test('a placeholder is one parameter, however often the statement has it', () => {
   const query = drizzle.mock().select({ now }).from(users).where(sql`${users.id} = ${id} or ${now} > ${id}`).toSQL();

@@ -277,9 +277,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'Live sessions expire',
       file: 'jobs/expiring-rows.ts',
-      find: 'const session = sql`(${sessions.applicationId}, ${sessions.userId}, ${sessions.id})`;',
-      replace:
-        'const session = sql`(${sessions.applicationId}, ${sessions.userId}, (select id from ${sessionIds} limit 1))`;',
+      find: '(application_id, user_id, id) in (\n    select application_id, user_id, id from',
+      replace: '(application_id, user_id) in (\n    select application_id, user_id from',
       test: 'test/jobs/expiry.test.ts',
       title: /keeps a session whose predecessor has expired/,
     },
