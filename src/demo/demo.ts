@@ -2,12 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { ApiParts } from '../api/api.ts';
 import type { Config } from '../config/config.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
-import type { Statement } from '../database/database.ts';
-import { applications, users } from '../database/schema.ts';
+import { p, statement } from '../database/template.ts';
 import { createApplication } from '../domain/applications/create-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
 import { updateApplication } from '../domain/applications/update-application.ts';
@@ -116,19 +114,10 @@ async function readDemo(file: string): Promise<KeptDemo | undefined> {
 }
 
 /** Returns no row if the application or its user is deleted, or the database is new. */
-const selectDemo: Statement<unknown[]> = (db) =>
-  db
-    .select({ id: applications.id })
-    .from(applications)
-    .innerJoin(users, eq(users.id, sql.placeholder('userId')))
-    .where(
-      and(
-        eq(applications.id, sql.placeholder('applicationId')),
-        isNull(applications.deletedAt),
-        isNull(users.deletedAt),
-      ),
-    )
-    .prepare('select_demo');
+const selectDemo = statement('select_demo')`
+  select from applications a, users u
+  where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+    and u.id = ${p.uuid('userId')} and u.deleted_at is null`;
 
 async function createDemo(call: Call, url: string): Promise<KeptDemo> {
   const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
