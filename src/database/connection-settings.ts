@@ -2,7 +2,6 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { StandbyError } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
-import { shareParameters } from './share-parameters.ts';
 import type { Db } from './statement.ts';
 
 export interface Timeouts {
@@ -40,10 +39,6 @@ export class ConnectionSettings {
       return this.#isPooled ? this.#inTransaction(query) : query;
     };
     this.db = drizzle(Object.assign(Object.create(client), { unsafe }));
-    const { session } = this.db._;
-    const { prepareQuery } = session;
-    session.prepareQuery = (query, ...options) =>
-      Reflect.apply(prepareQuery, session, [shareParameters(query), ...options]);
   }
 
   get isOpen(): boolean {
@@ -79,10 +74,7 @@ export class ConnectionSettings {
     return `${set} search_path = "${this.#schema}"; ${timeouts}`;
   }
 
-  /**
-   * Returns what Drizzle uses of a query. Nothing comes between the three: they are sent at once, and the connection
-   * keeps their order.
-   */
+  /** Returns what Drizzle uses of a query. `begin`, the query and `commit` are pipelined back to back. */
   #inTransaction(query: ReturnType<postgres.Sql['unsafe']>) {
     const send = async () => {
       const begun = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();

@@ -2,7 +2,6 @@
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { makePgArray, PgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import type postgres from 'postgres';
-import { shareParameters } from './share-parameters.ts';
 import type { PlaceholderValues, Statement } from './statement.ts';
 
 /** The columns of a statement's rows: those of tables, or types of `t`. They come by name, so in any order. */
@@ -118,11 +117,25 @@ export function columnsOf(columns: TableRowType, alias?: string): SQL {
 
 const dialect = new PgDialect();
 
-/** Shortens the text, which postgres.js hashes at every execution. */
+/**
+ * Gives each parameter one number, however often the text has it: each costs the process and Postgres a few microseconds
+ * per execution. And shortens the text, which postgres.js hashes every time.
+ */
 function compile(template: SQL): Query {
-  const { sql: text, params } = shareParameters(dialect.sqlToQuery(template));
-  const short = text.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim();
-  return { sql: short, params };
+  const { sql: text, params } = dialect.sqlToQuery(template);
+  const shared: unknown[] = [];
+  const numbers = params.map((param) => {
+    const index = shared.findIndex((other) => isSame(param, other));
+    return index < 0 ? shared.push(param) : index + 1;
+  });
+  const renumbered = text.replace(/\$(\d+)/g, (_, number) => `$${numbers[number - 1]}`);
+  return { sql: renumbered.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim(), params: shared };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (is(one, Placeholder)) return is(other, Placeholder) && one.name === other.name;
+  if (!is(one, Param) || !is(other, Param)) return false;
+  return is(one.value, Placeholder) && one.encoder === other.encoder && isSame(one.value, other.value);
 }
 
 /** Returns what takes the value of a parameter and encodes it. */

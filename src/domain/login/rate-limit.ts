@@ -1,6 +1,5 @@
-import { eq, gt, sql } from 'drizzle-orm';
-import { placeholders, type Statement } from '../../database/database.ts';
 import { rateLimits } from '../../database/login-schema.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
 /** A leaky bucket: `burst` permits at once, then one more per interval. */
@@ -32,27 +31,14 @@ export async function isExhausted({ run, now }: Call, key: Buffer, limit: RateLi
   return (await run(selectFullBucket, { key, latestEmptyMs })).length > 0;
 }
 
-const fillBucket: Statement<{ key: Buffer }[]> = (db) => {
-  const number = (name: string) => sql`${sql.placeholder(name)}::bigint`;
-  const emptyMs = sql`greatest(${rateLimits.emptyMs}, ${number('now')}) + ${number('intervalMs')}`;
-  return db
-    .insert(rateLimits)
-    .values(placeholders('key', 'emptyMs', 'expiresAt'))
-    .onConflictDoUpdate({
-      target: rateLimits.key,
-      set: { emptyMs, expiresAt: sql`excluded.expires_at` },
-      // A refusal writes nothing.
-      setWhere: sql`${emptyMs} <= ${number('latestEmptyMs')}`,
-    })
-    .returning({ key: rateLimits.key })
-    .prepare('fill_rate_limit_bucket');
-};
+const fillBucket = statement('fill_rate_limit_bucket', { key: rateLimits.key })`
+  insert into rate_limits as r (key, empty_ms, expires_at)
+  values (${p.bytes('key')}, ${p.bigint('emptyMs')}, ${p.instant('expiresAt')})
+  on conflict (key) do update
+    set empty_ms = greatest(r.empty_ms, ${p.bigint('now')}) + ${p.bigint('intervalMs')}, expires_at = excluded.expires_at
+    -- A refusal writes nothing.
+    where greatest(r.empty_ms, ${p.bigint('now')}) + ${p.bigint('intervalMs')} <= ${p.bigint('latestEmptyMs')}
+  returning key`;
 
-const selectFullBucket: Statement<unknown[]> = (db) =>
-  db
-    .select({ key: rateLimits.key })
-    .from(rateLimits)
-    .where(
-      sql`${eq(rateLimits.key, sql.placeholder('key'))} and ${gt(rateLimits.emptyMs, sql.placeholder('latestEmptyMs'))}`,
-    )
-    .prepare('select_full_rate_limit_bucket');
+const selectFullBucket = statement('select_full_rate_limit_bucket', { key: rateLimits.key })`
+  select key from rate_limits where key = ${p.bytes('key')} and empty_ms > ${p.bigint('latestEmptyMs')}`;

@@ -1,7 +1,6 @@
-import { and, gt, lt, or, sql } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { loginCodes } from '../../database/login-schema.ts';
-import { p } from '../../database/template.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
@@ -43,21 +42,11 @@ export async function redeemLoginCode(
 }
 
 /** The right code may be sent again: by a double click, or because the login could not be completed the first time. */
-const countAttempt: Statement<{ attempts: number }[]> = (db) => {
-  const isRight = sql`${sql.placeholder('isRight')}::boolean`;
-  return db
-    .update(loginCodes)
-    .set({
-      attempts: sql`least(${loginCodes.attempts} + 1, ${sql.raw(String(ATTEMPTS))})`,
-      isRedeemed: sql`${loginCodes.isRedeemed} or ${isRight}`,
-    })
-    .where(
-      and(
-        matches(loginCodes, 'applicationId', 'loginIntentId', 'id'),
-        or(lt(loginCodes.attempts, ATTEMPTS), and(loginCodes.isRedeemed, isRight)),
-        gt(loginCodes.expiresAt, p.instant('now')),
-      ),
-    )
-    .returning({ attempts: loginCodes.attempts })
-    .prepare('count_login_code_attempt');
-};
+const countAttempt = statement('count_login_code_attempt', { attempts: loginCodes.attempts })`
+  update login_codes
+  set attempts = least(attempts + 1, ${sql.raw(String(ATTEMPTS))}),
+    is_redeemed = is_redeemed or ${p.boolean('isRight')}
+  where application_id = ${p.uuid('applicationId')} and login_intent_id = ${p.uuid('loginIntentId')}
+    and id = ${p.uuid('id')} and expires_at > ${p.instant('now')}
+    and (attempts < ${sql.raw(String(ATTEMPTS))} or is_redeemed and ${p.boolean('isRight')})
+  returning attempts`;
