@@ -259,8 +259,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
     insert into webhook_deliveries (application_id, webhook_id, message_id, status, due_at, created_at)
-      select message.application_id, webhook.id, message.id, (array['pending', 'succeeded', 'failed'])[1 + message.id % 3],
-        case when message.id % 3 = 0 then now() + interval '1 day' end, message.created_at
+      select message.application_id, webhook.id, message.id, case message.id % 10 when 0 then 'pending' when 1 then 'failed' else 'succeeded' end,
+        case when message.id % 10 = 0 then now() + interval '1 day' end, message.created_at
       from webhook_messages message
       cross join lateral (select id from webhooks where application_id = message.application_id limit 1) webhook;
     insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms)
