@@ -52,7 +52,8 @@ describe.each(wires)('over $name', (wire) => {
 
 test('the login page serves 100 requests at a time while Postgres hangs and refuses others with 503', async () => {
   await using proxy = await TcpProxy.open(database.url);
-  const config = { ...LOGIN_CONFIG, databaseUrl: proxy.through(database.url) };
+  // None of those that are admitted ends before all have come.
+  const config = { ...LOGIN_CONFIG, databaseUrl: proxy.through(database.url), requestTimeoutMs: 60_000 };
   await using slow = await startTestService({ database, config });
   const visit = () => new LoginBrowser(slow).open(`/login?intent=${randomUUID()}`);
   expect((await visit()).status).toBe(404);
