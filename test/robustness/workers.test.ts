@@ -155,7 +155,8 @@ test('one that crashes again and again is replaced once a second', async () => {
   }
   expect(performance.now() - startedAt).toBeGreaterThan(3 * 1_000);
   expect(await workerPids(main)).toContain(spared);
-  // Both may crash at once: the next ones listen on the same port.
+  // Both may crash at once: the next ones listen on the same port. One that does not listen yet would not know it.
+  await waitForWorkers(main, 2);
   for (const pid of await workerPids(main)) process.kill(pid, 'SIGKILL');
   await waitForWorkers(main, 2);
   expect(new Set(logOf(main).flatMap(({ url = [] }) => url))).toEqual(new Set([main.url]));
