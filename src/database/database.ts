@@ -16,12 +16,12 @@ import { traceStatement } from './statement-span.ts';
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
   type Deadline,
-  matches,
   type PlaceholderValues,
   placeholders,
   type RowOf,
   type Run,
   type Statement,
+  whereEqual,
 } from './statement.ts';
 
 /** The least number of statements that may wait for locks at the same time. */
@@ -102,7 +102,7 @@ export class Database {
     deadline: Deadline,
     onLockWait?: () => void,
   ): Promise<Rows> {
-    const values = this.#clock ? { ...parameters, instant: this.#clock().toISOString() } : parameters;
+    const values = this.#clock ? { ...parameters, instant: this.#clock() } : parameters;
     return traceStatement(statement, () => this.#run(statement, values, deadline, onLockWait));
   }
 

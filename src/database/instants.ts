@@ -3,8 +3,9 @@
  * to the next. `BY_POSTGRES` has the value of their placeholder, `instant`.
  */
 import { type SQL, sql } from 'drizzle-orm';
+import { p } from './template.ts';
 
-const replacement = sql`${sql.placeholder('instant')}::timestamptz`;
+const replacement = p.instant('instant');
 
 /** Returns the replacement if there is one. Not by `coalesce` or `case`, where Citus takes no clock. */
 function orReplacement(clock: SQL): SQL {

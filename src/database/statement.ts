@@ -42,7 +42,7 @@ export function placeholders<Name extends string>(...names: readonly Name[]): Re
 }
 
 /** Selects the rows whose columns equal the placeholders of their names. */
-export function matches<From extends Table>(
+export function whereEqual<From extends Table>(
   table: From,
   ...names: readonly (keyof From['_']['columns'] & string)[]
 ): SQL | undefined {

@@ -141,7 +141,7 @@ export const webhookQueues = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.webhookId] }),
-    // Apart, so that no number of slow or failing endpoints stands before one that works.
+    // Two indexes: slow and failing endpoints must not crowd out working ones.
     index('webhook_queues_working_idx')
       .on(table.isQuick, table.nextAt)
       .where(sql`${table.nextAt} is not null and ${table.failedBatches} = 0`),

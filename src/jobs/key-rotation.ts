@@ -1,7 +1,7 @@
 /** Rotation of the keys that encrypt the signing keys of webhooks. */
 import { and, between, eq, gt, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { type Database, matches, type Run, type Statement } from '../database/database.ts';
+import { type Database, type Run, type Statement, whereEqual } from '../database/database.ts';
 import { encryptionKeyIdOf, webhookSigningKeys, webhooks } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
@@ -155,7 +155,7 @@ function createSigningKeyTable(
       db
         .update(table)
         .set({ signingKey: sql`${sql.placeholder('renewed')}` })
-        .where(and(matches(table, 'applicationId', 'id', 'signingKey'), eq(webhookId, sql.placeholder('webhookId'))))
+        .where(and(whereEqual(table, 'applicationId', 'id', 'signingKey'), eq(webhookId, sql.placeholder('webhookId'))))
         .prepare('update_signing_key'),
   };
 }

@@ -15,11 +15,11 @@ const rules = { applicationId: uuid };
  */
 export async function deleteApplication(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { applicationId } = check(request, rules);
-  const [deleted] = await runCutoff(call, markDeleted, { applicationId });
+  const [deleted] = await runCutoff(call, markApplicationDeleted, { applicationId });
   if (!deleted) throw new ServiceError('APPLICATION_NOT_FOUND');
 }
 
-const markDeleted = statement('mark_application_deleted')`
+const markApplicationDeleted = statement('mark_application_deleted')`
   with deleted as (
     update applications set deleted_at = ${p.instant('now')}
     where id = ${p.uuid('applicationId')} and deleted_at is null

@@ -19,14 +19,14 @@ export async function deleteEvent(
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId } = check(request, rules);
-  const [deleted] = await run(markDeleted, { applicationId: application.id, eventId, now });
+  const [deleted] = await run(markEventDeleted, { applicationId: application.id, eventId, now });
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
   announce(onMessage, deleted);
 }
 
 const deletedData = jsonObject({ ...eventFields, deletedAt: toIsoText(sql`deleted_at`) });
 
-const markDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
+const markEventDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
   with locked as (
     -- Not in the update: Citus takes no lock in its condition.
     select id from events where ${isOpenEvent} and ${eventLock.exclusive} for update

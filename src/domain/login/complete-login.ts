@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -77,25 +77,18 @@ export interface Proved {
 }
 
 /** What the answer to a login needs of its intent. */
-interface CompletedIntent {
-  readonly clientId: string;
-  readonly redirectUri: string;
-  readonly state: string;
-  readonly completedAt: Date;
-}
-
-interface CompletedLogin extends CompletedIntent {
-  readonly loginIntentId: string;
-  readonly userId: string;
-  readonly method: SignInMethod;
-}
-
 export const COMPLETED_INTENT = {
   clientId: applications.clientId,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
   completedAt: t.instant,
 };
+
+interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
+  readonly loginIntentId: string;
+  readonly userId: string;
+  readonly method: SignInMethod;
+}
 
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({

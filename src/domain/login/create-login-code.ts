@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, gt, lt, sql } from 'drizzle-orm';
-import { matches, placeholders, type Statement } from '../../database/database.ts';
+import { placeholders, type Statement, whereEqual } from '../../database/database.ts';
 import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
@@ -108,7 +108,7 @@ const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
     .from(walletChallenges)
     .where(
       and(
-        matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
+        whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         walletChallenges.isProved,
         gt(walletChallenges.expiresAt, p.instant('now')),
       ),
@@ -122,7 +122,10 @@ const countSend: Statement<{ id: string }[]> = (db) =>
     .update(loginCodes)
     .set({ sends: sql`${loginCodes.sends} + 1` })
     .where(
-      and(matches(loginCodes, 'applicationId', 'loginIntentId', 'id'), lt(loginCodes.sends, sql.placeholder('limit'))),
+      and(
+        whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'id'),
+        lt(loginCodes.sends, sql.placeholder('limit')),
+      ),
     )
     .returning({ id: loginCodes.id })
     .prepare('count_login_code_send');

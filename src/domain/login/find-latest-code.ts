@@ -1,5 +1,5 @@
 import { desc } from 'drizzle-orm';
-import { matches, type RowOf, type Statement } from '../../database/database.ts';
+import { type RowOf, type Statement, whereEqual } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 
@@ -32,7 +32,7 @@ const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
   db
     .select(columns)
     .from(loginCodes)
-    .where(matches(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest'))
+    .where(whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest'))
     .orderBy(desc(loginCodes.createdAt))
     .limit(1)
     .prepare('select_latest_login_code');

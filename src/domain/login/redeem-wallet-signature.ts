@@ -1,5 +1,5 @@
 import { and, desc, gt, not, sql } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
+import { type Statement, whereEqual } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import { p } from '../../database/template.ts';
@@ -55,7 +55,7 @@ export async function redeemWalletSignature(
   }
 }
 
-const isChallenge = matches(walletChallenges, 'applicationId', 'loginIntentId', 'id');
+const isChallenge = whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'id');
 
 const selectLatestChallenge: Statement<{ id: string; address: string; message: string }[]> = (db) =>
   db
@@ -63,7 +63,7 @@ const selectLatestChallenge: Statement<{ id: string; address: string; message: s
     .from(walletChallenges)
     .where(
       and(
-        matches(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
+        whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
         not(walletChallenges.isProved),
         gt(walletChallenges.expiresAt, p.instant('now')),
       ),

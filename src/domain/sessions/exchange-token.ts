@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { columnsOf, nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -74,9 +74,6 @@ export async function exchangeToken(
   }
 }
 
-/** What an application learns of a session. */
-const shown = sql.raw('id, email, name, profile_image, wallet_address, created_at');
-
 const REPLACED = [
   ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent', 'method'],
   ...['authenticated_at', 'last_authenticated_at', 'began_at', 'cutoff_at', 'created_at', 'expires_at'],
@@ -86,12 +83,16 @@ const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
 const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
 
+/** What an application learns of a session. */
+const SHOWN = { id, email, name, profileImage, walletAddress, createdAt };
+const shown = columnsOf(SHOWN);
+
 const FOUND = {
   /** Whether the token is from after the cut-offs of the user's sessions. */
   isAccepted: t.boolean,
   /** Null if there is no session. */
   isOutdated: nullable(t.boolean),
-  session: { id, email, name, profileImage, walletAddress, createdAt },
+  session: SHOWN,
   ...HAS_MESSAGES,
 };
 

@@ -31,7 +31,7 @@ export async function endLateSession(
 
 /** Ends the user's late sessions in every application. */
 export function endLateSessions(call: Call, userId: string): Promise<void> {
-  return end(call, deleteLateSessions, { userId, leaves: false });
+  return end(call, deleteLateSessions, { userId });
 }
 
 async function end({ run, now, onMessage }: Call, statement: Statement<HasMessages[]>, parameters: object) {

@@ -40,7 +40,7 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
  * @throws ServiceError `User not found`
  */
 export async function deleteUser(call: Call, request: Request): Promise<string> {
-  return (await end(call, markDeleted, request)).userId;
+  return (await end(call, markUserDeleted, request)).userId;
 }
 
 /**
@@ -99,7 +99,7 @@ const markActive = statement('mark_user_active', CHANGED)`
   ${messagesOf(userMessage('user.updated', sql`changed`))}
   select ${columnsOf(otherColumns)}, null::timestamptz as deactivated_at, ${notified} from target`;
 
-const markDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
+const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   with deleted as (
     update users set deleted_at = ${p.instant('now')} where id = ${p.uuid('userId')} and deleted_at is null
     returning id

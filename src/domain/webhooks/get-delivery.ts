@@ -1,5 +1,5 @@
 import { asc, sql } from 'drizzle-orm';
-import { matches, type RowOf, type Statement } from '../../database/database.ts';
+import { type RowOf, type Statement, whereEqual } from '../../database/database.ts';
 import { p, statement } from '../../database/template.ts';
 import { webhookAttempts } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -51,7 +51,7 @@ const selectAttempts: Statement<Attempt[]> = (db) =>
   db
     .select(attemptColumns)
     .from(webhookAttempts)
-    .where(matches(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))
+    .where(whereEqual(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))
     .orderBy(asc(webhookAttempts.id))
     .limit(MAX_ATTEMPTS)
     .prepare('select_attempts');

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { matches, type Statement } from '../../database/database.ts';
+import { type Statement, whereEqual } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -48,5 +48,5 @@ const selectWebhook: Statement<StoredWebhook[]> = (db) =>
     .select({ ...summaryColumns, signingKey: webhooks.signingKey })
     .from(webhooks)
     .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .where(and(matches(webhooks, 'applicationId'), eq(webhooks.id, sql.placeholder('webhookId'))))
+    .where(and(whereEqual(webhooks, 'applicationId'), eq(webhooks.id, sql.placeholder('webhookId'))))
     .prepare('select_webhook');

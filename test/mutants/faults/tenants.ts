@@ -97,7 +97,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'ListDeliveries and GetWebhook show what belongs to another application',
     file: 'webhooks/get-webhook.ts',
-    find: "matches(webhooks, 'applicationId'), ",
+    find: "whereEqual(webhooks, 'applicationId'), ",
     replace: '',
     test,
     title: nothing('ListDeliveries'),

@@ -146,8 +146,8 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'A delivery shows the attempts of another webhook',
       file: 'webhooks/get-delivery.ts',
-      find: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))",
-      replace: ".from(webhookAttempts)\n    .where(matches(webhookAttempts, 'applicationId', 'messageId'))",
+      find: ".from(webhookAttempts)\n    .where(whereEqual(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))",
+      replace: ".from(webhookAttempts)\n    .where(whereEqual(webhookAttempts, 'applicationId', 'messageId'))",
       test: redelivery,
       title: /and each shows its own attempts/,
     },
