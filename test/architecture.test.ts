@@ -29,7 +29,7 @@ const LAYERS = [
   ['login-page'],
   ['api', 'delivery', 'jobs'],
   ['domain'],
-  ['database', 'log'],
+  ['database', 'log', 'texts'],
   ['http', 'config', 'client'],
 ];
 

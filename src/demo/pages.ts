@@ -1,5 +1,5 @@
 import { html } from '../http/html.ts';
-import type { PageContent } from '../login-page/pages.ts';
+import type { PageContent } from '../login-page/pages/document.ts';
 
 /** The part of the reply to a session check that the page shows. */
 export interface ActiveSession {
@@ -37,7 +37,7 @@ ${method && html`<p>Signed in by: <strong>${method}</strong></p>`}
 half of its time has passed.</p>
 <form method="post" action="/demo/renew" data-busy="Renewing…"><button>Renew</button></form>
 <form method="post" action="/demo/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>`;
-  return { title: 'Demo', body, script: COUNTDOWN };
+  return { title: 'Demo', body, scripts: [COUNTDOWN] };
 }
 
 export function renderMessage(title: string, text: string): PageContent {

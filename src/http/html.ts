@@ -7,10 +7,22 @@ export class Html {
   }
 }
 
+interface DocumentAttributes {
+  readonly language?: string;
+  readonly direction?: 'ltr' | 'rtl';
+  /** The class of the body. */
+  readonly className?: string;
+}
+
 /** `head` follows the title. */
-export function htmlDocument(title: string, head: Html, body: Html): string {
+export function htmlDocument(
+  title: string,
+  head: Html,
+  body: Html,
+  { language = 'en', direction, className }: DocumentAttributes = {},
+): string {
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}"${direction && html` dir="${direction}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -18,7 +30,7 @@ export function htmlDocument(title: string, head: Html, body: Html): string {
 <link rel="icon" href="data:,">
 ${head}
 </head>
-<body>
+<body${className && html` class="${className}"`}>
 ${body}
 </body>
 </html>

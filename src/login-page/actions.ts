@@ -15,17 +15,15 @@ import { UUID } from '../domain/validation.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { alertFor, problemOf } from './alerts.ts';
 import { type KnownBrowser, readEmailCookie, setEmailCookie } from './browser-cookie.ts';
+import type { LanguageChoice } from './language-choice.ts';
 import type { LoginMailer } from './login-mailer.ts';
-import { renderChoice, renderCode, renderLink, renderName } from './pages.ts';
-import {
-  adviceOf,
-  type Form,
-  type FormPage,
-  sendErrorPage,
-  sendPage,
-  sendRedirect,
-  sendScriptResponse,
-} from './responses.ts';
+import type { PagePlace } from './page-place.ts';
+import { renderChoice } from './pages/choice.ts';
+import { renderCode } from './pages/code.ts';
+import { describeError } from './pages/error.ts';
+import { renderLink } from './pages/link.ts';
+import { renderName } from './pages/name.ts';
+import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 
 export interface LoginPageParts extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'> {
   readonly codes: LoginCodeSettings;
@@ -56,6 +54,8 @@ export interface LoginRequest {
   readonly context: HttpContext;
   readonly call: Call;
   readonly browser: KnownBrowser;
+  readonly languages: LanguageChoice;
+  readonly place: PagePlace;
   readonly fields: ReturnType<typeof toFields>;
   readonly parts: LoginPageParts;
 }
@@ -131,20 +131,24 @@ function returnToApplication(
 const RENDER = { choice: renderChoice, code: renderCode, link: renderLink, name: renderName };
 
 /** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
-async function showForm({ context, call, browser, fields, parts }: LoginRequest, form: FormPage) {
+async function showForm({ context, call, browser, languages, place, fields, parts }: LoginRequest, form: FormPage) {
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
+  const language = languages.languageFor();
   if (state.kind === 'answered') {
     sendRedirect(context, state.redirectUrl);
   } else if (state.kind !== 'open') {
-    sendErrorPage(context, state.kind);
+    sendErrorPage(context, state.kind, { language, place });
   } else {
     const email = readEmailCookie(context);
     const view = {
+      language,
+      place,
+      chosenLanguage: languages.chosen,
       applicationName: state.applicationName,
       allowSignUp: state.allowSignUp,
       methods: parts.methods,
       email,
-      alert: alertFor(fields.problem),
+      alert: alertFor(fields.problem, language),
       loginIntentId: fields.loginIntentId,
       path: new URL(parts.authPageUrl).pathname,
       formToken: browser.formToken,
@@ -157,7 +161,7 @@ async function showForm({ context, call, browser, fields, parts }: LoginRequest,
 
 /** Shows the problem of a form on its page, or answers it to the script of the page. */
 export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
-  const { context, call, browser, fields, parts } = request;
+  const { context, call, browser, languages, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
     // Without a valid code, a name is not enough.
@@ -165,20 +169,30 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
+  const language = languages.languageFor();
   if (state.kind === 'answered') sendScriptResponse(context, 200, { redirectUrl: state.redirectUrl });
-  else if (state.kind !== 'open') sendScriptResponse(context, 400, { error: adviceOf(state.kind) });
-  else sendScriptResponse(context, error.code === 'resource_exhausted' ? 429 : 400, { error: alertFor(problem) });
+  else if (state.kind !== 'open') sendScriptResponse(context, 400, { error: describeError(state.kind, language) });
+  else
+    sendScriptResponse(context, error.code === 'resource_exhausted' ? 429 : 400, {
+      error: alertFor(problem, language),
+    });
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
-function redirectToForm({ context, browser, fields, parts }: LoginRequest, form: FormPage, problem?: string): void {
+function redirectToForm(request: LoginRequest, form: FormPage, problem?: string): void {
+  const { context, browser, languages, place, fields, parts } = request;
   if (!UUID.test(fields.loginIntentId)) {
-    sendErrorPage(context, 'unknown');
+    sendErrorPage(context, 'unknown', { language: languages.languageFor(), place });
     return;
   }
   if (fields.email) setEmailCookie(context, browser, fields.email);
   const { loginIntentId: intent, link } = fields;
-  const query = new URLSearchParams({ intent, ...(link && { link: '1' }), ...(problem && { problem }) });
+  const query = new URLSearchParams({
+    intent,
+    ...(languages.chosen && { lang: languages.chosen }),
+    ...(link && { link: '1' }),
+    ...(problem && { problem }),
+  });
   const page = new URL(parts.authPageUrl).pathname;
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

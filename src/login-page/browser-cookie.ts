@@ -52,11 +52,17 @@ export function readEmailCookie(context: HttpContext): string {
   return readCookie(context, EMAIL_COOKIE) ?? '';
 }
 
-function setCookie({ response }: HttpContext, name: string, value: string, maxAge: number, secure: boolean): void {
+export function setCookie(
+  { response }: HttpContext,
+  name: string,
+  value: string,
+  maxAge: number,
+  secure: boolean,
+): void {
   const cookie = { name, value, path: '/', maxAge, httpOnly: true, sameSite: 'lax', secure } as const;
   response.appendHeader('set-cookie', stringifySetCookie(cookie));
 }
 
-function readCookie({ request }: HttpContext, name: string): string | undefined {
+export function readCookie({ request }: HttpContext, name: string): string | undefined {
   return parseCookie(headerOf(request, 'cookie') ?? '')[name];
 }

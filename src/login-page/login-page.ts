@@ -16,6 +16,9 @@ import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACTIONS, type Action, answerProblem, type LoginPageParts, type LoginRequest, toFields } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
+import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
+import { placeOf } from './page-place.ts';
+import type { PageView } from './pages/view.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 
 const MAX_FORM_BYTES = 8_192;
@@ -45,7 +48,7 @@ export function createLoginPage(
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
     const action = findAction(context, options.methods);
     if (action) await serve(action, context, isSecure, options);
-    else sendErrorPage(context, 'not-found');
+    else sendErrorPage(context, 'not-found', viewOf(context, context.query, options));
     return true;
   };
 }
@@ -69,26 +72,41 @@ async function serve(
   const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
-    const fields = toFields(await readForm(action, context, call.deadline));
+    const form = await readForm(action, context, call.deadline);
+    const fields = toFields(form);
     if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
       outcome = { code: 'unauthenticated' };
-      refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form');
+      refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form', viewOf(context, form, parts));
       return;
     }
+    const languages = readLanguageChoice(context, form);
+    rememberLanguage(context, languages, isSecure);
+    const place = placeOf(context, form, pathOf(parts));
     const now = parts.clock();
     // The audit log stores no addresses of users: they are personal data, which only sessions store.
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // Admission begins here, so that a browser that sends its form slowly does not count.
-    const request = { context, call: domainCall, browser, fields, parts };
+    const request = { context, call: domainCall, browser, languages, place, fields, parts };
     const reason = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
     if (reason) outcome = { code: 'ok', reason };
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
-    if (error instanceof HttpError) refuse(action.form, context, 'bad-request', error.status);
-    else refuse(action.form, context, 'unavailable', error.code === 'internal' ? 500 : 503);
+    const view = viewOf(context, context.query, parts);
+    if (error instanceof HttpError) refuse(action.form, context, 'bad-request', view, error.status);
+    else refuse(action.form, context, 'unavailable', view, error.code === 'internal' ? 500 : 503);
   }
+}
+
+/** Returns what a page needs that belongs to no login. */
+function viewOf(context: HttpContext, form: string, parts: LoginPageParts): PageView {
+  const language = readLanguageChoice(context, form).languageFor();
+  return { language, place: placeOf(context, form, pathOf(parts)) };
+}
+
+function pathOf({ authPageUrl }: LoginPageParts): string {
+  return new URL(authPageUrl).pathname;
 }
 
 /** Shows documented errors on the page, and resolves to their reason. */

@@ -2,7 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import type { HttpContext } from '../http/http-context.ts';
 import { send, sendJson } from '../http/response.ts';
-import { type PageContent, renderDocument, renderErrorPage } from './pages.ts';
+import { ENGLISH } from '../texts/texts.ts';
+import { type PageContent, renderDocument } from './pages/document.ts';
+import { describeError, ERROR_PAGES, type ErrorPage, renderError } from './pages/error.ts';
+import type { PageView } from './pages/view.ts';
 
 export function sendPage(
   context: HttpContext,
@@ -13,6 +16,8 @@ export function sendPage(
   const nonce = randomBytes(16).toString('base64');
   send(context, status, renderDocument(page, nonce), {
     'content-type': 'text/html; charset=utf-8',
+    'content-language': (page.language ?? ENGLISH).tag,
+    vary: 'accept-language',
     // No form-action: browsers would apply it to the redirect after a form, too, which leads to the application.
     'content-security-policy':
       `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
@@ -41,60 +46,14 @@ export type FormPage = 'choice' | 'code' | 'link' | 'name';
 /** Where a problem is shown: on a page, or by the script of the page. */
 export type Form = FormPage | 'script';
 
-type ErrorPage = keyof typeof ERROR_PAGES;
-
-const ERROR_PAGES = {
-  unknown: {
-    status: 404,
-    title: 'This sign-in is not known',
-    advice: 'The link may be incomplete, or very old. Go back to the application you came from and sign in again.',
-  },
-  expired: {
-    status: 410,
-    title: 'This sign-in has expired',
-    advice: 'It was valid for 30 minutes. Go back to the application you came from and sign in again.',
-  },
-  completed: {
-    status: 409,
-    title: 'This sign-in has been used',
-    advice: 'Each works once, in one browser. Go back to the application you came from and sign in again.',
-  },
-  'no-cookie': {
-    status: 403,
-    title: 'Your browser did not send our cookie',
-    advice: 'Allow cookies for this page. Then go back to the application you came from and sign in again.',
-  },
-  // The page was loaded before the browser got another cookie.
-  'stale-form': {
-    status: 403,
-    title: 'That page was out of date',
-    advice: 'You opened another of our pages after it. Go back, reload the page and send it again.',
-  },
-  unavailable: {
-    status: 503,
-    title: 'We cannot sign you in right now',
-    advice: 'Something is not working on our side. Wait a moment, then load this page again.',
-  },
-  'bad-request': {
-    status: 400,
-    title: 'We could not read that',
-    advice: 'Go back to the application you came from and sign in again.',
-  },
-  'not-found': {
-    status: 404,
-    title: 'There is no such page',
-    advice: 'Go back to the application you came from and sign in again.',
-  },
-};
-
-export function adviceOf(kind: ErrorPage): string {
-  const { title, advice } = ERROR_PAGES[kind];
-  return `${title}. ${advice}`;
-}
-
-export function sendErrorPage(context: HttpContext, kind: ErrorPage, status: number = ERROR_PAGES[kind].status): void {
+export function sendErrorPage(
+  context: HttpContext,
+  kind: ErrorPage,
+  view: PageView,
+  status: number = ERROR_PAGES[kind].status,
+): void {
   const headers = status === 503 ? { 'retry-after': '1' } : undefined;
-  sendPage(context, status, renderErrorPage(ERROR_PAGES[kind]), headers);
+  sendPage(context, status, renderError(kind, view), headers);
 }
 
 /** Shows an error page, or answers the error to the script of the page. */
@@ -102,8 +61,9 @@ export function refuse(
   form: Form,
   context: HttpContext,
   kind: ErrorPage,
+  view: PageView,
   status: number = ERROR_PAGES[kind].status,
 ): void {
-  if (form === 'script') sendScriptResponse(context, status, { error: adviceOf(kind) });
-  else sendErrorPage(context, kind, status);
+  if (form === 'script') sendScriptResponse(context, status, { error: describeError(kind, view.language) });
+  else sendErrorPage(context, kind, view, status);
 }

@@ -48,7 +48,7 @@ describe('the page', () => {
   it('names the application and escapes its name', async () => {
     const { page } = await fixture.arrive();
     expect(page.heading).toBe(`Sign in to ${HOSTILE_NAME}`);
-    expect(textOf(/<title>(.*?)<\/title>/s.exec(page.body)?.[1])).toBe(page.heading);
+    expect(textOf(/<title>(.*?)<\/title>/s.exec(page.body)?.[1])).toBe(`Sign in to \u2068${HOSTILE_NAME}\u2069`);
     expectEscaped(page);
   });
 
@@ -129,7 +129,7 @@ it.each(states)(
       expect(page.forms).toEqual([]);
       expect(textOf(body)).toContain('Go back to the application you came from and sign in again.');
     }
-    expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(body).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
     const policy = headers['content-security-policy'] ?? '';
     const nonce = /style-src 'nonce-([\w+/=]+)'/.exec(policy)?.[1] ?? '';
     expect(Buffer.from(nonce, 'base64').length).toBeGreaterThanOrEqual(16);

@@ -17,7 +17,7 @@ import { createTenant, createTestUser, startTestService } from '../support/servi
 import { quickOrLong, report } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
 
-const TOO_MANY = expect.stringMatching(/^Too many codes were requested\. Please try again in 20 minutes, /);
+const TOO_MANY = expect.stringMatching(/^Too many codes were requested\. .* Time to wait: .20 minutes.\.$/);
 const ADDRESS_PERMITS = 10;
 const ATTEMPTS_PER_CODE = 5;
 const CHALLENGES_PER_LOGIN = 20;

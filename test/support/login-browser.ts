@@ -135,11 +135,13 @@ export function newAddress(): string {
 function readPage(reply: HttpReply): LoginPage {
   const { body, headers } = reply;
   const attribute = (tag: string, name: string) => textOf(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]);
+  // The footer has the same form on every page.
+  const main = /<main.*<\/main>/s.exec(body)?.[0] ?? '';
   return {
     ...reply,
     heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
     alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
-    forms: [...body.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
+    forms: [...main.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
       const inputs = [...content.matchAll(/<input([^>]*)>/g)];
       const fields = inputs.map(([, input = '']) => [attribute(input, 'name'), attribute(input, 'value')]);
       return {

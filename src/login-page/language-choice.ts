@@ -1,0 +1,35 @@
+/** The language of a page: chosen on the page, wished by the application, remembered, or preferred by the browser. */
+import { type HttpContext, headerOf } from '../http/http-context.ts';
+import { matchHeader, matchTags } from '../texts/match-language.ts';
+import { ENGLISH, type Language } from '../texts/texts.ts';
+import { readCookie, setCookie } from './browser-cookie.ts';
+
+export interface LanguageChoice {
+  /** The tag of the language that the person has chosen at this login, or an empty string. */
+  readonly chosen: string;
+  /** Returns the language for a login. `locale` is the wish of its application. */
+  languageFor(locale?: string | null): Language;
+}
+
+const COOKIE = 'usher-lang';
+/** The longest lifetime that browsers allow (RFC 6265bis, section 5.5). */
+const COOKIE_SECONDS = 400 * 24 * 60 * 60;
+
+/** `form` is the form, or the query. */
+export function readLanguageChoice(context: HttpContext, form: string): LanguageChoice {
+  const chosen = matchTags(new URLSearchParams(form).get('lang') ?? '');
+  return {
+    chosen: chosen?.tag ?? '',
+    languageFor: (locale) =>
+      chosen ??
+      matchTags(locale ?? '') ??
+      matchTags(readCookie(context, COOKIE) ?? '') ??
+      matchHeader(headerOf(context, 'accept-language') ?? '') ??
+      ENGLISH,
+  };
+}
+
+/** Remembers the language that the person has chosen, for logins at applications that wish none. */
+export function rememberLanguage(context: HttpContext, { chosen }: LanguageChoice, isSecure: boolean): void {
+  if (chosen && readCookie(context, COOKIE) !== chosen) setCookie(context, COOKIE, chosen, COOKIE_SECONDS, isSecure);
+}

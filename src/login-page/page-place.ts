@@ -1,0 +1,30 @@
+import type { HttpContext } from '../http/http-context.ts';
+
+/** Where a page can be shown again, in another language. */
+export interface PagePlace {
+  readonly path: string;
+  /** Its query, but for the language. */
+  readonly query: readonly (readonly [name: string, value: string])[];
+}
+
+/** The parameters that a page keeps. */
+const KEPT = ['client_id', 'intent', 'link', 'problem'];
+/** Longer values are no longer ours. */
+const MAX_VALUE_LENGTH = 255;
+
+/**
+ * Returns the place of the page that answers the request. A page that answers a form has none, so the first page of the
+ * login stands in.
+ *
+ * @param form the form, or the query
+ * @param loginPath the path of the login page in its public URL
+ */
+export function placeOf({ request, path }: HttpContext, form: string, loginPath: string): PagePlace {
+  const isForm = request.method === 'POST';
+  const given = new URLSearchParams(form);
+  const kept = (isForm ? ['intent'] : KEPT).map((name) => [name, given.get(name) ?? ''] as const);
+  return {
+    path: isForm ? loginPath : loginPath + path.slice('/login'.length),
+    query: kept.filter(([, value]) => value !== '' && value.length <= MAX_VALUE_LENGTH),
+  };
+}

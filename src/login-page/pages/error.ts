@@ -1,0 +1,43 @@
+import { html } from '../../http/html.ts';
+import type { Language, TextKey } from '../../texts/texts.ts';
+import type { PageContent } from './document.ts';
+import { renderFooter } from './footer.ts';
+import { renderAlert, renderHeading } from './parts.ts';
+import type { PageView } from './view.ts';
+
+export type ErrorPage = keyof typeof ERROR_PAGES;
+
+export const ERROR_PAGES = {
+  unknown: { status: 404, title: 'error.unknown.title', text: 'error.unknown.text' },
+  expired: { status: 410, title: 'error.expired.title', text: 'error.expired.text' },
+  completed: { status: 409, title: 'error.completed.title', text: 'error.completed.text' },
+  'no-cookie': { status: 403, title: 'error.noCookie.title', text: 'error.noCookie.text' },
+  // The page was loaded before the browser got another cookie.
+  'stale-form': { status: 403, title: 'error.staleForm.title', text: 'error.staleForm.text' },
+  unavailable: { status: 503, title: 'error.unavailable.title', text: 'error.unavailable.text' },
+  'bad-request': { status: 400, title: 'error.badRequest.title', text: 'error.badRequest.text' },
+  'not-found': { status: 404, title: 'error.notFound.title', text: 'error.notFound.text' },
+} as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;
+
+/** Renders the page of a login that cannot go on. */
+export function renderError(kind: ErrorPage, view: PageView): PageContent {
+  const { language } = view;
+  const title = language.text(ERROR_PAGES[kind].title);
+  return {
+    language,
+    title,
+    body: html`${renderHeading(html`${title}`, html`<p>${language.html(ERROR_PAGES[kind].text, valuesIn(language))}</p>`)}
+${renderAlert()}`,
+    footer: renderFooter(view),
+  };
+}
+
+/** Returns the same as one text, for the scripts of pages. */
+export function describeError(kind: ErrorPage, language: Language): string {
+  const { title, text } = ERROR_PAGES[kind];
+  return `${language.text(title)}${language.text('error.stop')}${language.text(text, valuesIn(language))}`;
+}
+
+function valuesIn(language: Language) {
+  return { duration: language.duration(30, 'minute') };
+}

@@ -1,0 +1,23 @@
+import { type Html, html } from '../../http/html.ts';
+import { LANGUAGES, type Language } from '../../texts/texts.ts';
+import type { PageView } from './view.ts';
+
+/** Renders the switch of the language, and links. */
+export function renderFooter({ language, place }: PageView, links?: Html): Html {
+  const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  return html`<footer>
+<form class="language" method="get" action="${place.path}">
+${kept}<label class="hide" for="lang">${language.text('footer.language')}</label>
+<select id="lang" name="lang">
+${[...LANGUAGES.values()].map((option) => renderOption(option, option.tag === language.tag))}</select>
+<button class="quiet">${language.text('footer.language.submit')}</button>
+</form>
+${links}
+</footer>`;
+}
+
+/** Shows each language in its own words, so that people find theirs. */
+function renderOption({ tag, name, direction }: Language, isSelected: boolean): Html {
+  return html`<option value="${tag}" lang="${tag}"${direction === 'rtl' && html` dir="rtl"`}${isSelected && html` selected`}>${name}</option>
+`;
+}

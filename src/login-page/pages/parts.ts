@@ -1,0 +1,52 @@
+/** The parts that several pages have. */
+import { type Html, html } from '../../http/html.ts';
+import type { FormView } from './view.ts';
+
+/** Renders the initial of the application. */
+export function renderMark({ applicationName }: Pick<FormView, 'applicationName'>): Html {
+  const [initial = ''] = applicationName.trim();
+  return html`<span class="mark" aria-hidden="true">${initial.toUpperCase()}</span>`;
+}
+
+/** `text` consists of paragraphs. */
+export function renderHeading(title: Html, text?: Html): Html {
+  return html`<div>
+<h1>${title}</h1>
+${text}
+</div>`;
+}
+
+/** Renders an empty alert, too, which the script of the page fills. */
+export function renderAlert(text = ''): Html {
+  return html`<p class="alert" role="alert" tabindex="-1" id="alert">${text}</p>`;
+}
+
+/** Renders the fields that every form needs which changes something. */
+export function renderHidden(view: FormView): Html {
+  const { formToken, linksWallet } = view;
+  return html`${renderLogin(view)}<input type="hidden" name="token" value="${formToken}">
+${linksWallet && html`<input type="hidden" name="link" value="1">`}`;
+}
+
+/** Renders the fields that lead to another page of the same login, in the same language. */
+function renderLogin({ loginIntentId, chosenLanguage }: FormView): Html {
+  return html`<input type="hidden" name="intent" value="${loginIntentId}">${
+    chosenLanguage && html`<input type="hidden" name="lang" value="${chosenLanguage}">`
+  }`;
+}
+
+/** Renders the form that leads back to the choice of how to sign in. */
+export function renderOtherWay(view: FormView): Html {
+  const { language, path } = view;
+  return html`<form class="also" method="get" action="${path}">${renderLogin(view)}
+${language.text('code.otherWay.question')} <button class="quiet">${language.text('code.otherWay')}</button>
+</form>`;
+}
+
+/** Renders the form that leads back to the application. */
+export function renderCancel(view: FormView): Html {
+  const { language, path } = view;
+  return html`<form class="also" method="post" action="${path}/cancel" data-busy="${language.text('cancel.busy')}">
+${renderHidden(view)}<button class="quiet">${language.text('cancel.submit')}</button>
+</form>`;
+}

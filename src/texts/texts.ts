@@ -1,0 +1,99 @@
+/** The texts that people see, in every language of `catalogues`. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { Html, html } from '../http/html.ts';
+import type english from './catalogues/en.json';
+
+/** The name of a text. Names with `@` describe the catalogue. */
+export type TextKey = Exclude<keyof typeof english, `@${string}`>;
+
+/** `@name` is what the language calls itself, `@status` says whether a speaker has reviewed the texts. */
+export type Catalogue = Readonly<Record<keyof typeof english, string>>;
+
+/** What replaces `{name}` in a text. */
+type TextValues<Value> = Readonly<Record<string, Value>>;
+
+/** The texts and formats of one language. */
+export interface Language {
+  /** The BCP 47 tag, such as `pt-BR`. */
+  readonly tag: string;
+  /** What the language calls itself. */
+  readonly name: string;
+  readonly direction: 'ltr' | 'rtl';
+  /** Returns plain text, for titles, attributes and e-mails. Each value stands between U+2068 and U+2069. */
+  text(key: TextKey, values?: TextValues<string>): string;
+  /** Returns HTML. Each string stands in `<bdi>`; the caller isolates values that are HTML. */
+  html(key: TextKey, values?: TextValues<string | Html>): Html;
+  /** Returns a number with its unit, such as `10 minutes`. Texts use it as a label: `Valid for: {duration}`. */
+  duration(count: number, unit: 'second' | 'minute' | 'hour' | 'day'): string;
+  /** Returns the date in UTC, such as `January 2, 2030`. */
+  date(instant: Date): string;
+}
+
+/** Characters that change the direction of the text around them (UAX #9). */
+const DIRECTION_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+export function createLanguage(tag: string, catalogue: Catalogue): Language {
+  const units = new Map<string, Intl.NumberFormat>();
+  // Costs 0.1 ms and is seldom needed.
+  let dates: Intl.DateTimeFormat | undefined;
+  return {
+    tag,
+    name: catalogue['@name'],
+    direction: directionOf(tag),
+    text: (key, values = {}) =>
+      catalogue[key].replace(
+        PLACEHOLDER,
+        (_, name) => `\u2068${requireValue(values, name).replace(DIRECTION_CONTROLS, '')}\u2069`,
+      ),
+    html: (key, values = {}) => joinHtml(catalogue[key], values),
+    duration(count, unit) {
+      const format = units.get(unit) ?? new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'long' });
+      units.set(unit, format);
+      return format.format(count);
+    },
+    date(instant) {
+      dates ??= new Intl.DateTimeFormat(tag, { dateStyle: 'long', timeZone: 'UTC' });
+      return dates.format(instant);
+    },
+  };
+}
+
+const PLACEHOLDER = /\{(\w+)\}/g;
+
+/** With one group, `split` returns text and names in turns. */
+function joinHtml(text: string, values: TextValues<string | Html>): Html {
+  const parts = text.split(PLACEHOLDER).map((part, index) => {
+    if (index % 2 === 0) return html`${part}`;
+    const value = requireValue(values, part);
+    return value instanceof Html ? value : html`<bdi>${value}</bdi>`;
+  });
+  return html`${parts}`;
+}
+
+function requireValue<Value>(values: TextValues<Value>, name: string): Value {
+  const value = values[name];
+  if (value === undefined) throw new Error(`A text lacks its value {${name}}`);
+  return value;
+}
+
+function directionOf(tag: string): 'ltr' | 'rtl' {
+  // TypeScript does not know getTextInfo yet.
+  const locale: Intl.Locale & { getTextInfo?(): { direction?: string } } = new Intl.Locale(tag);
+  return locale.getTextInfo?.().direction === 'rtl' ? 'rtl' : 'ltr';
+}
+
+function readCatalogue(tag: string): Partial<Catalogue> {
+  return JSON.parse(readFileSync(new URL(`catalogues/${tag}.json`, import.meta.url), 'utf8'));
+}
+
+export const ENGLISH_CATALOGUE = readCatalogue('en') as Catalogue;
+
+/** Every language by its tag, in the order of the tags. English stands in for a text that is missing. */
+export const LANGUAGES: ReadonlyMap<string, Language> = new Map(
+  readdirSync(new URL('catalogues', import.meta.url))
+    .map((name) => name.replace('.json', ''))
+    .sort()
+    .map((tag) => [tag, createLanguage(tag, { ...ENGLISH_CATALOGUE, ...readCatalogue(tag) })]),
+);
+
+export const ENGLISH = createLanguage('en', ENGLISH_CATALOGUE);
