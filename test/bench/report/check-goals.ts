@@ -32,8 +32,8 @@ export function checkGoals(
   calls: readonly string[],
   { isSelectedRow, against }: Pick<Options, 'isSelectedRow' | 'against'>,
 ): GoalResult[] {
-  const ofCalls = [connectGoals, writeGoals, ...(against === undefined ? [] : [againstGoals])];
-  return [...webhookGoals(), ...sessionGoals(), ...ofCalls.flatMap((goalsOf) => calls.flatMap(goalsOf))]
+  const ofCalls = [rivalGoals, ...(against === undefined ? [] : [againstGoals])];
+  return [...sessionGoals(), ...ofCalls.flatMap((goalsOf) => calls.flatMap(goalsOf))]
     .filter(
       ({ call, usher, other, otherCall = call }) =>
         [call, otherCall].every((each) => calls.includes(each)) &&
@@ -54,16 +54,6 @@ export function checkGoals(
     });
 }
 
-function webhookGoals(): Goal[] {
-  const call = 'GetWebhook';
-  return [
-    { limit: 1.15, call, usher: 'REST', other: ['node-http', 'REST'] },
-    { limit: 1, call, usher: 'REST', other: ['fastify-pg', 'REST'] },
-    { limit: 1.1, call, usher: 'gRPC', other: ['grpc-js', 'gRPC'] },
-    { limit: 0.5, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
-  ];
-}
-
 /** A check of a session in use costs no statement. */
 function sessionGoals(): Goal[] {
   return PROTOCOLS.map((protocol) => ({
@@ -80,17 +70,15 @@ function againstGoals(call: string): Goal[] {
   return PROTOCOLS.map((protocol) => ({ limit: 1.05, call, usher: protocol, other: ['against', protocol] }));
 }
 
-function connectGoals(call: string): Goal[] {
+/** For the calls that the other servers have, too. */
+function rivalGoals(call: string): Goal[] {
   if (call === 'CheckSession') return [];
-  return (['Connect JSON', 'Connect binary'] as const).map((protocol) => ({
-    limit: 1,
-    call,
-    usher: protocol,
-    other: ['connect-node', protocol],
-  }));
-}
-
-function writeGoals(call: string): Goal[] {
-  if (call === 'GetWebhook' || call === 'CheckSession') return [];
-  return [{ limit: 1.25, call, usher: 'REST', other: ['node-http', 'REST'] }];
+  return [
+    { limit: 1.15, call, usher: 'REST', other: ['node-http', 'REST'] },
+    { limit: 1, call, usher: 'REST', other: ['fastify-pg', 'REST'] },
+    { limit: 1, call, usher: 'gRPC', other: ['grpc-js', 'gRPC'] },
+    { limit: 0.5, call, usher: 'gRPC', other: ['connect-node', 'gRPC'] },
+    { limit: 0.8, call, usher: 'Connect JSON', other: ['connect-node', 'Connect JSON'] },
+    { limit: 0.8, call, usher: 'Connect binary', other: ['connect-node', 'Connect binary'] },
+  ];
 }
