@@ -143,7 +143,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await useWallet(page);
     expect(await page.getByRole('status').textContent()).toBe('Waiting for your wallet…');
     const isDisabled = await Promise.all((await page.getByRole('button').all()).map((each) => each.isDisabled()));
-    expect(isDisabled).toEqual([true, true, true]);
+    expect(isDisabled).toEqual([true, true, true, true]);
     agree();
     await expectSignedIn(page, user);
     expect(asked.map(([method]) => method)).toEqual(['eth_requestAccounts', 'personal_sign']);
