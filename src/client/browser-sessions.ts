@@ -1,4 +1,5 @@
 /** Sessions of browsers, for any framework: reads the cookies, and returns the cookies to set. */
+import { ConnectError } from '@connectrpc/connect';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { finishLogin, LoginError, startLogin } from './login.ts';
 import type { UsherClient } from './usher-client.ts';
@@ -17,6 +18,11 @@ export interface BrowserSessionOptions {
   readonly issuer?: string;
   /** How many milliseconds a revoked session may still count as live, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number;
+  /**
+   * The `session_idle_seconds` of the application: the cookie lives as long, so that users stay signed in when they
+   * close the browser. Default: the cookie ends with the browser.
+   */
+  readonly idleSeconds?: number;
   /** Where users go after they have signed in or out. Default: `/`. */
   readonly homePath?: string;
 }
@@ -50,21 +56,18 @@ export class BrowserSessions {
   }
 
   /**
-   * Checks the session that the `Cookie` header names, and renews it in the second half of its life.
+   * Checks the session that the `Cookie` header names. Renews it in the second half of its life, and once it has expired
+   * if the application allows that.
    *
    * @throws ConnectError if Usher cannot check it
    */
   async check(header: string | undefined): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }> {
     const sessionId = this.#read(header, 'session');
     if (!sessionId) return { session: undefined, cookies: [] };
-    const { client, maxStalenessMs } = this.#options;
-    const { session } = await client.sessions.checkSession({
-      sessionId,
-      ...(maxStalenessMs !== undefined && { maxStalenessMs }),
-    });
-    if (!session) return { session, cookies: [this.#write('session', '')] };
+    const session = await this.#find(sessionId);
+    if (!session) return this.#revive(sessionId);
     const renewedId = isHalfOver(session) ? await this.#renew(sessionId) : sessionId;
-    return { session, cookies: renewedId === sessionId ? [] : [this.#write('session', renewedId)] };
+    return { session, cookies: renewedId === sessionId ? [] : [this.#writeSession(renewedId)] };
   }
 
   /** @throws ConnectError */
@@ -88,7 +91,7 @@ export class BrowserSessions {
     const cookies = [this.#writeStates(states.filter((open) => open !== state))];
     try {
       const { session } = await finishLogin(client, { callback, state, issuer });
-      if (session) cookies.push(this.#write('session', session.id));
+      if (session) cookies.push(this.#writeSession(session.id));
     } catch (error) {
       if (!(error instanceof LoginError && error.reason === 'canceled')) throw error;
     }
@@ -101,6 +104,27 @@ export class BrowserSessions {
     const sessionId = this.#read(header, 'session');
     if (sessionId) await client.sessions.revokeSession({ sessionId });
     return { location: homePath, cookies: [this.#write('session', '')] };
+  }
+
+  async #find(sessionId: string): Promise<ActiveSession | undefined> {
+    const { client, maxStalenessMs } = this.#options;
+    const { session } = await client.sessions.checkSession({
+      sessionId,
+      ...(maxStalenessMs !== undefined && { maxStalenessMs }),
+    });
+    return session;
+  }
+
+  /** Renews a session that is not live any more. Signs the browser out if Usher refuses that. */
+  async #revive(sessionId: string) {
+    try {
+      const { session: renewed } = await this.#options.client.sessions.renewSession({ sessionId });
+      const session = renewed && (await this.#find(renewed.id));
+      if (session) return { session, cookies: [this.#writeSession(renewed.id)] };
+    } catch (error) {
+      if (ConnectError.from(error).rawMessage !== 'Session expired') throw error;
+    }
+    return { session: undefined, cookies: [this.#write('session', '')] };
   }
 
   /** Ignores failures: the session is live, and the next request tries again. */
@@ -118,6 +142,11 @@ export class BrowserSessions {
 
   #writeStates(states: readonly string[]): string {
     return this.#write('login', states.join('.'), `; Max-Age=${states.length > 0 ? LOGIN_COOKIE_SECONDS : 0}`);
+  }
+
+  #writeSession(sessionId: string): string {
+    const { idleSeconds } = this.#options;
+    return this.#write('session', sessionId, idleSeconds === undefined ? '' : `; Max-Age=${idleSeconds}`);
   }
 
   /**

@@ -42,6 +42,8 @@ export const applications = pgTable(
     askName: boolean('ask_name').notNull().default(false),
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
+    /** How long after its expiry a session can be renewed. The default, the lifetime of a session, stands for not at all. */
+    sessionIdleSeconds: integer('session_idle_seconds').notNull().default(900),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },

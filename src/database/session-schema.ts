@@ -1,4 +1,5 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
+import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { applications, instant, profileColumns, users } from './schema.ts';
 
@@ -38,7 +39,10 @@ export const sessions = pgTable(
   ],
 );
 
-/** Every session by its ID. One that has been renewed lives on beside its successor until it expires. */
+/**
+ * Every session by its ID. One that has been renewed lives on beside its successor until it expires. Where the application
+ * allows it, an expired one can be renewed until it is removed.
+ */
 export const sessionIds = pgTable(
   'session_ids',
   {
@@ -48,10 +52,14 @@ export const sessionIds = pgTable(
     authenticatedAt: instant('authenticated_at').notNull(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
+    /** When it is removed. The default is for the version before, whose sessions cannot be renewed later. */
+    keptUntil: instant('kept_until').notNull().default(sql`now() + interval '15 minutes'`),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
+    // Of the version before, which removes sessions when they expire.
     index('session_ids_expires_at_idx').on(table.expiresAt),
+    index('session_ids_kept_until_idx').on(table.keptUntil),
   ],
 );
 

@@ -25,4 +25,6 @@ export interface Application {
   readonly redirectUris: readonly string[];
   /** How long its sessions can be renewed after the authentication, unless it is the default. */
   readonly sessionMaxAgeSeconds?: number | null;
+  /** How long after their expiry its sessions can be renewed, unless it is the default. */
+  readonly sessionIdleSeconds?: number;
 }

@@ -24,7 +24,7 @@ const MESSAGE_GRACE_MS = 4 * DAY_MS;
 const deleteSessions = statement('delete_sessions')`
   delete from sessions where (application_id, user_id, id) in (
     select application_id, user_id, id from session_ids
-    where expires_at > ${p.instant('after')} and expires_at <= ${p.instant('until')})`;
+    where kept_until > ${p.instant('after')} and kept_until <= ${p.instant('until')})`;
 
 export interface ExpiringRows {
   /** The column must have an index. */
@@ -40,7 +40,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: loginCodes.expiresAt, graceMs: 0 },
   { expiresAt: walletChallenges.expiresAt, graceMs: 0 },
   { expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS },
-  { expiresAt: sessionIds.expiresAt, graceMs: 0, deleteDependents: deleteSessions },
+  { expiresAt: sessionIds.keptUntil, graceMs: 0, deleteDependents: deleteSessions },
   { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: userCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: rateLimits.expiresAt, graceMs: 0 },

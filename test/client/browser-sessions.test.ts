@@ -123,6 +123,56 @@ describe('a session', () => {
   });
 });
 
+describe('a session that has expired', () => {
+  /** The expiry job of the service may not remove it meanwhile. */
+  const idle = { ...optionsFor(), idleSeconds: 3_600 };
+
+  beforeEach(async () => {
+    await adminClient(service).updateApplication({ applicationId: tenant.id, sessionIdleSeconds: 3_600 });
+  });
+
+  async function signInAndWait(minutes: number) {
+    const sessions = new BrowserSessions(idle);
+    clock.advance(-minutes * MINUTE);
+    const { cookies } = await signIn(sessions);
+    clock.advance(minutes * MINUTE);
+    return { sessions, cookies, header: headerOf(cookies) };
+  }
+
+  test('is renewed while the application allows it, by a cookie that outlives the browser', async () => {
+    const { sessions, cookies, header } = await signInAndWait(60);
+    expect(cookies[1]).toMatch(/; Secure; Max-Age=3600$/);
+    const renewed = await sessions.check(header);
+    expect(renewed.session?.user?.email).toBe(user.email);
+    expect(renewed.cookies).toEqual([expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; .*; Max-Age=3600$/)]);
+    // Another request of the browser, which was on its way, gets the same successor.
+    expect((await sessions.check(header)).cookies).toEqual(renewed.cookies);
+    const after = headerOf(renewed.cookies);
+    expect(await sessions.check(after)).toMatchObject({ session: { userId: user.id }, cookies: [] });
+  });
+
+  test('is not renewed for longer, and its cookie goes', async () => {
+    const { sessions, header } = await signInAndWait(76);
+    const cookies = [expect.stringMatching(/^__Host-usher_session=; .*; Max-Age=0$/)];
+    expect(await sessions.check(header)).toEqual({ session: undefined, cookies });
+  });
+
+  test('ends when its user signs out', async () => {
+    const { sessions, header } = await signInAndWait(60);
+    await sessions.signOut(header);
+    expect((await sessions.check(header)).session).toBeUndefined();
+  });
+
+  test('keeps its cookie while Usher cannot renew it', async () => {
+    const { header } = await signInAndWait(60);
+    const failing = {
+      ...client,
+      sessions: { ...client.sessions, renewSession: () => Promise.reject(new Error('busy')) },
+    };
+    await expect(new BrowserSessions({ ...idle, client: failing }).check(header)).rejects.toThrow('busy');
+  });
+});
+
 test('Hono signs users in and out', async () => {
   const sessions = createHonoSessions({ ...optionsFor(), maxStalenessMs: 0 });
   const app = new Hono<UsherEnv>()

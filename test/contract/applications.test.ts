@@ -27,6 +27,7 @@ describe('CreateApplication', () => {
           createdAt: NOW,
           allowSignUp: false,
           askName: false,
+          sessionIdleSeconds: 900,
           ...APPLICATION,
         },
         apiKeyId: expect.stringMatching(UUID),
@@ -65,6 +66,11 @@ describe('UpdateApplication', () => {
     ['the redirect URIs', { redirectUris: REDIRECT_URIS }, { redirectUris: REDIRECT_URIS }],
     ['the login page', { allowSignUp: true, askName: true }, { allowSignUp: true, askName: true }],
     ['how long sessions can be renewed', { sessionMaxAgeSeconds: 900 }, { sessionMaxAgeSeconds: 900 }],
+    [
+      'how long they can be renewed after their expiry',
+      { sessionIdleSeconds: 7_776_000 },
+      { sessionIdleSeconds: 7_776_000 },
+    ],
     ['nothing by a mask that clears what is not set', { updateMask: 'sessionMaxAgeSeconds' }, {}],
     ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
     ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
@@ -74,6 +80,13 @@ describe('UpdateApplication', () => {
     const expected = success({ application: { ...before.application, ...changed } });
     expect(await callWith(updateApplication, { applicationId, ...fields })).toEqual(expected);
     expect(await callWith(getApplication, { applicationId })).toEqual(expected);
+  });
+
+  it('gives sessions the default again when a mask clears how long they can be renewed', async () => {
+    const { id: applicationId } = await createTenant(service);
+    await admin.updateApplication({ applicationId, sessionIdleSeconds: 3_600 });
+    const answer = await callWith(updateApplication, { applicationId, updateMask: 'sessionIdleSeconds' });
+    expect(answer).toMatchObject({ data: { application: { sessionIdleSeconds: 900 } } });
   });
 
   it('changes a flag back, and takes effect for logins at once', async () => {
@@ -94,6 +107,8 @@ describe('UpdateApplication', () => {
     [{ updateMask: 'redirectUris' }, 'redirectUris'],
     [{ updateMask: 'askName' }, 'askName'],
     [{ updateMask: 'id', name: 'New' }, 'updateMask'],
+    [{ sessionIdleSeconds: 899 }, 'sessionIdleSeconds'],
+    [{ sessionIdleSeconds: 7_776_001 }, 'sessionIdleSeconds'],
     [{ updateMask: 'createdAt' }, 'updateMask'],
   ])('returns Validation failed for %j', async (wrong, field) => {
     expect(await callWith(updateApplication, { applicationId: tenant.id, ...wrong })).toEqual(validationFailed(field));

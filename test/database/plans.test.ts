@@ -236,8 +236,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select tenants.id, people.id, gen_random_uuid(), 'a@b', 'wallet', '::1', '', 'page', now(), now(), now(),
         now() + n.n * interval '1 second'
       from people join tenants on tenants.n = people.n % 50, lateral (select people.n) n;
-    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
-      select application_id, id, user_id, authenticated_at, created_at, expires_at from sessions;
+    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+      select application_id, id, user_id, authenticated_at, created_at, expires_at, expires_at from sessions;
     insert into session_cutoffs (application_id, user_id, cutoff_at, expires_at)
       select application_id, id, created_at, expires_at from sessions;
     insert into user_cutoffs (user_id, cutoff_at, expires_at) select id, created_at, expires_at from sessions;

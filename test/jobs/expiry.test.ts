@@ -50,6 +50,17 @@ describe('removeExpired', () => {
     expect(await fixture.count('session_ids')).toBe(isKept ? 1 : 0);
   });
 
+  test.each([
+    ['this millisecond', 0, 1],
+    ['the one before', -1, 0],
+  ])('keeps or removes a session that can be renewed until %s', async (_, keptForMs, left) => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.addSessions(1, new Date(NOW.getTime() - 30 * DAY_MS));
+    await fixture.sql`update session_ids set kept_until = ${new Date(NOW.getTime() + keptForMs)}`;
+    await removeExpired(fixture.database, OPTIONS);
+    expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([left, left]);
+  });
+
   test('keeps the audit log for 400 days', async () => {
     await using fixture = await openFixture(testDatabase);
     const { sql } = fixture;
@@ -284,7 +295,8 @@ async function openFixture({ url, sql }: TestDatabase) {
           from unnest(${userIds}::uuid[]) with ordinality as series (user_id, n)
           returning *
         )
-        insert into session_ids select application_id, id, user_id, authenticated_at, created_at, expires_at from begun`;
+        insert into session_ids
+        select application_id, id, user_id, authenticated_at, created_at, expires_at, expires_at from begun`;
     },
     [Symbol.asyncDispose]: () => database.close(),
   };

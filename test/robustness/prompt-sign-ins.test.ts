@@ -33,7 +33,10 @@ afterAll(() => service.close());
 const isActive = async (sessionId: string) => (await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).active;
 
 test.each([
-  ['RevokeSession', (call: ApplicationCall, sessionId: string) => revokeSession(call, { sessionId })],
+  [
+    'RevokeSession',
+    (call: ApplicationCall, sessionId: string) => revokeSession(call, { sessionMaxAgeSeconds: 43_200 }, { sessionId }),
+  ],
   ['RevokeUserSessions', (call: ApplicationCall, _: string, userId: string) => revokeUserSessions(call, { userId })],
   [
     'ReactivateUser',

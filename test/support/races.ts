@@ -15,10 +15,10 @@ import {
   type TestService,
 } from './service.ts';
 
-const CALLERS = 16;
+export const CALLERS = 16;
 const CHECK_IN = '/usher.v1.EventService/CheckIn';
 
-interface Reply {
+export interface Reply {
   readonly message?: string;
   readonly data?: { readonly id?: string; readonly active?: boolean; readonly session?: { readonly id: string } };
 }
@@ -257,12 +257,12 @@ export async function raceRenewals(rounds: number): Promise<void> {
   }
 }
 
-function check(pool: HttpPool, sessionId: string): Promise<JsonReply<Reply>> {
+export function check(pool: HttpPool, sessionId: string): Promise<JsonReply<Reply>> {
   return pool.call('POST', '/api/sessions/check', { sessionId, maxStalenessMs: 0 });
 }
 
 /** Starts two replicas with an application, and opens connections to each. */
-async function openReplicas(config: Partial<Config> = {}) {
+export async function openReplicas(config: Partial<Config> = {}) {
   await using stack = new AsyncDisposableStack();
   const first = stack.use(await startTestService({ config }));
   const second = stack.use(await startTestService({ database: first.database, like: first.config }));
@@ -284,10 +284,11 @@ async function openReplicas(config: Partial<Config> = {}) {
       const { body } = await pools[0].call<Reply>('POST', '/api/oauth/exchange', { authToken });
       return { userId, authToken, sessionId: body.data?.session?.id ?? randomUUID() };
     },
-    /** Makes the user's session ten minutes older. */
-    async setDue(userId: string) {
+    /** Makes the user's session older. */
+    async setDue(userId: string, minutes = 10) {
+      const age = sql`${minutes}::int * interval '1 min'`;
       const [session] = await sql`
-        select id, created_at - interval '10 min' as created_at, expires_at - interval '10 min' as expires_at
+        select id, created_at - ${age} as created_at, expires_at - ${age} as expires_at
         from sessions where user_id = ${userId}`;
       for (const table of ['sessions', 'session_ids'])
         await sql`update ${sql(table)} set ${sql(session ?? {}, 'created_at', 'expires_at')} where id = ${session?.id}`;

@@ -346,7 +346,11 @@ export const SessionService: GenService<{
    * Renewing it again, from another device or after a lost reply, returns the same
    * successor.
    *
-   * UNAUTHENTICATED "Session expired" unless the session is live.
+   * A session that has expired is accepted, too, for as long as
+   * Application.session_idle_seconds says, unless it was revoked. It gets the user's
+   * newest live session in the application, or begins its successor.
+   *
+   * UNAUTHENTICATED "Session expired" for any other session.
    *
    * @generated from rpc usher.v1.SessionService.RenewSession
    */

@@ -37,6 +37,7 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   requestId: UUID,
   resource: 'party-2026',
   responseBody: '',
+  sessionIdleSeconds: 900,
   sessionMaxAgeSeconds: 3600,
   signingKey: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw…',
   state: 'open',

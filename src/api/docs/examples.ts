@@ -100,6 +100,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       allowSignUp: true,
       askName: true,
       sessionMaxAgeSeconds: 3600,
+      sessionIdleSeconds: 2_592_000,
     },
   },
   'AdminService/DeleteApplication': APPLICATION,

@@ -21,7 +21,7 @@ export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof 
     renewSession: async (call, fields) => ({ session: toMessage(await renewSession(call, parts, fields)) }),
     listSessions: async (call, fields) => toPage('sessions', await listSessions(call, pageTokens, fields), toSession),
     async revokeSession(call, fields) {
-      const userId = await revokeSession(call, fields);
+      const userId = await revokeSession(call, parts, fields);
       if (userId) await liveSessions.forgetUser(userId);
     },
     revokeUserSessions: async (call, fields) => liveSessions.forgetUser(await revokeUserSessions(call, fields)),

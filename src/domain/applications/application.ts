@@ -11,6 +11,7 @@ export const applicationColumns = {
   allowSignUp: applications.allowSignUp,
   askName: applications.askName,
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
+  sessionIdleSeconds: applications.sessionIdleSeconds,
   createdAt: applications.createdAt,
 };
 

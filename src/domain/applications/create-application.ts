@@ -4,6 +4,7 @@ import { p, statement } from '../../database/template.ts';
 import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
+import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { type ApplicationDetails, applicationRules } from './application.ts';
 
@@ -23,6 +24,7 @@ export async function createApplication(
     allowSignUp: false,
     askName: false,
     sessionMaxAgeSeconds: null,
+    sessionIdleSeconds: DEFAULT_IDLE_SECONDS,
     createdAt: now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();

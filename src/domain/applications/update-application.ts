@@ -5,15 +5,23 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
+import { rule } from '../rule.ts';
+import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
 import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
 import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
 
+const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
+/** Null stands for the default. */
+const sessionIdle = rule(idleSeconds.schema, (value) => (value === null ? DEFAULT_IDLE_SECONDS : idleSeconds(value)), {
+  isNullable: true,
+});
 const changeRules = {
   name: change(applicationRules.name),
   redirectUris: change(applicationRules.redirectUris),
   allowSignUp: change(boolean),
   askName: change(boolean),
   sessionMaxAgeSeconds: change(optional(integer({ min: 900, max: 31_536_000 }))),
+  sessionIdleSeconds: change(sessionIdle),
 };
 const rules = { applicationId: uuid, ...changeRules };
 
@@ -28,8 +36,8 @@ export async function updateApplication(
   return updated;
 }
 
-const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds } = applications;
-const CHANGEABLE = { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds };
+const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, sessionIdleSeconds } = applications;
+const CHANGEABLE = { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, sessionIdleSeconds };
 
 const updateChanged = statement('update_application', applicationColumns)`
   with wanted as (

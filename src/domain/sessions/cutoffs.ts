@@ -12,8 +12,8 @@ import { pause } from '../pause.ts';
 /** Stands for all users of an application. */
 const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Sessions and tokens live 15 minutes, so a cut-off may go after that. The rest of the hour is for clocks that differ. */
-const CUTOFF_LIFETIME_MS = 60 * 60_000;
+/** The longest lifetime of what a cut-off ends: sign-ins count for a year at most. The rest is for clocks that differ. */
+const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
 
 /** At least a millisecond, the unit of authentications and cut-offs. Timers may be early by one. */
 const TICK_MS = 2;

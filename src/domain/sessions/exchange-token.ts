@@ -14,7 +14,7 @@ import { announce, HAS_MESSAGES, hasSubscriber, messagesOf, notified } from '../
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
-import { type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { graceSecondsOf, type Peer, SESSION_LIFETIME_MS } from './session.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -55,6 +55,7 @@ export async function exchangeToken(
     id: randomUUID(),
     now,
     expiresAt: new Date(endsAt),
+    keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
   };
   for (let notifies = subscribed.has(application.id); ; notifies = true) {
     const [found] = await run(notifies ? findOrBeginSessionAndNotify : findOrBeginSession, parameters);
@@ -132,8 +133,8 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
       where s.expires_at <= excluded.created_at or s.authenticated_at <= excluded.cutoff_at
       returning *
     ), recorded as (
-      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
-      select application_id, id, user_id, authenticated_at, created_at, expires_at from begun
+      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+      select application_id, id, user_id, authenticated_at, created_at, expires_at, ${p.instant('keptUntil')} from begun
     ), joined as (
       insert into application_users (application_id, user_id, first_signed_in_at)
       select application_id, user_id, created_at from begun on conflict do nothing

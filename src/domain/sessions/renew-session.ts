@@ -6,7 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
-import { liveSession, SESSION_LIFETIME_MS } from './session.ts';
+import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
 
@@ -18,24 +18,23 @@ export interface RenewedSession {
 
 /**
  * Returns the session itself while more than half of its life is left, else its successor, beginning one unless there
- * is one. No successor outlives the longest age after the last authentication.
+ * is one. No successor outlives the longest age after the last authentication. One that has expired is as good as one
+ * that is due while the application allows it, but the newest live session of the user comes before a successor.
  *
- * @throws ServiceError `Session expired` unless the session is live
+ * @throws ServiceError `Session expired` if it cannot be renewed
  */
 export async function renewSession(
-  { application, run, now }: ApplicationCall,
-  { sessionMaxAgeSeconds }: { sessionMaxAgeSeconds: number },
+  call: ApplicationCall,
+  settings: SessionSettings,
   request: Unchecked<keyof typeof rules>,
 ): Promise<RenewedSession> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) throw new ServiceError('SESSION_EXPIRED');
-  const [session] = await run(findOrBeginSuccessor, {
-    applicationId: application.id,
+  const [session] = await call.run(findOrBeginSuccessor, {
+    ...parametersOf(call, settings),
     sessionId,
     successorId: randomUUID(),
-    now,
-    expiresAt: new Date(now.getTime() + SESSION_LIFETIME_MS),
-    maxAgeSeconds: application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds,
+    expiresAt: new Date(call.now.getTime() + SESSION_LIFETIME_MS),
   });
   if (!session) throw new ServiceError('SESSION_EXPIRED');
   return session;
@@ -54,40 +53,48 @@ const CHANGES = {
 
 /**
  * A session that is not due is only read. Of concurrent renewals the first wins: under the row lock, the others find a
- * session that is not due any more, and return it.
+ * session that is not due any more, and return it. A row that a sign-in after a revocation has overwritten meanwhile has
+ * that cut-off.
  */
 const findOrBeginSuccessor = statement('find_or_begin_successor', {
   id: sessions.id,
   createdAt: sessions.createdAt,
   expiresAt: sessions.expiresAt,
 })`
-  with target as (${liveSession}
+  with target as (${renewableSession}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
-      select s.id, s.created_at, s.expires_at, greatest(s.authenticated_at, s.last_authenticated_at)
-        + ${p.integer('maxAgeSeconds')} * interval '1 second' as latest_end
+      select s.id, s.created_at, s.expires_at, ${latestEnd(sql`s.authenticated_at`, sql`s.last_authenticated_at`)}
+        as latest_end
       from sessions s join target on s.user_id = target.user_id
-      where s.application_id = ${p.uuid('applicationId')} and s.expires_at > ${p.instant('now')}
+      where s.application_id = ${p.uuid('applicationId')}
     ) s
   ), renewed as (
     update sessions s set ${assignChanges()}
     from target, newest
-    where s.application_id = ${p.uuid('applicationId')} and s.user_id = target.user_id
-      and s.expires_at > ${p.instant('now')} and newest.is_due
+    where s.application_id = ${p.uuid('applicationId')} and s.user_id = target.user_id and newest.is_due
+      and target.authenticated_at > coalesce(s.cutoff_at, '-infinity')
     returning s.id, s.user_id, s.authenticated_at, s.created_at, s.expires_at
   ), begun as (
     select * from renewed where id = ${p.uuid('successorId')}
   ), recorded as (
-    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
-    select ${p.uuid('applicationId')}, id, user_id, authenticated_at, created_at, expires_at from begun
+    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+    select ${p.uuid('applicationId')}, id, user_id, authenticated_at, created_at, expires_at,
+      expires_at + ${p.integer('graceSeconds')} * interval '1 second'
+    from begun
   ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
-  select id, created_at, expires_at from newest where not is_due
+  select id, created_at, expires_at from newest where not is_due and expires_at > ${p.instant('now')}
   union all select id, created_at, expires_at from renewed`;
 
-/** Whether no more than half of the life of session `s` is left, and a successor could end later than it. */
+/**
+ * Whether a successor of session `s` begins: it is the given one, no more than half of its life is left, and the successor
+ * could end later than it; or it has expired, and the successor could live.
+ */
 function isDue(latestEnd: SQL): SQL {
   const now = p.instant('now');
-  return sql`(s.id = ${p.uuid('sessionId')} and s.expires_at < ${latestEnd} and ${now} - s.created_at >= s.expires_at - ${now})`;
+  return sql`(s.expires_at < ${latestEnd} and (
+    s.id = ${p.uuid('sessionId')} and s.expires_at > ${now} and ${now} - s.created_at >= s.expires_at - ${now}
+    or s.expires_at <= ${now} and ${latestEnd} > ${now}))`;
 }
 
 /** The row is looked at once more under its lock. The end is not computed anew: Citus adds no interval in a CASE. */

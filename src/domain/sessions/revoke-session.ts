@@ -8,7 +8,7 @@ import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
-import { liveSession } from './session.ts';
+import { parametersOf, renewableSession, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
 
@@ -18,20 +18,21 @@ const rules = { sessionId: identifier };
  */
 export async function revokeSession(
   call: ApplicationCall,
+  settings: SessionSettings,
   request: Unchecked<keyof typeof rules>,
 ): Promise<string | undefined> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
   const applicationId = call.application.id;
-  const [revoked] = await runCutoff(call, endLiveSession, { applicationId, sessionId });
+  const [revoked] = await runCutoff(call, endRenewableSession, { ...parametersOf(call, settings), sessionId });
   if (!revoked) return undefined;
   announce(call.onMessage, revoked);
   await endLateSession(call, { applicationId, userId: revoked.userId, leaves: false });
   return revoked.userId;
 }
 
-const endLiveSession = statement('end_live_session', { userId: sessionIds.userId, ...HAS_MESSAGES })`
-  with target as (${liveSession}
+const endRenewableSession = statement('end_renewable_session', { userId: sessionIds.userId, ...HAS_MESSAGES })`
+  with target as (${renewableSession}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
   ${cutOffSessions(sql`target`)},
   ${messagesOf(sessionRevoked(sql`ended`))}

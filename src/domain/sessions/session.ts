@@ -1,10 +1,19 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
+import type { Application, ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { latestCutoff } from './cutoffs.ts';
 
 export const SESSION_LIFETIME_MS = 15 * 60_000;
+
+/** Of applications whose sessions cannot be renewed once they have expired. */
+export const DEFAULT_IDLE_SECONDS = SESSION_LIFETIME_MS / 1_000;
+
+/** Returns how long after its expiry a session can be renewed. */
+export function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Application): number {
+  return sessionIdleSeconds > DEFAULT_IDLE_SECONDS ? sessionIdleSeconds : 0;
+}
 
 /** The caller, as a session records it. */
 export interface Peer {
@@ -29,13 +38,47 @@ export const sessionColumns = {
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOfType<typeof sessionColumns>;
 
+/** What a session of an application depends on, apart from its ID. */
+export interface SessionSettings {
+  /** How long sessions can be renewed after the sign-in, unless the application has a limit of its own. */
+  readonly sessionMaxAgeSeconds: number;
+}
+
+/** Returns the parameters of `renewableSession`. */
+export function parametersOf(
+  { application, now }: Pick<ApplicationCall, 'application' | 'now'>,
+  { sessionMaxAgeSeconds }: SessionSettings,
+) {
+  const graceSeconds = graceSecondsOf(application);
+  return {
+    applicationId: application.id,
+    now,
+    graceSeconds,
+    renewableFrom: new Date(now.getTime() - graceSeconds * 1_000),
+    maxAgeSeconds: application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds,
+  };
+}
+
+/** When the longest age of a session ends, by its first and its last sign-in. Parameter: maxAgeSeconds. */
+export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
+  return sql`greatest(${authenticatedAt}, ${lastAuthenticatedAt}) + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
+}
+
 /**
- * Selects the live session of that ID with its user: no cut-off has ended it, and the user can sign in.
- * Parameters: applicationId, sessionId, now.
+ * Selects the session of that ID with its user, if it is live or can be renewed: no cut-off has ended it, and the user
+ * can sign in. One that has expired needs the row of the newest session, which revocations delete, too.
+ * Parameters: those of `parametersOf`, and sessionId.
  */
-export const liveSession = sql`
-  select s.user_id, s.authenticated_at, u.email, u.name, u.profile_image, u.wallet_address
-  from session_ids s join users u on u.id = s.user_id
-  where s.application_id = ${p.uuid('applicationId')} and s.id = ${p.uuid('sessionId')}
-    and s.expires_at > ${p.instant('now')} and u.deleted_at is null and u.deactivated_at is null
-    and s.authenticated_at > ${latestCutoff(sql`s.user_id`)}`;
+export const renewableSession = sql`
+  select i.user_id, i.authenticated_at, u.email, u.name, u.profile_image, u.wallet_address
+  from session_ids i join users u on u.id = i.user_id
+    left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
+  where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}
+    and u.deleted_at is null and u.deactivated_at is null
+    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}
+    and (i.expires_at > ${p.instant('now')} or i.expires_at > ${p.instant('renewableFrom')}
+      and i.authenticated_at > coalesce(s.cutoff_at, '-infinity') and ${latestEnd(
+        sql`i.authenticated_at`,
+        // That of a later chain does not prolong this one.
+        sql`case when s.authenticated_at = i.authenticated_at then s.last_authenticated_at end`,
+      )} > ${p.instant('now')} and s.user_id is not null)`;

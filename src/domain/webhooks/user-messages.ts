@@ -30,6 +30,9 @@ export function userDeleted(deleted: SQL): Message {
   return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };
 }
 
+/** How long after its expiry a session of application `a` can be renewed: as `graceSecondsOf` says. */
+const GRACE = sql`coalesce(nullif(a.session_idle_seconds, 900), 0) * interval '1 second'`;
+
 /** Tells of a session as it is listed: without its ID, which is a secret. */
 export function sessionCreated(begun: SQL): Message {
   const user = {
@@ -50,16 +53,20 @@ export function sessionCreated(begun: SQL): Message {
   return { type: 'session.created', userId: sql`user_id`, data: jsonObject(session), from: begun };
 }
 
-/** Tells the calling application of its live session among those that the CTE has deleted. Parameter: now. */
+/**
+ * Tells the calling application of its session among those that the CTE has deleted, if it was live or could be renewed.
+ * Parameter: now.
+ */
 export function sessionRevoked(ended: SQL): Message {
   return {
     type: 'session.revoked',
     data: jsonObject({ userId: sql`ended.user_id` }),
-    from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)} where ended.expires_at > ${p.instant('now')}`,
+    from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)} 
+      where ended.expires_at + ${GRACE} > ${p.instant('now')}`,
   };
 }
 
-/** Tells every application of its live session among those that the CTE has deleted. Parameter: now. */
+/** Tells every application in the same way. Parameter: now. */
 export function sessionsRevoked(ended: SQL): Message {
   return { ...sessionRevoked(ended), applicationId: sql`ended.application_id` };
 }

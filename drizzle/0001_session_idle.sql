@@ -1,0 +1,2 @@
+ALTER TABLE "applications" ADD COLUMN "session_idle_seconds" integer DEFAULT 900 NOT NULL;--> statement-breakpoint
+ALTER TABLE "session_ids" ADD COLUMN "kept_until" timestamp (3) with time zone DEFAULT now() + interval '15 minutes' NOT NULL;

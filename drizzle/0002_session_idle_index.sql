@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "session_ids_kept_until_idx" ON "session_ids" USING btree ("kept_until");
