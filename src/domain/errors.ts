@@ -36,6 +36,7 @@ export const ERRORS = {
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
 
   // Of the login page.
+  ACCOUNT_CLOSED: ['failed_precondition', 'Account closed'],
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
   CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
@@ -75,6 +76,8 @@ interface ErrorOptions {
   readonly detail?: string | undefined;
   /** Replaces the message of the reason. */
   readonly message?: string;
+  /** Numbers that the login page shows. */
+  readonly figures?: Readonly<Record<string, number>>;
 }
 
 /** A documented error. Every edge maps its code once; callers see its reason and message as they are. */
@@ -83,14 +86,16 @@ export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly violations: readonly Violation[];
   readonly detail: string | undefined;
+  readonly figures: Readonly<Record<string, number>>;
 
-  constructor(reason: ErrorReason, { violations = [], detail, message }: ErrorOptions = {}) {
+  constructor(reason: ErrorReason, { violations = [], detail, message, figures = {} }: ErrorOptions = {}) {
     const [code, text] = ERRORS[reason];
     super(message ?? text);
     this.reason = reason;
     this.code = code;
     this.violations = violations;
     this.detail = detail;
+    this.figures = figures;
   }
 }
 

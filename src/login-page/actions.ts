@@ -11,18 +11,19 @@ import type { LoginCodeSettings } from '../domain/login/login-code.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
-import { UUID } from '../domain/validation.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { alertFor, problemOf } from './alerts.ts';
-import { type KnownBrowser, readEmailCookie, setEmailCookie } from './browser-cookie.ts';
+import { type KnownBrowser, readEmailCookie } from './browser-cookie.ts';
 import type { LanguageChoice } from './language-choice.ts';
 import type { LoginMailer } from './login-mailer.ts';
 import type { PagePlace } from './page-place.ts';
 import { renderChoice } from './pages/choice.ts';
+import { renderClosed } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
+import { pageOf, redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 
 export interface LoginPageParts extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'> {
@@ -81,6 +82,13 @@ export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login/name', needs: 'email', form: 'name', run: (request) => showForm(request, 'name') },
   { method: 'POST', path: '/login/name', needs: 'email', form: 'name', run: nameUser },
   { method: 'POST', path: '/login/code', needs: 'email', form: 'code', run: redeemCode },
+  {
+    method: 'GET',
+    path: '/login/closed',
+    needs: 'email',
+    form: 'closed',
+    run: (request) => showForm(request, 'closed'),
+  },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
   { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
@@ -88,7 +96,11 @@ export const ACTIONS: readonly Action[] = [
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
-  const code = await createLoginCode(call, parts.codes, browser, { ...fields, linksWallet: fields.link !== '' });
+  const {
+    digits: _,
+    wait: __,
+    ...code
+  } = await createLoginCode(call, parts.codes, browser, { ...fields, linksWallet: fields.link !== '' });
   redirectToForm(request, 'code');
   parts.mailer.send(code, context.requestId);
 }
@@ -128,7 +140,7 @@ function returnToApplication(
   else redirectToForm(request, form);
 }
 
-const RENDER = { choice: renderChoice, code: renderCode, link: renderLink, name: renderName };
+const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
 
 /** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
 async function showForm({ context, call, browser, languages, place, fields, parts }: LoginRequest, form: FormPage) {
@@ -164,8 +176,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const { context, call, browser, languages, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
-    // Without a valid code, a name is not enough.
-    redirectToForm(request, form === 'name' && error.reason === 'CODE_NOT_VALID' ? 'code' : form, problem);
+    redirectToForm(request, pageOf(error, form), problem);
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
@@ -176,23 +187,4 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
     sendScriptResponse(context, error.code === 'resource_exhausted' ? 429 : 400, {
       error: alertFor(problem, language),
     });
-}
-
-/** Redirects after a form, so that the browser can reload the page without sending the form again. */
-function redirectToForm(request: LoginRequest, form: FormPage, problem?: string): void {
-  const { context, browser, languages, place, fields, parts } = request;
-  if (!UUID.test(fields.loginIntentId)) {
-    sendErrorPage(context, 'unknown', { language: languages.languageFor(), place });
-    return;
-  }
-  if (fields.email) setEmailCookie(context, browser, fields.email);
-  const { loginIntentId: intent, link } = fields;
-  const query = new URLSearchParams({
-    intent,
-    ...(languages.chosen && { lang: languages.chosen }),
-    ...(link && { link: '1' }),
-    ...(problem && { problem }),
-  });
-  const page = new URL(parts.authPageUrl).pathname;
-  sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

@@ -12,6 +12,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['name', 'alert.name'],
   ['signature', 'alert.signature'],
   ['Too many codes', 'alert.tooManyCodes'],
+  ['Code sent just now', 'alert.codeSentTooSoon'],
   ['Code sent too often', 'alert.codeSentTooOften'],
   ['Too many challenges', 'alert.tooManyChallenges'],
   ['Wrong code', 'alert.wrongCode'],

@@ -41,7 +41,7 @@ export function sendScriptResponse(
 }
 
 /** The pages with a form: the choice of methods, and those after it. */
-export type FormPage = 'choice' | 'code' | 'link' | 'name';
+export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name';
 
 /** Where a problem is shown: on a page, or by the script of the page. */
 export type Form = FormPage | 'script';

@@ -320,9 +320,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await createLoginIntent(service, tenant) };
-  const send = () => createLoginCode(call, codes, browser, { ...byEmail, email: user.email });
-  const { code } = await send();
-  await send();
+  const send = (at: Date) => createLoginCode({ ...call, now: at }, codes, browser, { ...byEmail, email: user.email });
+  const { code } = await send(now);
+  await send(new Date(now.getTime() + 30_000));
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };

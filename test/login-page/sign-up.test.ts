@@ -1,7 +1,7 @@
 /** Whoever proves an e-mail address, or a wallet and an e-mail address, becomes a user. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MINUTE } from '../support/clock.ts';
+import { MINUTE, SECOND } from '../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
@@ -102,12 +102,21 @@ describe('a person without an account', () => {
     await admin.updateApplication({ applicationId: open.id, allowSignUp: true });
   });
 
-  it('does not become a user with the address of a deactivated one', async () => {
-    const { email } = await createTestUser(fixture.service);
-    await fixture.service.database.sql`update users set deactivated_at = now() where email = ${email}`;
-    const { enter } = await ask(email);
-    expect(await enter()).toMatchObject({ alert: 'That did not work. Please try again.', location: undefined });
+  it.each([
+    ['an application', open],
+    ['one that asks for a name', asking],
+  ])('is told by %s that the account is closed if a deactivated user has the address', async (_, of) => {
+    const { id: userId, email } = await createTestUser(fixture.service);
+    await admin.deactivateUser({ userId });
+    const { browser, enter } = await ask(email, { of });
+    expect((await enter(wrongCode(fixture.mailbox.codeFor(email)))).alert).toMatch(/^That is not the code/);
+    const closed = await enter();
+    expect(closed).toMatchObject({ heading: 'This account is closed', alert: '', location: undefined });
     expect(await usersWith(email)).toHaveLength(1);
+    const choice = await browser.submit(closed, '/login');
+    const other = newEmail();
+    await browser.submit(choice, '/login/email', { email: other });
+    expect(fixture.mailbox.sentTo(other)).toHaveLength(1);
   });
 });
 
@@ -150,6 +159,7 @@ describe('a wallet that nobody has', () => {
     expect(proved.page).toMatchObject({ status: 200, heading: 'Your wallet is new here', alert: '' });
     const asked = await ask(email, proved);
     await asked.enter(wrongCode(fixture.mailbox.codeFor(email)));
+    fixture.clock.advance(30 * SECOND);
     await asked.browser.submit(asked.codePage, '/login/email/again');
     expect(fixture.mailbox.sentTo(email)).toHaveLength(2);
     expect(await profileOf(await asked.enter())).toMatchObject({ email, walletAddress: wallet.address });

@@ -1,6 +1,6 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { findUserByEmail } from '../users/find-user-by-email.ts';
+import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { linkWallet } from '../users/update-user.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
@@ -20,7 +20,7 @@ export interface EmailLoginParts {
  * Completes the login of whoever has entered the code: of the user with its e-mail address, or of a new one. Returns
  * undefined if a new user must give a name first.
  *
- * @throws ServiceError `Wallet already linked`, and as `completeLogin` does
+ * @throws ServiceError `Account closed`, `Wallet already linked`, and as `completeLogin` does
  */
 export async function completeEmailLogin(
   call: Call,
@@ -36,7 +36,7 @@ export async function completeEmailLogin(
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
   // Somebody may have become a user since the code was sent.
-  let userId = knownId ?? (await findUserByEmail(call, email))?.id;
+  let userId = knownId ?? (await findUserToSignIn(call, email))?.id;
   let completion: Completion | undefined;
   if (!userId) {
     if (intent.askName && name === undefined) return undefined;
@@ -53,8 +53,8 @@ export async function completeEmailLogin(
 
 /** Returns the ID of the user whom another login has created in the meantime. */
 async function findExistingUser(call: Call, { email, walletAddress }: { email: string; walletAddress: string }) {
-  const user = await findUserByEmail(call, email);
-  // A deactivated user has the address, or another one the wallet.
+  const user = await findUserToSignIn(call, email);
+  // Another user has the wallet.
   if (!user) throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
   return user.id;
 }

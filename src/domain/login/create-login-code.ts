@@ -4,7 +4,6 @@ import { placeholders, type Statement, whereEqual } from '../../database/databas
 import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
@@ -13,6 +12,7 @@ import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-co
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { admitLoginCode } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { isDueForResend, refuseResend, secondsUntilResend } from './resend-delay.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const SENDS = 3;
@@ -28,19 +28,27 @@ export interface LoginCode {
   readonly applicationName: string;
 }
 
+/** What the page for a code needs to know of it. */
+export interface LoginCodeFacts {
+  readonly digits: number;
+  /** The seconds until the code may be sent again. Zero if that is not possible any more. */
+  readonly wait: number;
+}
+
 /**
  * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser: the one that it
  * was sent before, if that can still be used. Everything is the same for an address without a user. With `linksWallet`,
  * the user of the code gets the wallet that this browser has proved to have.
  *
- * @throws ServiceError `Too many codes`, `Code sent too often`, and as `requireOpenIntent` does
+ * @throws ServiceError `Too many codes`, `Code sent too often` (three times, or too recently, with the seconds to wait),
+ * and as `requireOpenIntent` does
  */
 export async function createLoginCode(
   call: Call,
   settings: LoginCodeSettings,
   browser: Browser,
   request: Unchecked<keyof typeof rules> & { readonly linksWallet?: boolean },
-): Promise<LoginCode> {
+): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { linksWallet = false } = request;
   const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId);
@@ -48,12 +56,19 @@ export async function createLoginCode(
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];
   const login = { ...inBrowser, email, walletAddress: proved?.address ?? null, userId: user?.id ?? null };
-  const code =
+  const { code, wait } =
     (await repeatLiveCode(call, settings, login)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, browser, email)));
   // Also without a user, so that it takes as long.
   await removeIfErased(call, user?.id ?? randomUUID());
-  return { email: user?.email ?? email, isDecoy: !user && !allowSignUp, code, applicationName };
+  return {
+    email: user?.email ?? email,
+    isDecoy: !user && !allowSignUp,
+    code,
+    applicationName,
+    digits: code.length,
+    wait,
+  };
 }
 
 interface EmailLogin {
@@ -65,12 +80,14 @@ interface EmailLogin {
   readonly userId: string | null;
 }
 
+type SentLoginCode = Pick<LoginCode, 'code'> & Pick<LoginCodeFacts, 'wait'>;
+
 /** Returns undefined if there is no live code. Repeating one takes no permit, since it allows no more guesses. */
 async function repeatLiveCode(
   call: Call,
   { keys, limitFactor }: LoginCodeSettings,
   login: EmailLogin,
-): Promise<string | undefined> {
+): Promise<SentLoginCode | undefined> {
   const latest = await findLatestCode(call, login);
   const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
   const isSame = ({ email, userId, walletAddress }: StoredLoginCode) =>
@@ -78,9 +95,14 @@ async function repeatLiveCode(
   if (!isLive || !isSame(latest)) return undefined;
   const code = recoverLoginCode(keys, latest.id, latest.codeDigest);
   if (!code) return undefined;
-  const [sent] = await call.run(countSend, { ...login, id: latest.id, limit: SENDS * limitFactor });
-  if (!sent) throw new ServiceError('CODE_SENT_TOO_OFTEN');
-  return code;
+  const limit = SENDS * limitFactor;
+  const refuse = () => refuseResend(call.now, { ...latest, code }, limit);
+  if (latest.sends >= limit || secondsUntilResend(call.now, latest) > 0) throw refuse();
+  const [sent] = await call.run(countSend, { ...login, id: latest.id, limit, now: call.now });
+  // Another request has had it sent in the meantime.
+  if (!sent) throw refuse();
+  const sends = latest.sends + 1;
+  return { code, wait: sends < limit ? secondsUntilResend(call.now, { ...latest, sends }) : 0 };
 }
 
 async function insertNewCode(
@@ -88,7 +110,7 @@ async function insertNewCode(
   { keys }: LoginCodeSettings,
   login: EmailLogin,
   length: Parameters<typeof deriveLoginCode>[2],
-): Promise<string> {
+): Promise<SentLoginCode> {
   const id = randomUUID();
   const code = deriveLoginCode(keys, id, length);
   await call.run(insertCode, {
@@ -98,7 +120,7 @@ async function insertNewCode(
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
   });
-  return code;
+  return { code, wait: secondsUntilResend(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
 /** Selects the wallet without a user that this browser has proved to have at this login. */
@@ -125,6 +147,7 @@ const countSend: Statement<{ id: string }[]> = (db) =>
       and(
         whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'id'),
         lt(loginCodes.sends, sql.placeholder('limit')),
+        isDueForResend,
       ),
     )
     .returning({ id: loginCodes.id })

@@ -12,8 +12,10 @@ const columns = {
   email: loginCodes.email,
   walletAddress: loginCodes.walletAddress,
   codeDigest: loginCodes.codeDigest,
+  sends: loginCodes.sends,
   attempts: loginCodes.attempts,
   isRedeemed: loginCodes.isRedeemed,
+  createdAt: loginCodes.createdAt,
   expiresAt: loginCodes.expiresAt,
 };
 

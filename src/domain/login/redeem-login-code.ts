@@ -10,15 +10,17 @@ import type { Completion } from './complete-login.ts';
 import { ATTEMPTS, findLatestCode } from './find-latest-code.ts';
 import { isLoginCode } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { readLoginCode } from './read-login-code.ts';
 
-const rules = { loginIntentId: uuid, code: text({ max: 255 }) };
+/** Long enough for the text of the e-mail around the code. */
+const rules = { loginIntentId: uuid, code: text({ max: 1_000 }) };
 
 /**
  * Completes the login with the latest code for this intent in this browser. Returns undefined for a new user who
  * must give a name first.
  *
- * @throws ServiceError `Wrong code`, `Code no longer valid` (after five wrong ones or 10 minutes), and as
- * `requireOpenIntent` and `completeEmailLogin` do
+ * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid` (after five wrong ones or 10
+ * minutes), and as `requireOpenIntent` and `completeEmailLogin` do
  */
 export async function redeemLoginCode(
   call: Call,
@@ -33,11 +35,13 @@ export async function redeemLoginCode(
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const { id, userId, codeDigest } = latest;
   const wasSent = userId !== null || intent.allowSignUp;
-  const isRight = isLoginCode(parts.codes.keys, id, code.replace(/\s/g, ''), codeDigest) && wasSent;
+  const isRight = isLoginCode(parts.codes.keys, id, readLoginCode(code), codeDigest) && wasSent;
   // Counted before the result is revealed, so that concurrent guesses are all counted.
   const [counted] = await call.run(countAttempt, { applicationId, loginIntentId, id, isRight, now: call.now });
   if (!counted) throw new ServiceError('CODE_NOT_VALID');
-  if (!isRight) throw new ServiceError(counted.attempts < ATTEMPTS ? 'WRONG_CODE' : 'CODE_NOT_VALID');
+  const left = ATTEMPTS - counted.attempts;
+  if (!isRight)
+    throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : new ServiceError('CODE_NOT_VALID');
   return completeEmailLogin(call, parts, browser, intent, latest);
 }
 

@@ -29,7 +29,7 @@ ${linksWallet && html`<input type="hidden" name="link" value="1">`}`;
 }
 
 /** Renders the fields that lead to another page of the same login, in the same language. */
-function renderLogin({ loginIntentId, chosenLanguage }: FormView): Html {
+export function renderLogin({ loginIntentId, chosenLanguage }: FormView): Html {
   return html`<input type="hidden" name="intent" value="${loginIntentId}">${
     chosenLanguage && html`<input type="hidden" name="lang" value="${chosenLanguage}">`
   }`;

@@ -1,0 +1,27 @@
+/** Codes as people enter them: pasted with the words around them, in groups, or in the digits of their script. */
+
+/** What stands between the digits of one code: spaces, dashes, and the invisible marks around text that runs right to left. */
+const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]/gu;
+
+/**
+ * Returns the only run of six or eight digits, in ASCII: `123456` for `Your code is ۱۲۳ ۴۵۶!`. Returns an empty string
+ * if there is none, or if there are several that differ.
+ */
+export function readLoginCode(text: string): string {
+  // Full-width digits and those of mathematics become ASCII by normalization. Those of other scripts do not.
+  const joined = text
+    .normalize('NFKC')
+    .replace(SEPARATORS, '')
+    .replace(/\p{Nd}/gu, toAsciiDigit);
+  const runs = new Set(joined.match(/[0-9]+/g)?.filter(({ length }) => length === 6 || length === 8));
+  const [code = ''] = runs;
+  return runs.size === 1 ? code : '';
+}
+
+/** Unicode has the ten digits of a script in order from zero. Those of two scripts may follow each other. */
+function toAsciiDigit(digit: string): string {
+  const codePoint = digit.codePointAt(0) ?? 0;
+  let value = 0;
+  while (/\p{Nd}/u.test(String.fromCodePoint(codePoint - value - 1))) value++;
+  return String(value % 10);
+}

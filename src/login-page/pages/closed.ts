@@ -1,0 +1,22 @@
+import { html } from '../../http/html.ts';
+import type { PageContent } from './document.ts';
+import { renderFooter } from './footer.ts';
+import { renderAlert, renderCancel, renderHeading, renderLogin, renderMark } from './parts.ts';
+import type { FormView } from './view.ts';
+
+/** Renders what somebody sees who has proved to have the address of a deactivated user. */
+export function renderClosed(view: FormView): PageContent {
+  const { language, path } = view;
+  return {
+    language,
+    title: language.text('closed.title'),
+    body: html`${renderMark(view)}
+${renderHeading(language.html('closed.title'), html`<p>${language.text('closed.text')}</p>`)}
+${renderAlert()}
+<form method="get" action="${path}">${renderLogin(view)}
+<button>${language.text('continue.other')}</button>
+</form>
+${renderCancel(view)}`,
+    footer: renderFooter(view),
+  };
+}

@@ -1,0 +1,34 @@
+/** Where a person goes on after a form. */
+import type { ServiceError } from '../domain/errors.ts';
+import { UUID } from '../domain/validation.ts';
+import type { LoginRequest } from './actions.ts';
+import { setEmailCookie } from './browser-cookie.ts';
+import { type FormPage, sendErrorPage, sendRedirect } from './responses.ts';
+
+/** Returns the page that shows the problem of a form. */
+export function pageOf({ reason }: ServiceError, form: FormPage): FormPage {
+  if (reason === 'ACCOUNT_CLOSED') return 'closed';
+  // Without a valid code, a name is not enough.
+  if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
+  // Whichever form asked for it, the code is on its way.
+  return reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
+}
+
+/** Redirects after a form, so that the browser can reload the page without sending the form again. */
+export function redirectToForm(request: LoginRequest, form: FormPage, problem?: string): void {
+  const { context, browser, languages, place, fields, parts } = request;
+  if (!UUID.test(fields.loginIntentId)) {
+    sendErrorPage(context, 'unknown', { language: languages.languageFor(), place });
+    return;
+  }
+  if (fields.email) setEmailCookie(context, browser, fields.email);
+  const { loginIntentId: intent, link } = fields;
+  const query = new URLSearchParams({
+    intent,
+    ...(languages.chosen && { lang: languages.chosen }),
+    ...(link && { link: '1' }),
+    ...(problem && { problem }),
+  });
+  const page = new URL(parts.authPageUrl).pathname;
+  sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
+}
