@@ -18,14 +18,19 @@ export function sendPage(
     'content-type': 'text/html; charset=utf-8',
     'content-language': (page.language ?? ENGLISH).tag,
     vary: 'accept-language',
-    // No form-action: browsers would apply it to the redirect after a form, too, which leads to the application.
-    'content-security-policy':
-      `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
-      `img-src data:; base-uri 'none'; frame-ancestors 'none'`,
+    'content-security-policy': policyOf(nonce),
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     ...headers,
   });
+}
+
+/** Has no form-action: browsers would apply it to the redirect after a form, too, which leads to the application. */
+export function policyOf(nonce: string): string {
+  return (
+    `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
+    `img-src data:; base-uri 'none'; frame-ancestors 'none'`
+  );
 }
 
 export function sendRedirect(context: HttpContext, location: string): void {

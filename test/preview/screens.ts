@@ -1,0 +1,58 @@
+/** Every page that people see, with example data: for the preview and for the tests of pages. */
+import { renderChoice } from '../../src/login-page/pages/choice.ts';
+import { renderCode } from '../../src/login-page/pages/code.ts';
+import type { PageContent } from '../../src/login-page/pages/document.ts';
+import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
+import { renderLink } from '../../src/login-page/pages/link.ts';
+import { renderName } from '../../src/login-page/pages/name.ts';
+import type { FormView } from '../../src/login-page/pages/view.ts';
+import type { Language } from '../../src/texts/texts.ts';
+
+export interface Screen {
+  /** In kebab case, for the name of its file. */
+  readonly name: string;
+  readonly render: (language: Language) => PageContent;
+}
+
+export const SCREENS: readonly Screen[] = [
+  { name: 'choice', render: (language) => renderChoice(formView(language)) },
+  { name: 'choice-sign-up', render: (language) => renderChoice(formView(language, { allowSignUp: true })) },
+  {
+    name: 'choice-alert',
+    render: (language) => renderChoice(formView(language, { alert: language.text('alert.unknownWallet') })),
+  },
+  { name: 'code', render: (language) => renderCode(formView(language)) },
+  {
+    name: 'code-wrong',
+    render: (language) => renderCode(formView(language, { alert: language.text('alert.wrongCode') })),
+  },
+  { name: 'link', render: (language) => renderLink(formView(language, { linksWallet: true })) },
+  { name: 'name', render: (language) => renderName(formView(language)) },
+  ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
+    name: `error-${kind}`,
+    render: (language: Language) => renderError(kind, pageView(language)),
+  })),
+];
+
+function pageView(language: Language) {
+  return { language, place: { path: '/login', query: [['intent', INTENT]] } } as const;
+}
+
+function formView(language: Language, changes: Partial<FormView> = {}): FormView {
+  return {
+    ...pageView(language),
+    chosenLanguage: '',
+    applicationName: 'The Corner Shop',
+    allowSignUp: false,
+    methods: ['email', 'wallet'],
+    email: 'ada.lovelace@mathematics.example.com',
+    alert: '',
+    loginIntentId: INTENT,
+    path: '/login',
+    formToken: 'token',
+    linksWallet: false,
+    ...changes,
+  };
+}
+
+const INTENT = '0198f0f0-0000-7000-8000-000000000000';
