@@ -1,7 +1,8 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
 import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 import type { Secrets } from './secrets.ts';
-import { SETTINGS, type Setting, type SettingValues } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { SETTINGS, type SettingValues } from './settings.ts';
 
 type Secret = keyof Secrets;
 type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';

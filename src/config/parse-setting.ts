@@ -28,6 +28,17 @@ export function parseForeignUrl(text: string): string {
   return parseWebUrl(text).href;
 }
 
+/** The URL may have credentials for basic authentication. */
+export function parseRpcUrl(text: string): string {
+  const url = parseWebUrl(text);
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('must have percent-encoded credentials');
+  }
+  return url.href;
+}
+
 export function parseSmtpUrl(text: string): string {
   // The URL parser checks the host of web schemes only.
   const isValid = /^smtps?:\/\//.test(text) && URL.canParse(text.replace('smtp', 'http'));

@@ -9,35 +9,19 @@ import {
   parseOneOf,
   parseOrigins,
   parsePublicUrl,
+  parseRpcUrl,
   parseSchema,
   parseSessionMaxAge,
   parseSmtpUrl,
   splitList,
 } from './parse-setting.ts';
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
-
-/** An environment variable and its row in the README. */
-export interface Setting<Value> extends Options {
-  readonly name: string;
-  /** @throws Error that names the problem without quoting a secret */
-  readonly parse: (text: string) => Value;
-  readonly description: string;
-  readonly default: Value;
-}
-
-interface Options {
-  /** The default in the README, if it is not a plain value. */
-  readonly defaultText?: string;
-  /** The variable is the path of a file, and `parse` gets its content. */
-  readonly isFile?: true;
-  /** The variable itself is a secret, not the path of one. */
-  readonly isSecret?: true;
-  /** This setting is required if that one is set. */
-  readonly requiredWith?: string;
-}
+import { setting } from './setting.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
+/** Chain IDs are larger numbers in theory; EIP-2294 keeps them exact in JavaScript. */
+const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
 /** All settings, by their names in the code. */
 export const SETTINGS = {
@@ -96,6 +80,22 @@ export const SETTINGS = {
     isSecret: true,
   }),
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
+  ethereumRpcUrl: setting(
+    'ETHEREUM_RPC_URL',
+    parseRpcUrl,
+    'Ethereum node that checks signatures of contract wallets.',
+    {
+      isSecret: true,
+    },
+  ),
+  ethereumChainId: setting(
+    'ETHEREUM_CHAIN_ID',
+    integerBetween(1, MAX_CHAIN_ID),
+    'Chain of contract wallets and of that node.',
+    {
+      default: 1,
+    },
+  ),
   issuer: setting('AUTH_ISSUER', String, 'Another issuer whose auth tokens Usher accepts.', {
     requiredWith: 'AUTH_JWKS_URL',
   }),
@@ -186,12 +186,3 @@ export const SETTINGS = {
 export type SettingValues = {
   readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
 };
-
-type Parse<Value> = (text: string) => Value;
-type WithDefault<Value> = Options & { readonly default: Value };
-
-function setting<V>(name: string, parse: Parse<V>, description: string, options: WithDefault<V>): Setting<V>;
-function setting<V>(name: string, parse: Parse<V>, description: string, options: Options): Setting<V | undefined>;
-function setting<V>(name: string, parse: Parse<V>, description: string, options: Options & { default?: V }) {
-  return { name, parse, description, default: undefined, ...options };
-}

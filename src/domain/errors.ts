@@ -39,9 +39,12 @@ export const ERRORS = {
   ACCOUNT_CLOSED: ['failed_precondition', 'Account closed'],
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
   CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
+  CONTRACT_WALLET_NOT_SUPPORTED: ['failed_precondition', 'Contract wallet not supported'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
+  SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
+  TOO_MANY_SIGNATURES: ['resource_exhausted', 'Too many signatures'],
   UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
   WRONG_CODE: ['unauthenticated', 'Wrong code'],
 

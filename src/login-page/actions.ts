@@ -7,10 +7,10 @@ import { cancelLogin } from '../domain/login/cancel-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
-import type { LoginCodeSettings } from '../domain/login/login-code.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
+import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { alertFor, problemOf } from './alerts.ts';
 import { type KnownBrowser, readEmailCookie } from './browser-cookie.ts';
@@ -26,8 +26,9 @@ import { renderName } from './pages/name.ts';
 import { pageOf, redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 
-export interface LoginPageParts extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'> {
-  readonly codes: LoginCodeSettings;
+export interface LoginPageParts
+  extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
+    WalletSettings {
   readonly mailer: LoginMailer;
   readonly methods: readonly LoginMethod[];
 }
@@ -116,13 +117,13 @@ async function nameUser(request: LoginRequest): Promise<void> {
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
-  sendScriptResponse(context, 200, await createWalletChallenge(call, parts.authPageUrl, browser, fields));
+  sendScriptResponse(context, 200, await createWalletChallenge(call, parts, browser, fields));
 }
 
 async function redeemSignature(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const tokensAndMethods = { tokens: parts.tokens, hasEmail: parts.methods.includes('email') };
-  returnToApplication(request, await redeemWalletSignature(call, tokensAndMethods, browser, fields), 'link');
+  const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
+  returnToApplication(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
 }
 
 async function cancel(request: LoginRequest): Promise<void> {

@@ -8,7 +8,8 @@ import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
-import { type ErrorReason, ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
@@ -35,12 +36,15 @@ interface LoginPageOptions extends LoginPageParts, CallLog {
 }
 
 export function createLoginPage(
-  { databaseUrl, loginMethods: methods, smtp }: Config,
+  { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp }: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  parts: Omit<LoginPageOptions, 'codes' | 'methods'>,
+  parts: Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node'>,
 ): PathHandler {
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
-  const options = { ...parts, codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor }, methods };
+  const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
+  const { requestTimeoutMs } = parts;
+  const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
+  const options = { ...parts, chainId, codes, methods, node };
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
@@ -88,8 +92,8 @@ async function serve(
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // Admission begins here, so that a browser that sends its form slowly does not count.
     const request = { context, call: domainCall, browser, languages, place, fields, parts };
-    const reason = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
-    if (reason) outcome = { code: 'ok', reason };
+    const problem = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
+    if (problem) outcome = { code: 'ok', reason: problem.reason, detail: problem.detail };
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
@@ -109,15 +113,15 @@ function pathOf({ authPageUrl }: LoginPageParts): string {
   return new URL(authPageUrl).pathname;
 }
 
-/** Shows documented errors on the page, and resolves to their reason. */
-async function run(action: Action, request: LoginRequest): Promise<ErrorReason | undefined> {
+/** Shows documented errors on the page, and resolves to them. */
+async function run(action: Action, request: LoginRequest): Promise<ServiceError | undefined> {
   try {
     await action.run(request);
     return undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     await answerProblem(request, action.form, error);
-    return error.reason;
+    return error;
   }
 }
 

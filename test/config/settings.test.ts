@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SECRET_SETTINGS } from '../../src/config/config.ts';
-import { SETTINGS, type Setting } from '../../src/config/settings.ts';
+import type { Setting } from '../../src/config/setting.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
 import { REPOSITORY } from '../support/process.ts';
 
 test('the README lists every setting with its default and description', () => {
@@ -13,7 +14,7 @@ test('the README lists every setting with its default and description', () => {
 });
 
 test('the settings that hold a secret are known', () => {
-  expect(SECRET_SETTINGS.sort()).toEqual(['ADMIN_KEY', 'DATABASE_URL', 'SMTP_URL']);
+  expect(SECRET_SETTINGS.sort()).toEqual(['ADMIN_KEY', 'DATABASE_URL', 'ETHEREUM_RPC_URL', 'SMTP_URL']);
 });
 
 function formatRow(setting: Setting<unknown>): string {

@@ -314,6 +314,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
   const call = { run, now };
   const authPageUrl = `${PUBLIC_URL}/login`;
+  const page = { authPageUrl, chainId: 1 };
 
   const browser = { digest: randomBytes(32), address: '::1' };
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
@@ -326,8 +327,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
-  const { message } = await createWalletChallenge(call, authPageUrl, browser, challenge);
-  const signIn = { tokens, hasEmail: true };
+  const { message } = await createWalletChallenge(call, page, browser, challenge);
+  const signIn = { tokens, codes, hasEmail: true, node: undefined };
   await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
 
   await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
@@ -335,7 +336,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const unknown = new Wallet();
     const intent = { loginIntentId: await createLoginIntent(service, tenant) };
     const asked = { ...intent, address: unknown.address };
-    const { message: text } = await createWalletChallenge(call, authPageUrl, browser, asked);
+    const { message: text } = await createWalletChallenge(call, page, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, linksWallet: true };
     const sent = await createLoginCode(call, codes, browser, linking);

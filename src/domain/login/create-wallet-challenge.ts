@@ -22,13 +22,13 @@ const rules = {
 
 /**
  * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
- * browser. `pageUrl` is the URL of the login page.
+ * browser. `authPageUrl` is the URL of the login page; contract wallets sign for the chain.
  *
  * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
 export async function createWalletChallenge(
   call: Call,
-  pageUrl: string,
+  { authPageUrl, chainId }: { readonly authPageUrl: string; readonly chainId: number },
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ message: string }> {
@@ -41,9 +41,10 @@ export async function createWalletChallenge(
   }
   const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
   const message = formatSignInMessage({
-    domain: new URL(pageUrl).host,
+    domain: new URL(authPageUrl).host,
     address,
-    uri: pageUrl,
+    uri: authPageUrl,
+    chainId,
     applicationName,
     nonce: randomBytes(16).toString('hex'),
     issuedAt: call.now,

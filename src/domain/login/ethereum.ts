@@ -2,9 +2,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 
-/** Mainnet. A sign-in uses no chain. */
-const CHAIN_ID = 1;
-
 /** A statement may hold spaces and the reserved and unreserved characters of RFC 3986. */
 const NOT_OF_STATEMENTS = /[^ A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/g;
 
@@ -14,6 +11,8 @@ export interface SignInMessage {
   /** In lower case. */
   readonly address: string;
   readonly uri: string;
+  /** Where contract wallets are resolved. Other wallets use no chain. */
+  readonly chainId: number;
   readonly applicationName: string;
   readonly nonce: string;
   readonly issuedAt: Date;
@@ -31,7 +30,7 @@ export function formatSignInMessage(message: SignInMessage): string {
     '',
     `URI: ${message.uri}`,
     'Version: 1',
-    `Chain ID: ${CHAIN_ID}`,
+    `Chain ID: ${message.chainId}`,
     `Nonce: ${message.nonce}`,
     `Issued At: ${message.issuedAt.toISOString()}`,
     `Expiration Time: ${message.expiresAt.toISOString()}`,
@@ -39,22 +38,30 @@ export function formatSignInMessage(message: SignInMessage): string {
   ].join('\n');
 }
 
-/**
- * Returns the address, in lower case, of the key that signed the text with `personal_sign` (EIP-191).
- * Returns undefined for a signature that is malformed or has a high s.
- */
-export function recoverSigner(text: string, signature: string): string | undefined {
+export interface Signer {
+  /** In lower case. */
+  readonly address: string;
+  /** Whether the signature is the other form of a valid one, which anybody can make of it. Usher accepts one form. */
+  readonly hasHighS: boolean;
+}
+
+/** Returns who signed the text with `personal_sign` (EIP-191), or undefined if that is no signature of a key. */
+export function recoverSigner(text: string, signature: string): Signer | undefined {
   const parsed = parseSignature(signature);
   if (!parsed) return undefined;
-  const bytes = Buffer.from(text, 'utf8');
-  const digest = keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
   try {
     const recoverable = secp256k1.Signature.fromHex(parsed.rs, 'compact').addRecoveryBit(parsed.recovery);
-    if (recoverable.hasHighS()) return undefined;
-    return addressOf(recoverable.recoverPublicKey(digest).toBytes(false));
+    const publicKey = recoverable.recoverPublicKey(digestText(text));
+    return { address: addressOf(publicKey.toBytes(false)), hasHighS: recoverable.hasHighS() };
   } catch {
     return undefined;
   }
+}
+
+/** Returns what a wallet signs of a text (EIP-191). */
+export function digestText(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'utf8');
+  return keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
 }
 
 /** Wallets write r, s and v, where v is 27 or 28, or 0 or 1; or r and s with v in its highest bit (EIP-2098). */

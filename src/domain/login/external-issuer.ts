@@ -1,6 +1,7 @@
 /** An issuer of auth tokens other than Usher, known by the keys that it publishes. */
 import { KeyObject } from 'node:crypto';
 import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, customFetch, errors } from 'jose';
+import { readText } from '../read-text.ts';
 import type { Algorithm, Issuer } from './verify-token.ts';
 
 /** How long fetched keys are current. */
@@ -69,7 +70,7 @@ export class ExternalIssuer implements Issuer {
     if (performance.now() < this.#failedAt + backoffMs)
       throw new IssuerUnavailableError('The last fetch has just failed');
     try {
-      const text = await readText(await fetch(url, options));
+      const text = await readText(await fetch(url, options), MAX_BYTES);
       createLocalJWKSet(JSON.parse(text));
       return new Response(text);
     } catch (error) {
@@ -79,16 +80,4 @@ export class ExternalIssuer implements Issuer {
       this.#fetches++;
     }
   }
-}
-
-async function readText({ status, body }: Response): Promise<string> {
-  if (status !== 200 || !body) throw new Error(`The reply has status ${status}`);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > MAX_BYTES) throw new Error('The reply is too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -6,25 +6,39 @@ import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/user.ts';
-import { check, text, type Unchecked, uuid } from '../validation.ts';
+import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
-import { recoverSigner } from './ethereum.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
 
-const rules = { loginIntentId: uuid, signature: text({ max: 255 }) };
+/** The longest form. */
+const MAX_CHARACTERS = 8_192;
+
+const rules = {
+  loginIntentId: uuid,
+  signature: textThat((text) => text.length <= 255 || /^0x[0-9a-f]+$/i.test(text), 'must be hex', {
+    max: MAX_CHARACTERS,
+    format: 'hex',
+  }),
+};
+
+export interface WalletLoginParts extends Pick<WalletSettings, 'codes' | 'node'> {
+  readonly tokens: AuthTokens;
+  readonly hasEmail: boolean;
+}
 
 /**
  * Completes the login with the wallet's signature of the latest message for this intent in this browser. A
  * message is valid for one attempt. Returns undefined for a wallet without a user that may be linked to one: an
  * e-mail address is needed next.
  *
- * @throws ServiceError `Invalid signature`, `Unknown wallet`, and as `requireOpenIntent` does
+ * @throws ServiceError `Unknown wallet`, and as `requireWalletSignature` and `requireOpenIntent` do
  */
 export async function redeemWalletSignature(
   call: Call,
-  { tokens, hasEmail }: { tokens: AuthTokens; hasEmail: boolean },
+  { tokens, hasEmail, ...wallets }: WalletLoginParts,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion | undefined> {
@@ -38,8 +52,8 @@ export async function redeemWalletSignature(
   });
   if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
   try {
-    const { message, address } = challenge;
-    if (recoverSigner(message, signature) !== address) throw new ServiceError('INVALID_SIGNATURE');
+    const { address } = challenge;
+    await requireWalletSignature(call, wallets, browser, challenge, signature);
     const [owner] = await call.run(selectWalletUser, { address });
     if (!owner && allowSignUp && hasEmail) {
       await call.run(markProved, { applicationId, loginIntentId, id: challenge.id, expiresAt });

@@ -1,0 +1,30 @@
+/** An environment variable and its row in the README. */
+export interface Setting<Value> extends Options {
+  readonly name: string;
+  /** @throws Error that names the problem without quoting a secret */
+  readonly parse: (text: string) => Value;
+  readonly description: string;
+  readonly default: Value;
+}
+
+interface Options {
+  /** The default in the README, if it is not a plain value. */
+  readonly defaultText?: string;
+  /** The variable is the path of a file, and `parse` gets its content. */
+  readonly isFile?: true;
+  /** The variable itself is a secret, not the path of one. */
+  readonly isSecret?: true;
+  /** This setting is required if that one is set. */
+  readonly requiredWith?: string;
+}
+
+type Parse<Value> = (text: string) => Value;
+type WithDefault<Value> = Options & { readonly default: Value };
+
+function setting<V>(name: string, parse: Parse<V>, description: string, options: WithDefault<V>): Setting<V>;
+function setting<V>(name: string, parse: Parse<V>, description: string, options: Options): Setting<V | undefined>;
+function setting<V>(name: string, parse: Parse<V>, description: string, options: Options & { default?: V }) {
+  return { name, parse, description, default: undefined, ...options };
+}
+
+export { setting };

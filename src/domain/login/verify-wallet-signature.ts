@@ -1,0 +1,71 @@
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from './browser.ts';
+import { isSignedByContract } from './contract-wallet.ts';
+import { digestText, recoverSigner } from './ethereum.ts';
+import { type EthereumNode, NodeError } from './ethereum-node.ts';
+import { hmac, type LoginCodeSettings } from './login-code.ts';
+import { networkOf, siteOf } from './network.ts';
+import { takePermit } from './rate-limit.ts';
+
+/**
+ * The longest signature. In hex it has 7.5 of the 8 KiB of a form. An owner of a contract adds 65 to 600 bytes, and the
+ * call that deploys the contract (EIP-6492) 200 to 1,000.
+ */
+const MAX_BYTES = 3_840;
+/** Signatures of keys have 64 or 65 bytes. One more may be a damaged one. */
+const MAX_KEY_BYTES = 66;
+
+/** Anybody can begin logins and send what only the node can judge. */
+const CHECKS_PER_NETWORK = { burst: 20, intervalMs: 3 * 60_000 };
+const CHECKS_PER_SITE = { burst: 100, intervalMs: 36_000 };
+
+export interface WalletSettings {
+  readonly codes: LoginCodeSettings;
+  /** The chain that wallets sign for. */
+  readonly chainId: number;
+  /** Judges the signatures of contract wallets. */
+  readonly node: EthereumNode | undefined;
+}
+
+/**
+ * Checks that the wallet with the address has signed the message. The node is asked only if no key with that address has.
+ *
+ * @throws ServiceError `Invalid signature`, `Contract wallet not supported`, `Too many signatures`,
+ * `Signature not checked`
+ */
+export async function requireWalletSignature(
+  call: Call,
+  { codes, node }: Pick<WalletSettings, 'codes' | 'node'>,
+  browser: Browser,
+  { address, message }: { readonly address: string; readonly message: string },
+  signature: string,
+): Promise<void> {
+  const signer = recoverSigner(message, signature);
+  if (signer?.address === address) {
+    if (signer.hasHighS) throw new ServiceError('INVALID_SIGNATURE');
+    return;
+  }
+  if (!/^0x([0-9a-f]{2})*$/i.test(signature)) throw new ServiceError('INVALID_SIGNATURE');
+  const bytes = signature.length / 2 - 1;
+  if (bytes > MAX_BYTES || (!node && bytes > MAX_KEY_BYTES)) throw new ServiceError('CONTRACT_WALLET_NOT_SUPPORTED');
+  if (!node) throw new ServiceError('INVALID_SIGNATURE');
+  await takeCheckPermits(call, codes, browser);
+  const wallet = { address, digest: digestText(message), signature };
+  const isSigned = await isSignedByContract(node, wallet).catch((error) => {
+    throw error instanceof NodeError ? new ServiceError('SIGNATURE_NOT_CHECKED', { detail: error.message }) : error;
+  });
+  if (!isSigned) throw new ServiceError('INVALID_SIGNATURE');
+}
+
+async function takeCheckPermits(call: Call, { keys, limitFactor }: LoginCodeSettings, { address }: Browser) {
+  const limits = [
+    [networkOf(address), CHECKS_PER_NETWORK],
+    [siteOf(address), CHECKS_PER_SITE],
+  ] as const;
+  for (const [subject, { burst, intervalMs }] of limits) {
+    const key = hmac(keys[0], `wallet signatures: ${subject}`);
+    const isFree = await takePermit(call, key, { burst: burst * limitFactor, intervalMs });
+    if (!isFree) throw new ServiceError('TOO_MANY_SIGNATURES');
+  }
+}

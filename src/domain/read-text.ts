@@ -1,0 +1,12 @@
+/** Returns the text of a reply of status 200. @throws Error if it has another status or more bytes */
+export async function readText({ status, body }: Response, maxBytes: number): Promise<string> {
+  if (status !== 200 || !body) throw new Error(`The reply has status ${status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > maxBytes) throw new Error('The reply is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
