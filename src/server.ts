@@ -31,7 +31,7 @@ import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { createCodeSender, type SendCode } from './login-page/code-sender.ts';
 import { LoginMailer } from './login-page/login-mailer.ts';
-import { createLoginPage, LOGIN_LIMITS } from './login-page/login-page.ts';
+import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
 import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
@@ -136,8 +136,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   const handlers: PathHandler[] = [...api.handlers];
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-  if (config.authPageUrl === undefined)
-    handlers.push(createLoginPage(config, secrets, { ...handlerParts, admission: loginAdmission, mailer }));
+  handlers.push(...createLoginHandlers(config, secrets, { ...handlerParts, admission: loginAdmission, mailer }));
   let { demo } = overrides;
   if (isEmbedded) {
     demo ??= await openDemo(config, { ...handlerParts, url });

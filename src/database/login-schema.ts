@@ -1,6 +1,26 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant } from './schema.ts';
+import { applications, bytes, instant } from './schema.ts';
+
+/** The pictures of the login page. Their digests are in `applications`, so that a page needs no second statement. */
+export const applicationLogos = pgTable(
+  'application_logos',
+  {
+    applicationId: uuid('application_id')
+      .notNull()
+      .references(() => applications.id),
+    /** `light` or `dark`. */
+    theme: text('theme').notNull(),
+    /** SHA-256 of the image. */
+    digest: bytes('digest').notNull(),
+    mediaType: text('media_type').notNull(),
+    /** In pixels, like the height. */
+    width: smallint('width').notNull(),
+    height: smallint('height').notNull(),
+    image: bytes('image').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.applicationId, table.theme] })],
+);
 
 /**
  * Login codes. They expire before their login intents, so a foreign key would only make each removal of an intent cost

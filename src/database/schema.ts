@@ -44,6 +44,19 @@ export const applications = pgTable(
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
     /** How long after its expiry a session can be renewed. The default, the lifetime of a session, stands for not at all. */
     sessionIdleSeconds: integer('session_idle_seconds').notNull().default(900),
+    /** As `#rrggbb`. */
+    accentColor: text('accent_color'),
+    termsUri: text('terms_uri'),
+    privacyUri: text('privacy_uri'),
+    supportUri: text('support_uri'),
+    /** Where a person starts a new login. */
+    initiateLoginUri: text('initiate_login_uri'),
+    /** Empty for all that are enabled. */
+    loginMethods: text('login_methods').array().notNull().default([]),
+    singleSignOn: boolean('single_sign_on').notNull().default(false),
+    /** SHA-256 of the logos in `application_logos`. */
+    logoDigest: bytes('logo_digest'),
+    darkLogoDigest: bytes('dark_logo_digest'),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },

@@ -6,6 +6,7 @@ export const ERRORS = {
   VALIDATION_FAILED: ['invalid_argument', 'Validation failed'],
   CLIENT_ID_MISMATCH: ['invalid_argument', 'Client ID mismatch'],
   INVALID_REDIRECT_URI: ['invalid_argument', 'Invalid redirect URI'],
+  INVALID_LOGO: ['invalid_argument', 'Invalid logo'],
   INVALID_WEBHOOK_ID: ['invalid_argument', 'Invalid webhook ID format'],
   INVALID_TIMEOUT: ['invalid_argument', 'Invalid timeout'],
 
@@ -40,6 +41,7 @@ export const ERRORS = {
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
   CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
   CONTRACT_WALLET_NOT_SUPPORTED: ['failed_precondition', 'Contract wallet not supported'],
+  LOGIN_METHOD_NOT_ENABLED: ['failed_precondition', 'Login method not enabled'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
   SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],

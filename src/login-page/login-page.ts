@@ -18,6 +18,7 @@ import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACTIONS, type Action, answerProblem, type LoginPageParts, type LoginRequest, toFields } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
+import { createLogoHandler } from './logo.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
 import { refuse, sendErrorPage } from './responses.ts';
@@ -35,7 +36,17 @@ interface LoginPageOptions extends LoginPageParts, CallLog {
   readonly requestTimeoutMs: number;
 }
 
-export function createLoginPage(
+/** Returns the handlers of the logos and, unless another page is in use, of the login page. */
+export function createLoginHandlers(
+  config: Config,
+  secrets: Pick<Secrets, 'encryptionKeys'>,
+  parts: Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node'>,
+): PathHandler[] {
+  const logos = createLogoHandler(parts);
+  return config.authPageUrl === undefined ? [logos, createLoginPage(config, secrets, parts)] : [logos];
+}
+
+function createLoginPage(
   { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp }: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
   parts: Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node'>,

@@ -28,6 +28,8 @@ describe('CreateApplication', () => {
           allowSignUp: false,
           askName: false,
           sessionIdleSeconds: 900,
+          singleSignOn: false,
+          loginMethods: [],
           ...APPLICATION,
         },
         apiKeyId: expect.stringMatching(UUID),

@@ -48,11 +48,11 @@ describe('GenerateAuthUrl', () => {
   }
 
   // Over every protocol, byte for byte: documented-calls.test.ts.
-  it('returns an authUrl with the loginIntentId as its intent', async () => {
+  it('returns an authUrl with the loginIntentId as its intent, and with the client ID', async () => {
     const { data } = await generate({});
     const loginIntentId = fieldOf(data, 'loginIntentId');
     expect(loginIntentId).toMatch(UUID);
-    expect(fieldOf(data, 'authUrl')).toBe(`${PUBLIC_URL}/login?intent=${loginIntentId}`);
+    expect(fieldOf(data, 'authUrl')).toBe(`${PUBLIC_URL}/login?intent=${loginIntentId}&client_id=${clientId}`);
     expect(await createLoginIntent(service, tenant)).not.toBe(loginIntentId);
   });
 
@@ -120,14 +120,15 @@ describe('GenerateAuthUrl', () => {
     expect(await generate({ redirectUri })).toEqual(refusal('invalid_argument', 'Invalid redirect URI'));
   });
 
-  it('keeps the query of AUTH_PAGE_URL but for an intent of its own', async () => {
+  it('keeps the query of AUTH_PAGE_URL but for an intent and a client ID of its own', async () => {
     const { database, config: like } = service;
-    const config = { authPageUrl: 'https://login.test/page?intent=1&theme=dark&intent=2' };
+    const config = { authPageUrl: 'https://login.test/page?client_id=1&intent=1&theme=dark&intent=2' };
     await using elsewhere = await startTestService({ database, like, config });
     const { authUrl, loginIntentId } = await clientsOf(elsewhere, tenant).auth.generateAuthUrl({ clientId, ...body });
     const { origin, pathname, searchParams } = new URL(authUrl);
     expect(origin + pathname).toBe('https://login.test/page');
     expect([...searchParams].toSorted()).toEqual([
+      ['client_id', clientId],
       ['intent', loginIntentId],
       ['theme', 'dark'],
     ]);
@@ -213,7 +214,15 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
   const expiresAt = new Date(clock.read().getTime() + 30 * MINUTE).toISOString();
   const shown = (loginIntentId: string, state: string) =>
     success({
-      loginIntent: { loginIntentId, applicationId: tenant.id, applicationName: tenant.name, state, expiresAt },
+      loginIntent: {
+        loginIntentId,
+        applicationId: tenant.id,
+        applicationName: tenant.name,
+        state,
+        expiresAt,
+        allowSignUp: false,
+        loginMethods: [],
+      },
     });
   for (const id of [completed, expired]) {
     expect(await callWith(getLoginIntent, { loginIntentId: id })).toEqual(shown(id, 'open'));

@@ -14,6 +14,8 @@ import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
+import { findLogo } from '../../src/domain/applications/find-logo.ts';
+import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
@@ -217,6 +219,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select gen_random_uuid(), n || '@example.com', 'wallet ' || n, now() from generate_series(1, ${ROWS}) n;
     insert into api_keys (application_id, id, digest, created_at)
       select id, gen_random_uuid(), sha256(id::text::bytea), now() from applications;
+    insert into application_logos (application_id, theme, digest, media_type, width, height, image)
+      select id, theme, sha256(id::text::bytea), 'image/png', 1, 1, '\\x00' from applications, unnest(array['light', 'dark']) as theme;
     create temporary table tenants as select id, row_number() over () - 1 as n from applications limit 50;
     create temporary table people as select id, row_number() over () - 1 as n from users;
     insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
@@ -342,6 +346,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const sent = await createLoginCode(call, codes, browser, linking);
     await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
   }
+
+  await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });
+  await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

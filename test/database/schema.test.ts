@@ -28,6 +28,7 @@ const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limit
 const IMPERSONAL = [
   /^api_keys\.name$/,
   /^applications\./,
+  /^application_logos\./,
   /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
   /^login_intents\.(method|redirect_uri|state)$/,

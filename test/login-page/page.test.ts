@@ -75,7 +75,7 @@ describe('the page', () => {
   it('is not served if AUTH_PAGE_URL names another', async () => {
     await using other = await fixture.startReplica({ authPageUrl: 'https://login.test/page' });
     const login = await beginLogin(other, tenant);
-    expect(login.path).toBe(`/page?intent=${login.loginIntentId}`);
+    expect(login.path).toBe(`/page?intent=${login.loginIntentId}&client_id=${tenant.clientId}`);
     for (const path of [`/login?intent=${login.loginIntentId}`, '/login/email']) {
       const page = await visit(path, other);
       expect(page).toMatchObject(JSON_404);
@@ -86,7 +86,7 @@ describe('the page', () => {
   it('links to the path of PUBLIC_URL', async () => {
     await using below = await fixture.startReplica({ publicUrl: 'https://usher.test/auth/' });
     const login = await beginLogin(below, tenant);
-    expect(login.path).toBe(`/auth/login?intent=${login.loginIntentId}`);
+    expect(login.path).toBe(`/auth/login?intent=${login.loginIntentId}&client_id=${tenant.clientId}`);
     const page = await visit(login.path.replace('/auth', ''), below);
     const actions = page.forms.map(({ action }) => action);
     expect(actions).toEqual(['/auth/login/email', '/auth/login/wallet', '/auth/login/cancel']);

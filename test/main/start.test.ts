@@ -115,13 +115,13 @@ async function expectCommandsToWork(main: UsherProcess): Promise<void> {
   const [{ data }, { data: exchanged }] = replies;
   const user = { email: expect.stringMatching(/^ada\.[0-9a-f]{8}@example\.com$/), name: 'Ada Lovelace' };
   const webhook = { webhookId, application: { name: 'Demo', clientId }, owner: { name: 'Ada Lovelace' } };
-  expect(data.authUrl).toBe(`${main.url}/login?intent=${data.loginIntentId}`);
+  expect(data.authUrl).toBe(`${main.url}/login?intent=${data.loginIntentId}&client_id=${clientId}`);
   expect(replies).toMatchObject([
     { status: true, message: 'Auth URL generated successfully' },
     { status: true, message: 'Token exchanged successfully', data: { user } },
     { status: true, message: 'Webhook retrieved successfully', data: webhook },
     { status: true, message: 'Event deleted successfully' },
-    { authUrl: `${main.url}/login?intent=${replies[4].loginIntentId}` },
+    { authUrl: `${main.url}/login?intent=${replies[4].loginIntentId}&client_id=${clientId}` },
     { user, session: { id: exchanged.session.id } },
     { webhook: { webhookId, signingKey: replies[2].data.signingKey } },
     {},

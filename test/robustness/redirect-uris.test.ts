@@ -137,5 +137,5 @@ describe('authUrl has one intent and nothing from', () => {
 function expectOwnUrl(data: unknown): void {
   expect(data).toMatchObject({ loginIntentId: expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/) });
   const { authUrl, loginIntentId } = Object(data);
-  expect(authUrl).toBe(`${PUBLIC_URL}/login?intent=${loginIntentId}`);
+  expect(authUrl).toBe(`${PUBLIC_URL}/login?intent=${loginIntentId}&client_id=${web.clientId}`);
 }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/admin.proto.
  */
 export const file_usher_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEiPwoYQ3JlYXRlQXBwbGljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFQoNcmVkaXJlY3RfdXJpcxgCIAMoCSJsChlDcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24SEgoKYXBpX2tleV9pZBgCIAEoCRIPCgdhcGlfa2V5GAMgASgJIi8KFUdldEFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCSJEChZHZXRBcHBsaWNhdGlvblJlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iUwoXTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QSFgoJcGFnZV9zaXplGAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCUIMCgpfcGFnZV9zaXplImAKGExpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRIrCgxhcHBsaWNhdGlvbnMYASADKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki5gIKGFVwZGF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESFQoNcmVkaXJlY3RfdXJpcxgDIAMoCRIaCg1hbGxvd19zaWduX3VwGAQgASgISAGIAQESFQoIYXNrX25hbWUYBSABKAhIAogBARIkChdzZXNzaW9uX21heF9hZ2Vfc2Vjb25kcxgGIAEoBUgDiAEBEiEKFHNlc3Npb25faWRsZV9zZWNvbmRzGA4gASgFSASIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgcKBV9uYW1lQhAKDl9hbGxvd19zaWduX3VwQgsKCV9hc2tfbmFtZUIaChhfc2Vzc2lvbl9tYXhfYWdlX3NlY29uZHNCFwoVX3Nlc3Npb25faWRsZV9zZWNvbmRzIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiIyChhEZWxldGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiGwoZRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZSJ5ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZSI7ChRDcmVhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiZgoSTGlzdEFwaUtleXNSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAudXNoZXIudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJbChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhIKCmFwaV9rZXlfaWQYASABKAkSHAoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSACIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyI7ChRSb3RhdGVBcGlLZXlSZXNwb25zZRISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiKQoTUmV2b2tlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJIhYKFFJldm9rZUFwaUtleVJlc3BvbnNlIp0BChFDcmVhdGVVc2VyUmVxdWVzdBINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJEhcKD2FwcGxpY2F0aW9uX2lkcxgFIAMoCUIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZSIyChJDcmVhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiLQoaQWRtaW5TZXJ2aWNlR2V0VXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI7ChtBZG1pblNlcnZpY2VHZXRVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIipgEKHEFkbWluU2VydmljZUxpc3RVc2Vyc1JlcXVlc3QSEgoFZW1haWwYASABKAlIAIgBARIbCg53YWxsZXRfYWRkcmVzcxgCIAEoCUgBiAEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUgCiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAlCCAoGX2VtYWlsQhEKD193YWxsZXRfYWRkcmVzc0IMCgpfcGFnZV9zaXplIlcKHUFkbWluU2VydmljZUxpc3RVc2Vyc1Jlc3BvbnNlEh0KBXVzZXJzGAEgAygLMg4udXNoZXIudjEuVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki7QEKEVVwZGF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoFZW1haWwYAiABKAlIAIgBARIRCgRuYW1lGAMgASgJSAGIAQESGgoNcHJvZmlsZV9pbWFnZRgEIAEoCUgCiAEBEhsKDndhbGxldF9hZGRyZXNzGAUgASgJSAOIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQggKBl9lbWFpbEIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZUIRCg9fd2FsbGV0X2FkZHJlc3MiMgoSVXBkYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIigKFURlYWN0aXZhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjYKFkRlYWN0aXZhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiKAoVUmVhY3RpdmF0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiNgoWUmVhY3RpdmF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIjChBFcmFzZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiEwoRRXJhc2VVc2VyUmVzcG9uc2UiJAoRRGVsZXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UiRAoZQWRkQXBwbGljYXRpb25Vc2VyUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJIhwKGkFkZEFwcGxpY2F0aW9uVXNlclJlc3BvbnNlIkcKHFJlbW92ZUFwcGxpY2F0aW9uVXNlclJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSIfCh1SZW1vdmVBcHBsaWNhdGlvblVzZXJSZXNwb25zZSJAChRDb21wbGV0ZUxvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSJBChVDb21wbGV0ZUxvZ2luUmVzcG9uc2USEgoKYXV0aF90b2tlbhgBIAEoCRIUCgxyZWRpcmVjdF91cmwYAiABKAkiMAoVR2V0TG9naW5JbnRlbnRSZXF1ZXN0EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCSJFChZHZXRMb2dpbkludGVudFJlc3BvbnNlEisKDGxvZ2luX2ludGVudBgBIAEoCzIVLnVzaGVyLnYxLkxvZ2luSW50ZW50Ii0KEkNhbmNlbExvZ2luUmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiKwoTQ2FuY2VsTG9naW5SZXNwb25zZRIUCgxyZWRpcmVjdF91cmwYASABKAkiggEKFkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QSGwoOYXBwbGljYXRpb25faWQYASABKAlIAIgBARIWCglwYWdlX3NpemUYAiABKAVIAYgBARISCgpwYWdlX3Rva2VuGAMgASgJQhEKD19hcHBsaWNhdGlvbl9pZEIMCgpfcGFnZV9zaXplIl4KF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEioKDGF1ZGl0X2V2ZW50cxgBIAMoCzIULnVzaGVyLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIvIBCgpBdWRpdEV2ZW50EhYKDmF1ZGl0X2V2ZW50X2lkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgphY3Rvcl90eXBlGAMgASgJEg0KBWFjdG9yGAQgASgJEg4KBmFjdGlvbhgFIAEoCRIQCghyZXNvdXJjZRgGIAEoCRIbCg5hcHBsaWNhdGlvbl9pZBgHIAEoCUgAiAEBEhIKCmlwX2FkZHJlc3MYCCABKAkSEgoKcmVxdWVzdF9pZBgJIAEoCUIRCg9fYXBwbGljYXRpb25faWQilwEKC0xvZ2luSW50ZW50EhcKD2xvZ2luX2ludGVudF9pZBgBIAEoCRIWCg5hcHBsaWNhdGlvbl9pZBgCIAEoCRIYChBhcHBsaWNhdGlvbl9uYW1lGAMgASgJEg0KBXN0YXRlGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSKKAgoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIEiQKF3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzGAggASgFSACIAQESHAoUc2Vzc2lvbl9pZGxlX3NlY29uZHMYECABKAVCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MqgPCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlElwKEURlbGV0ZUFwcGxpY2F0aW9uEiIudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0GiMudXNoZXIudjEuRGVsZXRlQXBwbGljYXRpb25SZXNwb25zZRJNCgxDcmVhdGVBcGlLZXkSHS51c2hlci52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2USSgoLTGlzdEFwaUtleXMSHC51c2hlci52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS51c2hlci52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlEk0KDFJvdGF0ZUFwaUtleRIdLnVzaGVyLnYxLlJvdGF0ZUFwaUtleVJlcXVlc3QaHi51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXNwb25zZRJNCgxSZXZva2VBcGlLZXkSHS51c2hlci52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2USRwoKQ3JlYXRlVXNlchIbLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuQ3JlYXRlVXNlclJlc3BvbnNlElYKB0dldFVzZXISJC51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVxdWVzdBolLnVzaGVyLnYxLkFkbWluU2VydmljZUdldFVzZXJSZXNwb25zZRJcCglMaXN0VXNlcnMSJi51c2hlci52MS5BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0GicudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVzcG9uc2USRwoKVXBkYXRlVXNlchIbLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXF1ZXN0GhwudXNoZXIudjEuVXBkYXRlVXNlclJlc3BvbnNlElMKDkRlYWN0aXZhdGVVc2VyEh8udXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXF1ZXN0GiAudXNoZXIudjEuRGVhY3RpdmF0ZVVzZXJSZXNwb25zZRJTCg5SZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USRAoJRXJhc2VVc2VyEhoudXNoZXIudjEuRXJhc2VVc2VyUmVxdWVzdBobLnVzaGVyLnYxLkVyYXNlVXNlclJlc3BvbnNlEkcKCkRlbGV0ZVVzZXISGy51c2hlci52MS5EZWxldGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkRlbGV0ZVVzZXJSZXNwb25zZRJfChJBZGRBcHBsaWNhdGlvblVzZXISIy51c2hlci52MS5BZGRBcHBsaWNhdGlvblVzZXJSZXF1ZXN0GiQudXNoZXIudjEuQWRkQXBwbGljYXRpb25Vc2VyUmVzcG9uc2USaAoVUmVtb3ZlQXBwbGljYXRpb25Vc2VyEiYudXNoZXIudjEuUmVtb3ZlQXBwbGljYXRpb25Vc2VyUmVxdWVzdBonLnVzaGVyLnYxLlJlbW92ZUFwcGxpY2F0aW9uVXNlclJlc3BvbnNlElAKDUNvbXBsZXRlTG9naW4SHi51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVxdWVzdBofLnVzaGVyLnYxLkNvbXBsZXRlTG9naW5SZXNwb25zZRJTCg5HZXRMb2dpbkludGVudBIfLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVxdWVzdBogLnVzaGVyLnYxLkdldExvZ2luSW50ZW50UmVzcG9uc2USSgoLQ2FuY2VsTG9naW4SHC51c2hlci52MS5DYW5jZWxMb2dpblJlcXVlc3QaHS51c2hlci52MS5DYW5jZWxMb2dpblJlc3BvbnNlElYKD0xpc3RBdWRpdEV2ZW50cxIgLnVzaGVyLnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaIS51c2hlci52MS5MaXN0QXVkaXRFdmVudHNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9hZG1pbi5wcm90bxIIdXNoZXIudjEitAQKGENyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhUKDXJlZGlyZWN0X3VyaXMYAiADKAkSGgoNYWxsb3dfc2lnbl91cBgDIAEoCEgAiAEBEhUKCGFza19uYW1lGAQgASgISAGIAQESJAoXc2Vzc2lvbl9tYXhfYWdlX3NlY29uZHMYBSABKAVIAogBARIZCgxhY2NlbnRfY29sb3IYBiABKAlIA4gBARIWCgl0ZXJtc191cmkYByABKAlIBIgBARIYCgtwcml2YWN5X3VyaRgIIAEoCUgFiAEBEhgKC3N1cHBvcnRfdXJpGAkgASgJSAaIAQESHwoSaW5pdGlhdGVfbG9naW5fdXJpGAogASgJSAeIAQESFQoNbG9naW5fbWV0aG9kcxgLIAMoCRIbCg5zaW5nbGVfc2lnbl9vbhgMIAEoCEgIiAEBEiEKFHNlc3Npb25faWRsZV9zZWNvbmRzGA0gASgFSAmIAQFCEAoOX2FsbG93X3NpZ25fdXBCCwoJX2Fza19uYW1lQhoKGF9zZXNzaW9uX21heF9hZ2Vfc2Vjb25kc0IPCg1fYWNjZW50X2NvbG9yQgwKCl90ZXJtc191cmlCDgoMX3ByaXZhY3lfdXJpQg4KDF9zdXBwb3J0X3VyaUIVChNfaW5pdGlhdGVfbG9naW5fdXJpQhEKD19zaW5nbGVfc2lnbl9vbkIXChVfc2Vzc2lvbl9pZGxlX3NlY29uZHMibAoZQ3JlYXRlQXBwbGljYXRpb25SZXNwb25zZRIqCgthcHBsaWNhdGlvbhgBIAEoCzIVLnVzaGVyLnYxLkFwcGxpY2F0aW9uEhIKCmFwaV9rZXlfaWQYAiABKAkSDwoHYXBpX2tleRgDIAEoCSIvChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkiRAoWR2V0QXBwbGljYXRpb25SZXNwb25zZRIqCgthcHBsaWNhdGlvbhgBIAEoCzIVLnVzaGVyLnYxLkFwcGxpY2F0aW9uIlMKF0xpc3RBcHBsaWNhdGlvbnNSZXF1ZXN0EhYKCXBhZ2Vfc2l6ZRgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAlCDAoKX3BhZ2Vfc2l6ZSJgChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USKwoMYXBwbGljYXRpb25zGAEgAygLMhUudXNoZXIudjEuQXBwbGljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIosFChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhUKDXJlZGlyZWN0X3VyaXMYAyADKAkSGgoNYWxsb3dfc2lnbl91cBgEIAEoCEgBiAEBEhUKCGFza19uYW1lGAUgASgISAKIAQESJAoXc2Vzc2lvbl9tYXhfYWdlX3NlY29uZHMYBiABKAVIA4gBARIhChRzZXNzaW9uX2lkbGVfc2Vjb25kcxgOIAEoBUgEiAEBEhkKDGFjY2VudF9jb2xvchgHIAEoCUgFiAEBEhYKCXRlcm1zX3VyaRgIIAEoCUgGiAEBEhgKC3ByaXZhY3lfdXJpGAkgASgJSAeIAQESGAoLc3VwcG9ydF91cmkYCiABKAlICIgBARIfChJpbml0aWF0ZV9sb2dpbl91cmkYCyABKAlICYgBARIVCg1sb2dpbl9tZXRob2RzGAwgAygJEhsKDnNpbmdsZV9zaWduX29uGA0gASgISAqIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgcKBV9uYW1lQhAKDl9hbGxvd19zaWduX3VwQgsKCV9hc2tfbmFtZUIaChhfc2Vzc2lvbl9tYXhfYWdlX3NlY29uZHNCFwoVX3Nlc3Npb25faWRsZV9zZWNvbmRzQg8KDV9hY2NlbnRfY29sb3JCDAoKX3Rlcm1zX3VyaUIOCgxfcHJpdmFjeV91cmlCDgoMX3N1cHBvcnRfdXJpQhUKE19pbml0aWF0ZV9sb2dpbl91cmlCEQoPX3NpbmdsZV9zaWduX29uIkcKGVVwZGF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USKgoLYXBwbGljYXRpb24YASABKAsyFS51c2hlci52MS5BcHBsaWNhdGlvbiJRChlTZXRBcHBsaWNhdGlvbkxvZ29SZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEg0KBXRoZW1lGAIgASgJEg0KBWltYWdlGAMgASgMIkgKGlNldEFwcGxpY2F0aW9uTG9nb1Jlc3BvbnNlEioKC2FwcGxpY2F0aW9uGAEgASgLMhUudXNoZXIudjEuQXBwbGljYXRpb24iMgoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJIhsKGURlbGV0ZUFwcGxpY2F0aW9uUmVzcG9uc2UieQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiOwoUQ3JlYXRlQXBpS2V5UmVzcG9uc2USEgoKYXBpX2tleV9pZBgBIAEoCRIPCgdhcGlfa2V5GAIgASgJImYKEkxpc3RBcGlLZXlzUmVxdWVzdBIWCg5hcHBsaWNhdGlvbl9pZBgBIAEoCRIWCglwYWdlX3NpemUYAiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAMgASgJQgwKCl9wYWdlX3NpemUiUgoTTGlzdEFwaUtleXNSZXNwb25zZRIiCghhcGlfa2V5cxgBIAMoCzIQLnVzaGVyLnYxLkFwaUtleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiWwoTUm90YXRlQXBpS2V5UmVxdWVzdBISCgphcGlfa2V5X2lkGAEgASgJEhwKD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAiAEBQhIKEF9vdmVybGFwX3NlY29uZHMiOwoUUm90YXRlQXBpS2V5UmVzcG9uc2USEgoKYXBpX2tleV9pZBgBIAEoCRIPCgdhcGlfa2V5GAIgASgJIikKE1Jldm9rZUFwaUtleVJlcXVlc3QSEgoKYXBpX2tleV9pZBgBIAEoCSIWChRSZXZva2VBcGlLZXlSZXNwb25zZSKdAQoRQ3JlYXRlVXNlclJlcXVlc3QSDQoFZW1haWwYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYAyABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgEIAEoCRIXCg9hcHBsaWNhdGlvbl9pZHMYBSADKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiMgoSQ3JlYXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIi0KGkFkbWluU2VydmljZUdldFVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiOwobQWRtaW5TZXJ2aWNlR2V0VXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIqYBChxBZG1pblNlcnZpY2VMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJXCh1BZG1pblNlcnZpY2VMaXN0VXNlcnNSZXNwb25zZRIdCgV1c2VycxgBIAMoCzIOLnVzaGVyLnYxLlVzZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu0BChFVcGRhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKBWVtYWlsGAIgASgJSACIAQESEQoEbmFtZRgDIAEoCUgBiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAogBARIbCg53YWxsZXRfYWRkcmVzcxgFIAEoCUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IICgZfZW1haWxCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX3dhbGxldF9hZGRyZXNzIjIKElVwZGF0ZVVzZXJSZXNwb25zZRIcCgR1c2VyGAEgASgLMg4udXNoZXIudjEuVXNlciIoChVEZWFjdGl2YXRlVXNlclJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoCSI2ChZEZWFjdGl2YXRlVXNlclJlc3BvbnNlEhwKBHVzZXIYASABKAsyDi51c2hlci52MS5Vc2VyIigKFVJlYWN0aXZhdGVVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjYKFlJlYWN0aXZhdGVVc2VyUmVzcG9uc2USHAoEdXNlchgBIAEoCzIOLnVzaGVyLnYxLlVzZXIiIwoQRXJhc2VVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhMKEUVyYXNlVXNlclJlc3BvbnNlIiQKEURlbGV0ZVVzZXJSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlIkQKGUFkZEFwcGxpY2F0aW9uVXNlclJlcXVlc3QSFgoOYXBwbGljYXRpb25faWQYASABKAkSDwoHdXNlcl9pZBgCIAEoCSIcChpBZGRBcHBsaWNhdGlvblVzZXJSZXNwb25zZSJHChxSZW1vdmVBcHBsaWNhdGlvblVzZXJSZXF1ZXN0EhYKDmFwcGxpY2F0aW9uX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkiHwodUmVtb3ZlQXBwbGljYXRpb25Vc2VyUmVzcG9uc2UiQAoUQ29tcGxldGVMb2dpblJlcXVlc3QSFwoPbG9naW5faW50ZW50X2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkiQQoVQ29tcGxldGVMb2dpblJlc3BvbnNlEhIKCmF1dGhfdG9rZW4YASABKAkSFAoMcmVkaXJlY3RfdXJsGAIgASgJIjAKFUdldExvZ2luSW50ZW50UmVxdWVzdBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkiRQoWR2V0TG9naW5JbnRlbnRSZXNwb25zZRIrCgxsb2dpbl9pbnRlbnQYASABKAsyFS51c2hlci52MS5Mb2dpbkludGVudCItChJDYW5jZWxMb2dpblJlcXVlc3QSFwoPbG9naW5faW50ZW50X2lkGAEgASgJIisKE0NhbmNlbExvZ2luUmVzcG9uc2USFAoMcmVkaXJlY3RfdXJsGAEgASgJIoIBChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EhsKDmFwcGxpY2F0aW9uX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIRCg9fYXBwbGljYXRpb25faWRCDAoKX3BhZ2Vfc2l6ZSJeChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIqCgxhdWRpdF9ldmVudHMYASADKAsyFC51c2hlci52MS5BdWRpdEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLyAQoKQXVkaXRFdmVudBIWCg5hdWRpdF9ldmVudF9pZBgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKYWN0b3JfdHlwZRgDIAEoCRINCgVhY3RvchgEIAEoCRIOCgZhY3Rpb24YBSABKAkSEAoIcmVzb3VyY2UYBiABKAkSGwoOYXBwbGljYXRpb25faWQYByABKAlIAIgBARISCgppcF9hZGRyZXNzGAggASgJEhIKCnJlcXVlc3RfaWQYCSABKAlCEQoPX2FwcGxpY2F0aW9uX2lkIvUDCgtMb2dpbkludGVudBIXCg9sb2dpbl9pbnRlbnRfaWQYASABKAkSFgoOYXBwbGljYXRpb25faWQYAiABKAkSGAoQYXBwbGljYXRpb25fbmFtZRgDIAEoCRINCgVzdGF0ZRgEIAEoCRIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZCgxhY2NlbnRfY29sb3IYBiABKAlIAIgBARIWCgl0ZXJtc191cmkYByABKAlIAYgBARIYCgtwcml2YWN5X3VyaRgIIAEoCUgCiAEBEhgKC3N1cHBvcnRfdXJpGAkgASgJSAOIAQESHwoSaW5pdGlhdGVfbG9naW5fdXJpGAogASgJSASIAQESFQoNbG9naW5fbWV0aG9kcxgLIAMoCRIVCg1hbGxvd19zaWduX3VwGAwgASgIEhUKCGxvZ29fdXJpGA0gASgJSAWIAQESGgoNZGFya19sb2dvX3VyaRgOIAEoCUgGiAEBQg8KDV9hY2NlbnRfY29sb3JCDAoKX3Rlcm1zX3VyaUIOCgxfcHJpdmFjeV91cmlCDgoMX3N1cHBvcnRfdXJpQhUKE19pbml0aWF0ZV9sb2dpbl91cmlCCwoJX2xvZ29fdXJpQhAKDl9kYXJrX2xvZ29fdXJpIqQCCgZBcGlLZXkSEgoKYXBpX2tleV9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgtyZXBsYWNlZF9ieRgHIAEoCUgBiAEBQgcKBV9uYW1lQg4KDF9yZXBsYWNlZF9ieSLpBAoLQXBwbGljYXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSFQoNcmVkaXJlY3RfdXJpcxgEIAMoCRIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1hbGxvd19zaWduX3VwGAYgASgIEhAKCGFza19uYW1lGAcgASgIEiQKF3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzGAggASgFSACIAQESHAoUc2Vzc2lvbl9pZGxlX3NlY29uZHMYECABKAUSGQoMYWNjZW50X2NvbG9yGAkgASgJSAGIAQESFgoJdGVybXNfdXJpGAogASgJSAKIAQESGAoLcHJpdmFjeV91cmkYCyABKAlIA4gBARIYCgtzdXBwb3J0X3VyaRgMIAEoCUgEiAEBEh8KEmluaXRpYXRlX2xvZ2luX3VyaRgNIAEoCUgFiAEBEhUKDWxvZ2luX21ldGhvZHMYDiADKAkSFgoOc2luZ2xlX3NpZ25fb24YDyABKAgSFQoIbG9nb191cmkYESABKAlIBogBARIaCg1kYXJrX2xvZ29fdXJpGBIgASgJSAeIAQFCGgoYX3Nlc3Npb25fbWF4X2FnZV9zZWNvbmRzQg8KDV9hY2NlbnRfY29sb3JCDAoKX3Rlcm1zX3VyaUIOCgxfcHJpdmFjeV91cmlCDgoMX3N1cHBvcnRfdXJpQhUKE19pbml0aWF0ZV9sb2dpbl91cmlCCwoJX2xvZ29fdXJpQhAKDl9kYXJrX2xvZ29fdXJpIv8BCgRVc2VyEgoKAmlkGAEgASgJEg0KBWVtYWlsGAIgASgJEhEKBG5hbWUYAyABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAQgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoOZGVhY3RpdmF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCEQoPX2RlYWN0aXZhdGVkX2F0MokQCgxBZG1pblNlcnZpY2USXAoRQ3JlYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5DcmVhdGVBcHBsaWNhdGlvblJlc3BvbnNlElMKDkdldEFwcGxpY2F0aW9uEh8udXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXF1ZXN0GiAudXNoZXIudjEuR2V0QXBwbGljYXRpb25SZXNwb25zZRJZChBMaXN0QXBwbGljYXRpb25zEiEudXNoZXIudjEuTGlzdEFwcGxpY2F0aW9uc1JlcXVlc3QaIi51c2hlci52MS5MaXN0QXBwbGljYXRpb25zUmVzcG9uc2USXAoRVXBkYXRlQXBwbGljYXRpb24SIi51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaIy51c2hlci52MS5VcGRhdGVBcHBsaWNhdGlvblJlc3BvbnNlEl8KElNldEFwcGxpY2F0aW9uTG9nbxIjLnVzaGVyLnYxLlNldEFwcGxpY2F0aW9uTG9nb1JlcXVlc3QaJC51c2hlci52MS5TZXRBcHBsaWNhdGlvbkxvZ29SZXNwb25zZRJcChFEZWxldGVBcHBsaWNhdGlvbhIiLnVzaGVyLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBojLnVzaGVyLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVzcG9uc2USTQoMQ3JlYXRlQXBpS2V5Eh0udXNoZXIudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlEkoKC0xpc3RBcGlLZXlzEhwudXNoZXIudjEuTGlzdEFwaUtleXNSZXF1ZXN0Gh0udXNoZXIudjEuTGlzdEFwaUtleXNSZXNwb25zZRJNCgxSb3RhdGVBcGlLZXkSHS51c2hlci52MS5Sb3RhdGVBcGlLZXlSZXF1ZXN0Gh4udXNoZXIudjEuUm90YXRlQXBpS2V5UmVzcG9uc2USTQoMUmV2b2tlQXBpS2V5Eh0udXNoZXIudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLnVzaGVyLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlEkcKCkNyZWF0ZVVzZXISGy51c2hlci52MS5DcmVhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkNyZWF0ZVVzZXJSZXNwb25zZRJWCgdHZXRVc2VyEiQudXNoZXIudjEuQWRtaW5TZXJ2aWNlR2V0VXNlclJlcXVlc3QaJS51c2hlci52MS5BZG1pblNlcnZpY2VHZXRVc2VyUmVzcG9uc2USXAoJTGlzdFVzZXJzEiYudXNoZXIudjEuQWRtaW5TZXJ2aWNlTGlzdFVzZXJzUmVxdWVzdBonLnVzaGVyLnYxLkFkbWluU2VydmljZUxpc3RVc2Vyc1Jlc3BvbnNlEkcKClVwZGF0ZVVzZXISGy51c2hlci52MS5VcGRhdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLlVwZGF0ZVVzZXJSZXNwb25zZRJTCg5EZWFjdGl2YXRlVXNlchIfLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVxdWVzdBogLnVzaGVyLnYxLkRlYWN0aXZhdGVVc2VyUmVzcG9uc2USUwoOUmVhY3RpdmF0ZVVzZXISHy51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlcXVlc3QaIC51c2hlci52MS5SZWFjdGl2YXRlVXNlclJlc3BvbnNlEkQKCUVyYXNlVXNlchIaLnVzaGVyLnYxLkVyYXNlVXNlclJlcXVlc3QaGy51c2hlci52MS5FcmFzZVVzZXJSZXNwb25zZRJHCgpEZWxldGVVc2VyEhsudXNoZXIudjEuRGVsZXRlVXNlclJlcXVlc3QaHC51c2hlci52MS5EZWxldGVVc2VyUmVzcG9uc2USXwoSQWRkQXBwbGljYXRpb25Vc2VyEiMudXNoZXIudjEuQWRkQXBwbGljYXRpb25Vc2VyUmVxdWVzdBokLnVzaGVyLnYxLkFkZEFwcGxpY2F0aW9uVXNlclJlc3BvbnNlEmgKFVJlbW92ZUFwcGxpY2F0aW9uVXNlchImLnVzaGVyLnYxLlJlbW92ZUFwcGxpY2F0aW9uVXNlclJlcXVlc3QaJy51c2hlci52MS5SZW1vdmVBcHBsaWNhdGlvblVzZXJSZXNwb25zZRJQCg1Db21wbGV0ZUxvZ2luEh4udXNoZXIudjEuQ29tcGxldGVMb2dpblJlcXVlc3QaHy51c2hlci52MS5Db21wbGV0ZUxvZ2luUmVzcG9uc2USUwoOR2V0TG9naW5JbnRlbnQSHy51c2hlci52MS5HZXRMb2dpbkludGVudFJlcXVlc3QaIC51c2hlci52MS5HZXRMb2dpbkludGVudFJlc3BvbnNlEkoKC0NhbmNlbExvZ2luEhwudXNoZXIudjEuQ2FuY2VsTG9naW5SZXF1ZXN0Gh0udXNoZXIudjEuQ2FuY2VsTG9naW5SZXNwb25zZRJWCg9MaXN0QXVkaXRFdmVudHMSIC51c2hlci52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0GiEudXNoZXIudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.CreateApplicationRequest
@@ -32,6 +32,63 @@ export type CreateApplicationRequest = Message<"usher.v1.CreateApplicationReques
    * @generated from field: repeated string redirect_uris = 2;
    */
   redirectUris: string[];
+
+  /**
+   * This and the following fields are those of UpdateApplicationRequest.
+   *
+   * @generated from field: optional bool allow_sign_up = 3;
+   */
+  allowSignUp?: boolean | undefined;
+
+  /**
+   * @generated from field: optional bool ask_name = 4;
+   */
+  askName?: boolean | undefined;
+
+  /**
+   * @generated from field: optional int32 session_max_age_seconds = 5;
+   */
+  sessionMaxAgeSeconds?: number | undefined;
+
+  /**
+   * @generated from field: optional string accent_color = 6;
+   */
+  accentColor?: string | undefined;
+
+  /**
+   * @generated from field: optional string terms_uri = 7;
+   */
+  termsUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string privacy_uri = 8;
+   */
+  privacyUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string support_uri = 9;
+   */
+  supportUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string initiate_login_uri = 10;
+   */
+  initiateLoginUri?: string | undefined;
+
+  /**
+   * @generated from field: repeated string login_methods = 11;
+   */
+  loginMethods: string[];
+
+  /**
+   * @generated from field: optional bool single_sign_on = 12;
+   */
+  singleSignOn?: boolean | undefined;
+
+  /**
+   * @generated from field: optional int32 session_idle_seconds = 13;
+   */
+  sessionIdleSeconds?: number | undefined;
 };
 
 /**
@@ -216,7 +273,60 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   sessionIdleSeconds?: number | undefined;
 
   /**
-   * The fields to change. Without a mask, all fields that are present change.
+   * The colour of buttons and links on the login page, as #rrggbb. The page makes
+   * it darker or lighter where its contrast would be too low.
+   *
+   * @generated from field: optional string accent_color = 7;
+   */
+  accentColor?: string | undefined;
+
+  /**
+   * An https URI: the terms of service.
+   *
+   * @generated from field: optional string terms_uri = 8;
+   */
+  termsUri?: string | undefined;
+
+  /**
+   * An https URI: the privacy policy.
+   *
+   * @generated from field: optional string privacy_uri = 9;
+   */
+  privacyUri?: string | undefined;
+
+  /**
+   * An https URI, or mailto: with one address: where a person gets help.
+   *
+   * @generated from field: optional string support_uri = 10;
+   */
+  supportUri?: string | undefined;
+
+  /**
+   * Where a person starts a new login: https, or http on a loopback host.
+   *
+   * @generated from field: optional string initiate_login_uri = 11;
+   */
+  initiateLoginUri?: string | undefined;
+
+  /**
+   * How users sign in on the login page: "email", "wallet", "passkey". If empty,
+   * all that LOGIN_METHODS enables.
+   *
+   * @generated from field: repeated string login_methods = 12;
+   */
+  loginMethods: string[];
+
+  /**
+   * Whether a sign-in at another application that has this, too, is offered here.
+   *
+   * @generated from field: optional bool single_sign_on = 13;
+   */
+  singleSignOn?: boolean | undefined;
+
+  /**
+   * The fields to change. Without a mask, all fields that are present change. An
+   * absent field that the mask names is cleared, unless it is a boolean, the name
+   * or the redirect URIs.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -248,6 +358,58 @@ export const UpdateApplicationResponseSchema: GenMessage<UpdateApplicationRespon
   messageDesc(file_usher_v1_admin, 7);
 
 /**
+ * @generated from message usher.v1.SetApplicationLogoRequest
+ */
+export type SetApplicationLogoRequest = Message<"usher.v1.SetApplicationLogoRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string application_id = 1;
+   */
+  applicationId: string;
+
+  /**
+   * "light" or "dark". Without a dark logo, the light one has a white ground in
+   * dark mode.
+   *
+   * @generated from field: string theme = 2;
+   */
+  theme: string;
+
+  /**
+   * A PNG, JPEG or WebP of at most 40 KiB and 1024 x 512 pixels, not animated. If
+   * empty, the logo is removed.
+   *
+   * @generated from field: bytes image = 3;
+   */
+  image: Uint8Array;
+};
+
+/**
+ * Describes the message usher.v1.SetApplicationLogoRequest.
+ * Use `create(SetApplicationLogoRequestSchema)` to create a new message.
+ */
+export const SetApplicationLogoRequestSchema: GenMessage<SetApplicationLogoRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 8);
+
+/**
+ * @generated from message usher.v1.SetApplicationLogoResponse
+ */
+export type SetApplicationLogoResponse = Message<"usher.v1.SetApplicationLogoResponse"> & {
+  /**
+   * @generated from field: usher.v1.Application application = 1;
+   */
+  application?: Application | undefined;
+};
+
+/**
+ * Describes the message usher.v1.SetApplicationLogoResponse.
+ * Use `create(SetApplicationLogoResponseSchema)` to create a new message.
+ */
+export const SetApplicationLogoResponseSchema: GenMessage<SetApplicationLogoResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_admin, 9);
+
+/**
  * @generated from message usher.v1.DeleteApplicationRequest
  */
 export type DeleteApplicationRequest = Message<"usher.v1.DeleteApplicationRequest"> & {
@@ -264,7 +426,7 @@ export type DeleteApplicationRequest = Message<"usher.v1.DeleteApplicationReques
  * Use `create(DeleteApplicationRequestSchema)` to create a new message.
  */
 export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 8);
+  messageDesc(file_usher_v1_admin, 10);
 
 /**
  * @generated from message usher.v1.DeleteApplicationResponse
@@ -277,7 +439,7 @@ export type DeleteApplicationResponse = Message<"usher.v1.DeleteApplicationRespo
  * Use `create(DeleteApplicationResponseSchema)` to create a new message.
  */
 export const DeleteApplicationResponseSchema: GenMessage<DeleteApplicationResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 9);
+  messageDesc(file_usher_v1_admin, 11);
 
 /**
  * @generated from message usher.v1.CreateApiKeyRequest
@@ -310,7 +472,7 @@ export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
  * Use `create(CreateApiKeyRequestSchema)` to create a new message.
  */
 export const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 10);
+  messageDesc(file_usher_v1_admin, 12);
 
 /**
  * @generated from message usher.v1.CreateApiKeyResponse
@@ -334,7 +496,7 @@ export type CreateApiKeyResponse = Message<"usher.v1.CreateApiKeyResponse"> & {
  * Use `create(CreateApiKeyResponseSchema)` to create a new message.
  */
 export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 11);
+  messageDesc(file_usher_v1_admin, 13);
 
 /**
  * @generated from message usher.v1.ListApiKeysRequest
@@ -367,7 +529,7 @@ export type ListApiKeysRequest = Message<"usher.v1.ListApiKeysRequest"> & {
  * Use `create(ListApiKeysRequestSchema)` to create a new message.
  */
 export const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 12);
+  messageDesc(file_usher_v1_admin, 14);
 
 /**
  * @generated from message usher.v1.ListApiKeysResponse
@@ -391,7 +553,7 @@ export type ListApiKeysResponse = Message<"usher.v1.ListApiKeysResponse"> & {
  * Use `create(ListApiKeysResponseSchema)` to create a new message.
  */
 export const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 13);
+  messageDesc(file_usher_v1_admin, 15);
 
 /**
  * @generated from message usher.v1.RotateApiKeyRequest
@@ -417,7 +579,7 @@ export type RotateApiKeyRequest = Message<"usher.v1.RotateApiKeyRequest"> & {
  * Use `create(RotateApiKeyRequestSchema)` to create a new message.
  */
 export const RotateApiKeyRequestSchema: GenMessage<RotateApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 14);
+  messageDesc(file_usher_v1_admin, 16);
 
 /**
  * @generated from message usher.v1.RotateApiKeyResponse
@@ -441,7 +603,7 @@ export type RotateApiKeyResponse = Message<"usher.v1.RotateApiKeyResponse"> & {
  * Use `create(RotateApiKeyResponseSchema)` to create a new message.
  */
 export const RotateApiKeyResponseSchema: GenMessage<RotateApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 15);
+  messageDesc(file_usher_v1_admin, 17);
 
 /**
  * @generated from message usher.v1.RevokeApiKeyRequest
@@ -460,7 +622,7 @@ export type RevokeApiKeyRequest = Message<"usher.v1.RevokeApiKeyRequest"> & {
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 16);
+  messageDesc(file_usher_v1_admin, 18);
 
 /**
  * @generated from message usher.v1.RevokeApiKeyResponse
@@ -473,7 +635,7 @@ export type RevokeApiKeyResponse = Message<"usher.v1.RevokeApiKeyResponse"> & {
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 17);
+  messageDesc(file_usher_v1_admin, 19);
 
 /**
  * @generated from message usher.v1.CreateUserRequest
@@ -521,7 +683,7 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
  * Use `create(CreateUserRequestSchema)` to create a new message.
  */
 export const CreateUserRequestSchema: GenMessage<CreateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 18);
+  messageDesc(file_usher_v1_admin, 20);
 
 /**
  * @generated from message usher.v1.CreateUserResponse
@@ -538,7 +700,7 @@ export type CreateUserResponse = Message<"usher.v1.CreateUserResponse"> & {
  * Use `create(CreateUserResponseSchema)` to create a new message.
  */
 export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 19);
+  messageDesc(file_usher_v1_admin, 21);
 
 /**
  * @generated from message usher.v1.AdminServiceGetUserRequest
@@ -557,7 +719,7 @@ export type AdminServiceGetUserRequest = Message<"usher.v1.AdminServiceGetUserRe
  * Use `create(AdminServiceGetUserRequestSchema)` to create a new message.
  */
 export const AdminServiceGetUserRequestSchema: GenMessage<AdminServiceGetUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 20);
+  messageDesc(file_usher_v1_admin, 22);
 
 /**
  * @generated from message usher.v1.AdminServiceGetUserResponse
@@ -574,7 +736,7 @@ export type AdminServiceGetUserResponse = Message<"usher.v1.AdminServiceGetUserR
  * Use `create(AdminServiceGetUserResponseSchema)` to create a new message.
  */
 export const AdminServiceGetUserResponseSchema: GenMessage<AdminServiceGetUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 21);
+  messageDesc(file_usher_v1_admin, 23);
 
 /**
  * @generated from message usher.v1.AdminServiceListUsersRequest
@@ -614,7 +776,7 @@ export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUse
  * Use `create(AdminServiceListUsersRequestSchema)` to create a new message.
  */
 export const AdminServiceListUsersRequestSchema: GenMessage<AdminServiceListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 22);
+  messageDesc(file_usher_v1_admin, 24);
 
 /**
  * @generated from message usher.v1.AdminServiceListUsersResponse
@@ -638,7 +800,7 @@ export type AdminServiceListUsersResponse = Message<"usher.v1.AdminServiceListUs
  * Use `create(AdminServiceListUsersResponseSchema)` to create a new message.
  */
 export const AdminServiceListUsersResponseSchema: GenMessage<AdminServiceListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 23);
+  messageDesc(file_usher_v1_admin, 25);
 
 /**
  * @generated from message usher.v1.UpdateUserRequest
@@ -687,7 +849,7 @@ export type UpdateUserRequest = Message<"usher.v1.UpdateUserRequest"> & {
  * Use `create(UpdateUserRequestSchema)` to create a new message.
  */
 export const UpdateUserRequestSchema: GenMessage<UpdateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 24);
+  messageDesc(file_usher_v1_admin, 26);
 
 /**
  * @generated from message usher.v1.UpdateUserResponse
@@ -704,7 +866,7 @@ export type UpdateUserResponse = Message<"usher.v1.UpdateUserResponse"> & {
  * Use `create(UpdateUserResponseSchema)` to create a new message.
  */
 export const UpdateUserResponseSchema: GenMessage<UpdateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 25);
+  messageDesc(file_usher_v1_admin, 27);
 
 /**
  * @generated from message usher.v1.DeactivateUserRequest
@@ -723,7 +885,7 @@ export type DeactivateUserRequest = Message<"usher.v1.DeactivateUserRequest"> & 
  * Use `create(DeactivateUserRequestSchema)` to create a new message.
  */
 export const DeactivateUserRequestSchema: GenMessage<DeactivateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 26);
+  messageDesc(file_usher_v1_admin, 28);
 
 /**
  * @generated from message usher.v1.DeactivateUserResponse
@@ -740,7 +902,7 @@ export type DeactivateUserResponse = Message<"usher.v1.DeactivateUserResponse"> 
  * Use `create(DeactivateUserResponseSchema)` to create a new message.
  */
 export const DeactivateUserResponseSchema: GenMessage<DeactivateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 27);
+  messageDesc(file_usher_v1_admin, 29);
 
 /**
  * @generated from message usher.v1.ReactivateUserRequest
@@ -759,7 +921,7 @@ export type ReactivateUserRequest = Message<"usher.v1.ReactivateUserRequest"> & 
  * Use `create(ReactivateUserRequestSchema)` to create a new message.
  */
 export const ReactivateUserRequestSchema: GenMessage<ReactivateUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 28);
+  messageDesc(file_usher_v1_admin, 30);
 
 /**
  * @generated from message usher.v1.ReactivateUserResponse
@@ -776,7 +938,7 @@ export type ReactivateUserResponse = Message<"usher.v1.ReactivateUserResponse"> 
  * Use `create(ReactivateUserResponseSchema)` to create a new message.
  */
 export const ReactivateUserResponseSchema: GenMessage<ReactivateUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 29);
+  messageDesc(file_usher_v1_admin, 31);
 
 /**
  * @generated from message usher.v1.EraseUserRequest
@@ -795,7 +957,7 @@ export type EraseUserRequest = Message<"usher.v1.EraseUserRequest"> & {
  * Use `create(EraseUserRequestSchema)` to create a new message.
  */
 export const EraseUserRequestSchema: GenMessage<EraseUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 30);
+  messageDesc(file_usher_v1_admin, 32);
 
 /**
  * @generated from message usher.v1.EraseUserResponse
@@ -808,7 +970,7 @@ export type EraseUserResponse = Message<"usher.v1.EraseUserResponse"> & {
  * Use `create(EraseUserResponseSchema)` to create a new message.
  */
 export const EraseUserResponseSchema: GenMessage<EraseUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 31);
+  messageDesc(file_usher_v1_admin, 33);
 
 /**
  * @generated from message usher.v1.DeleteUserRequest
@@ -827,7 +989,7 @@ export type DeleteUserRequest = Message<"usher.v1.DeleteUserRequest"> & {
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 32);
+  messageDesc(file_usher_v1_admin, 34);
 
 /**
  * @generated from message usher.v1.DeleteUserResponse
@@ -840,7 +1002,7 @@ export type DeleteUserResponse = Message<"usher.v1.DeleteUserResponse"> & {
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 33);
+  messageDesc(file_usher_v1_admin, 35);
 
 /**
  * @generated from message usher.v1.AddApplicationUserRequest
@@ -866,7 +1028,7 @@ export type AddApplicationUserRequest = Message<"usher.v1.AddApplicationUserRequ
  * Use `create(AddApplicationUserRequestSchema)` to create a new message.
  */
 export const AddApplicationUserRequestSchema: GenMessage<AddApplicationUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 34);
+  messageDesc(file_usher_v1_admin, 36);
 
 /**
  * @generated from message usher.v1.AddApplicationUserResponse
@@ -879,7 +1041,7 @@ export type AddApplicationUserResponse = Message<"usher.v1.AddApplicationUserRes
  * Use `create(AddApplicationUserResponseSchema)` to create a new message.
  */
 export const AddApplicationUserResponseSchema: GenMessage<AddApplicationUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 35);
+  messageDesc(file_usher_v1_admin, 37);
 
 /**
  * @generated from message usher.v1.RemoveApplicationUserRequest
@@ -905,7 +1067,7 @@ export type RemoveApplicationUserRequest = Message<"usher.v1.RemoveApplicationUs
  * Use `create(RemoveApplicationUserRequestSchema)` to create a new message.
  */
 export const RemoveApplicationUserRequestSchema: GenMessage<RemoveApplicationUserRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 36);
+  messageDesc(file_usher_v1_admin, 38);
 
 /**
  * @generated from message usher.v1.RemoveApplicationUserResponse
@@ -918,7 +1080,7 @@ export type RemoveApplicationUserResponse = Message<"usher.v1.RemoveApplicationU
  * Use `create(RemoveApplicationUserResponseSchema)` to create a new message.
  */
 export const RemoveApplicationUserResponseSchema: GenMessage<RemoveApplicationUserResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 37);
+  messageDesc(file_usher_v1_admin, 39);
 
 /**
  * @generated from message usher.v1.CompleteLoginRequest
@@ -944,7 +1106,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
  * Use `create(CompleteLoginRequestSchema)` to create a new message.
  */
 export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 38);
+  messageDesc(file_usher_v1_admin, 40);
 
 /**
  * @generated from message usher.v1.CompleteLoginResponse
@@ -970,7 +1132,7 @@ export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & 
  * Use `create(CompleteLoginResponseSchema)` to create a new message.
  */
 export const CompleteLoginResponseSchema: GenMessage<CompleteLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 39);
+  messageDesc(file_usher_v1_admin, 41);
 
 /**
  * @generated from message usher.v1.GetLoginIntentRequest
@@ -989,7 +1151,7 @@ export type GetLoginIntentRequest = Message<"usher.v1.GetLoginIntentRequest"> & 
  * Use `create(GetLoginIntentRequestSchema)` to create a new message.
  */
 export const GetLoginIntentRequestSchema: GenMessage<GetLoginIntentRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 40);
+  messageDesc(file_usher_v1_admin, 42);
 
 /**
  * @generated from message usher.v1.GetLoginIntentResponse
@@ -1006,7 +1168,7 @@ export type GetLoginIntentResponse = Message<"usher.v1.GetLoginIntentResponse"> 
  * Use `create(GetLoginIntentResponseSchema)` to create a new message.
  */
 export const GetLoginIntentResponseSchema: GenMessage<GetLoginIntentResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 41);
+  messageDesc(file_usher_v1_admin, 43);
 
 /**
  * @generated from message usher.v1.CancelLoginRequest
@@ -1025,7 +1187,7 @@ export type CancelLoginRequest = Message<"usher.v1.CancelLoginRequest"> & {
  * Use `create(CancelLoginRequestSchema)` to create a new message.
  */
 export const CancelLoginRequestSchema: GenMessage<CancelLoginRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 42);
+  messageDesc(file_usher_v1_admin, 44);
 
 /**
  * @generated from message usher.v1.CancelLoginResponse
@@ -1045,7 +1207,7 @@ export type CancelLoginResponse = Message<"usher.v1.CancelLoginResponse"> & {
  * Use `create(CancelLoginResponseSchema)` to create a new message.
  */
 export const CancelLoginResponseSchema: GenMessage<CancelLoginResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 43);
+  messageDesc(file_usher_v1_admin, 45);
 
 /**
  * @generated from message usher.v1.ListAuditEventsRequest
@@ -1078,7 +1240,7 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 44);
+  messageDesc(file_usher_v1_admin, 46);
 
 /**
  * @generated from message usher.v1.ListAuditEventsResponse
@@ -1102,7 +1264,7 @@ export type ListAuditEventsResponse = Message<"usher.v1.ListAuditEventsResponse"
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 45);
+  messageDesc(file_usher_v1_admin, 47);
 
 /**
  * @generated from message usher.v1.AuditEvent
@@ -1173,7 +1335,7 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 46);
+  messageDesc(file_usher_v1_admin, 48);
 
 /**
  * @generated from message usher.v1.LoginIntent
@@ -1208,6 +1370,53 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Of the application, as Application has them.
+   *
+   * @generated from field: optional string accent_color = 6;
+   */
+  accentColor?: string | undefined;
+
+  /**
+   * @generated from field: optional string terms_uri = 7;
+   */
+  termsUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string privacy_uri = 8;
+   */
+  privacyUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string support_uri = 9;
+   */
+  supportUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string initiate_login_uri = 10;
+   */
+  initiateLoginUri?: string | undefined;
+
+  /**
+   * @generated from field: repeated string login_methods = 11;
+   */
+  loginMethods: string[];
+
+  /**
+   * @generated from field: bool allow_sign_up = 12;
+   */
+  allowSignUp: boolean;
+
+  /**
+   * @generated from field: optional string logo_uri = 13;
+   */
+  logoUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string dark_logo_uri = 14;
+   */
+  darkLogoUri?: string | undefined;
 };
 
 /**
@@ -1215,7 +1424,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
  * Use `create(LoginIntentSchema)` to create a new message.
  */
 export const LoginIntentSchema: GenMessage<LoginIntent> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 47);
+  messageDesc(file_usher_v1_admin, 49);
 
 /**
  * An API key without its secret.
@@ -1270,7 +1479,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 48);
+  messageDesc(file_usher_v1_admin, 50);
 
 /**
  * @generated from message usher.v1.Application
@@ -1330,6 +1539,57 @@ export type Application = Message<"usher.v1.Application"> & {
    * @generated from field: int32 session_idle_seconds = 16;
    */
   sessionIdleSeconds: number;
+
+  /**
+   * As #rrggbb.
+   *
+   * @generated from field: optional string accent_color = 9;
+   */
+  accentColor?: string | undefined;
+
+  /**
+   * @generated from field: optional string terms_uri = 10;
+   */
+  termsUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string privacy_uri = 11;
+   */
+  privacyUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string support_uri = 12;
+   */
+  supportUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string initiate_login_uri = 13;
+   */
+  initiateLoginUri?: string | undefined;
+
+  /**
+   * If empty, all that LOGIN_METHODS enables.
+   *
+   * @generated from field: repeated string login_methods = 14;
+   */
+  loginMethods: string[];
+
+  /**
+   * @generated from field: bool single_sign_on = 15;
+   */
+  singleSignOn: boolean;
+
+  /**
+   * Where browsers load the logo. It changes with the image.
+   *
+   * @generated from field: optional string logo_uri = 17;
+   */
+  logoUri?: string | undefined;
+
+  /**
+   * @generated from field: optional string dark_logo_uri = 18;
+   */
+  darkLogoUri?: string | undefined;
 };
 
 /**
@@ -1337,7 +1597,7 @@ export type Application = Message<"usher.v1.Application"> & {
  * Use `create(ApplicationSchema)` to create a new message.
  */
 export const ApplicationSchema: GenMessage<Application> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 49);
+  messageDesc(file_usher_v1_admin, 51);
 
 /**
  * @generated from message usher.v1.User
@@ -1388,7 +1648,7 @@ export type User = Message<"usher.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export const UserSchema: GenMessage<User> = /*@__PURE__*/
-  messageDesc(file_usher_v1_admin, 50);
+  messageDesc(file_usher_v1_admin, 52);
 
 /**
  * For operators and the login page. Every call carries the admin key in the
@@ -1441,6 +1701,19 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof UpdateApplicationRequestSchema;
     output: typeof UpdateApplicationResponseSchema;
+  },
+  /**
+   * Sets the logo that the login page shows for an application, or removes it.
+   *
+   * INVALID_ARGUMENT "Invalid logo", with what is wrong as a field violation;
+   * NOT_FOUND "Application not found".
+   *
+   * @generated from rpc usher.v1.AdminService.SetApplicationLogo
+   */
+  setApplicationLogo: {
+    methodKind: "unary";
+    input: typeof SetApplicationLogoRequestSchema;
+    output: typeof SetApplicationLogoResponseSchema;
   },
   /**
    * Deletes an application. Its API keys stop working within 5 seconds.

@@ -1,5 +1,5 @@
 /** Renders the example of an operation for the shell and as TypeScript. Variables stay variables. */
-import type { JsonValue } from '@bufbuild/protobuf';
+import { type JsonValue, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { CREDENTIAL_HEADERS, type Operation } from '../catalogue.ts';
 import { pathOf } from '../procedures.ts';
@@ -39,7 +39,8 @@ export function toTypeScript(operation: Operation): string {
   const times = fields.filter(([name]) => isTime(operation, name));
   const entries = fields.map(([name, value]) => {
     if (isVariable(value)) return `${name}: ${value.slice(1)}`;
-    return `${name}: ${isTime(operation, name) ? `timestampFromDate(new Date(${quote(value)}))` : quote(value)}`;
+    if (isTime(operation, name)) return `${name}: timestampFromDate(new Date(${quote(value)}))`;
+    return `${name}: ${isBytes(operation, name) ? `Buffer.from(${quote(value)}, 'base64')` : quote(value)}`;
   });
   const short = entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
   const argument = short.length > 48 ? `{\n${entries.map((entry) => `  ${entry},\n`).join('')}}` : short;
@@ -90,6 +91,10 @@ function isVariable(value: JsonValue): value is `$${string}` {
 
 function isTime({ method }: Operation, name: string): boolean {
   return method.input.fields.some((field) => field.localName === name && field.message === TimestampSchema);
+}
+
+function isBytes({ method }: Operation, name: string): boolean {
+  return method.input.fields.some((field) => field.localName === name && field.scalar === ScalarType.BYTES);
 }
 
 function quote(value: JsonValue): string {

@@ -3,6 +3,7 @@ import type { JsonValue } from '@bufbuild/protobuf';
 import type { SchemaObject } from './openapi.ts';
 
 const UUID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
+const LOGO_URI = `https://login.example.com/login/logo/${UUID}/light/6b86b273ff34fce1…`;
 
 /** Values by field name, or by `Message.field` if fields share a name. Other fields get a default of their type. */
 const VALUES: Readonly<Record<string, JsonValue>> = {
@@ -10,6 +11,7 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   'Application.name': 'Café Zoë',
   'Event.name': 'Sommerfest Zürich',
   'WebhookApplication.name': 'Café Zoë',
+  accentColor: '#0f5e5a',
   action: 'EventService/CreateEvent',
   actor: 'admin',
   actorType: 'admin_key',
@@ -18,19 +20,24 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   attemptCount: 1,
   attendeeId: 'ticket-4711',
   authToken: 'eyJhbGciOiJFZERTQSIs…',
-  authUrl: `https://login.example.com/login?intent=${UUID}`,
+  authUrl: `https://login.example.com/login?intent=${UUID}&client_id=client_fd2b7c0a`,
   clientId: 'client_fd2b7c0a',
+  darkLogoUri: LOGO_URI.replace('light', 'dark'),
   description: 'Zoë – check-ins & more',
   durationMs: 84,
   email: 'ada@example.com',
   eventId: 'party-2026',
   eventTypes: ['*'],
+  initiateLoginUri: 'https://app.example.com/login',
   ipAddress: '203.0.113.7',
   lastStatusCode: 204,
+  loginMethods: ['email', 'passkey'],
+  logoUri: LOGO_URI,
   messageId: 'msg_42',
   method: 'email',
   name: 'Ada Lovelace',
   nextPageToken: '',
+  privacyUri: 'https://app.example.com/privacy',
   profileImage: 'https://example.com/ada.png',
   redirectUris: ['https://app.example.com/callback'],
   redirectUrl: 'https://app.example.com/callback?authToken=eyJhbGciOi…&state=…&iss=…',
@@ -43,6 +50,8 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   state: 'open',
   status: 'succeeded',
   statusCode: 204,
+  supportUri: 'mailto:help@example.com',
+  termsUri: 'https://app.example.com/terms',
   type: 'event.created',
   url: 'https://example.com/hooks',
   userAgent: 'Mozilla/5.0 …',

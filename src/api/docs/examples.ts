@@ -38,6 +38,14 @@ const SESSION: Example = { required: { sessionId: '$SESSION_ID' } };
 const LOGIN: Example = { required: { loginIntentId: '$LOGIN_INTENT_ID' } };
 const WEBHOOK: Example = { required: { webhookId: '$WEBHOOK_ID' } };
 const DELIVERY: Example = { required: { webhookId: '$WEBHOOK_ID', messageId: '$MESSAGE_ID' } };
+const BRANDING = {
+  accentColor: '#0f5e5a',
+  termsUri: 'https://app.example.com/terms',
+  privacyUri: 'https://app.example.com/privacy',
+  supportUri: 'mailto:help@example.com',
+  initiateLoginUri: 'https://app.example.com/login',
+  loginMethods: ['email', 'passkey'],
+};
 const EVENT: Example = { required: { eventId: '$EVENT_ID' } };
 
 const EXAMPLES: Readonly<Record<string, Example>> = {
@@ -89,6 +97,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
 
   'AdminService/CreateApplication': {
     required: { name: 'Café Zoë', redirectUris: ['https://app.example.com/callback'] },
+    optional: { allowSignUp: true, ...BRANDING },
   },
   'AdminService/GetApplication': APPLICATION,
   'AdminService/ListApplications': PAGE,
@@ -101,6 +110,14 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       askName: true,
       sessionMaxAgeSeconds: 3600,
       sessionIdleSeconds: 2_592_000,
+      ...BRANDING,
+      singleSignOn: true,
+    },
+  },
+  'AdminService/SetApplicationLogo': {
+    required: { ...APPLICATION.required, theme: 'light' },
+    optional: {
+      image: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGPgj4sCAAFHAMiuBXLZAAAAAElFTkSuQmCC',
     },
   },
   'AdminService/DeleteApplication': APPLICATION,

@@ -5,14 +5,19 @@ import type { Field, OperationDescription, SchemaObject } from './openapi.ts';
 import { renderText } from './text.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
+  byte: 'bytes (base64 in JSON)',
+  color: 'colour',
   'date-time': 'time (ISO 8601)',
   email: 'e-mail address',
+  'https-uri': 'https URI',
   'field-mask': 'names of fields, comma-separated',
   'message-id': 'message ID',
   'page-token': 'page token',
   'redirect-uri': 'URI',
+  'support-uri': 'URI',
   uri: 'URL',
   uuid: 'UUID',
+  'web-redirect-uri': 'URI',
   'webhook-url': 'https URL',
 };
 

@@ -6,10 +6,12 @@ import { createApiKey } from '../../domain/api-keys/create-api-key.ts';
 import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
 import { revokeApiKey } from '../../domain/api-keys/revoke-api-key.ts';
 import { rotateApiKey } from '../../domain/api-keys/rotate-api-key.ts';
+import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { createApplication } from '../../domain/applications/create-application.ts';
 import { deleteApplication } from '../../domain/applications/delete-application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
+import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../../domain/applications/update-application.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
@@ -24,6 +26,7 @@ import { removeApplicationUser } from '../../domain/users/remove-application-use
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
+import { createApplicationPresenter } from './present-application.ts';
 import { toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({
@@ -32,19 +35,24 @@ export function createAdminHandlers({
   pageTokens,
   tokens,
 }: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'tokens'>): ServiceHandlers<typeof AdminService> {
+  const present = createApplicationPresenter(tokens.issuer);
+  const toApplication = (application: ApplicationDetails) => present(application, application.id);
   return {
     async createApplication(call, fields) {
       const { application, apiKeyId, apiKey } = await createApplication(call, fields);
-      return { application: toMessage(application), apiKeyId, apiKey };
+      return { application: toApplication(application), apiKeyId, apiKey };
     },
-    getApplication: async (call, fields) => ({ application: toMessage(await getApplication(call, fields)) }),
+    getApplication: async (call, fields) => ({ application: toApplication(await getApplication(call, fields)) }),
     listApplications: async (call, fields) =>
-      toPage('applications', await listApplications(call, pageTokens, fields), toMessage),
+      toPage('applications', await listApplications(call, pageTokens, fields), toApplication),
     async updateApplication(call, fields) {
       const application = await updateApplication(call, fields);
       apiKeys.forgetAll();
-      return { application: toMessage(application) };
+      return { application: toApplication(application) };
     },
+    setApplicationLogo: async (call, fields) => ({
+      application: toApplication(await setApplicationLogo(call, fields)),
+    }),
     async deleteApplication(call, fields) {
       await deleteApplication(call, fields);
       apiKeys.forgetAll();
@@ -79,9 +87,12 @@ export function createAdminHandlers({
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {
-      const { id, applicationId, applicationName, status, expiresAt } = await getLoginIntent(call, fields);
-      const intent = { loginIntentId: id, applicationId, applicationName, state: status, expiresAt };
-      return { loginIntent: toMessage(intent) };
+      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, branding } = await getLoginIntent(
+        call,
+        fields,
+      );
+      const intent = { loginIntentId: id, applicationId, applicationName, allowSignUp, state: status, expiresAt };
+      return { loginIntent: { ...toMessage(intent), ...present(branding, applicationId) } };
     },
     completeLogin: (call, fields) => completeLogin(call, tokens, fields),
     cancelLogin: (call, fields) => cancelLogin(call, tokens.issuer, fields),

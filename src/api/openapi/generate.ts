@@ -14,7 +14,7 @@ const parts = {
   cipher: {},
   liveSessions: {},
   pageTokens: {},
-  tokens: {},
+  tokens: { issuer: 'http://localhost' },
   authPageUrl: 'http://localhost',
   health: { handlers: { check: () => {}, list: () => {} } },
 };

@@ -1,6 +1,9 @@
 import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
-import { identifier, listOf, textThat } from '../validation.ts';
+import { rule } from '../rule.ts';
+import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
+import { boolean, identifier, integer, listOf, optional, textThat } from '../validation.ts';
+import { brandingColumns, brandingRules } from './branding.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
 export const applicationColumns = {
@@ -12,6 +15,8 @@ export const applicationColumns = {
   askName: applications.askName,
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   sessionIdleSeconds: applications.sessionIdleSeconds,
+  singleSignOn: applications.singleSignOn,
+  ...brandingColumns,
   createdAt: applications.createdAt,
 };
 
@@ -24,4 +29,40 @@ const redirectUri = textThat(
   { max: 2048, format: 'redirect-uri' },
 );
 
-export const applicationRules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
+/** What every application has. */
+export const requiredRules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
+/** What an application has unless it says otherwise. */
+export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean };
+const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
+/** Without it, the default applies. */
+const sessionIdleSeconds = rule(idleSeconds.schema, (value) => idleSeconds(value ?? DEFAULT_IDLE_SECONDS), {
+  isOptional: true,
+  isNullable: true,
+});
+
+/** What an application may lack. */
+export const optionalRules = {
+  sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
+  sessionIdleSeconds,
+  ...brandingRules,
+};
+
+const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, singleSignOn, accentColor } = applications;
+const { termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;
+
+/** The columns that the operator chooses. */
+export const chosenColumns = {
+  name,
+  redirectUris,
+  allowSignUp,
+  askName,
+  sessionMaxAgeSeconds,
+  sessionIdleSeconds: applications.sessionIdleSeconds,
+  accentColor,
+  termsUri,
+  privacyUri,
+  supportUri,
+  initiateLoginUri,
+  loginMethods,
+  singleSignOn,
+};

@@ -1,30 +1,35 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
-import { check, type Unchecked } from '../validation.ts';
-import { type ApplicationDetails, applicationRules } from './application.ts';
+import { check, optional, type Unchecked } from '../validation.ts';
+import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 
-const rules = applicationRules;
+const rules = {
+  ...requiredRules,
+  allowSignUp: optional(flagRules.allowSignUp),
+  askName: optional(flagRules.askName),
+  singleSignOn: optional(flagRules.singleSignOn),
+  ...optionalRules,
+};
 
 /** Creates an application and its first API key, to be shown once. */
 export async function createApplication(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
-  const { name, redirectUris } = check(request, rules);
+  const { allowSignUp, askName, singleSignOn, ...others } = check(request, rules);
   const application = {
     id: randomUUID(),
-    name,
     clientId: `client_${randomBytes(16).toString('hex')}`,
-    redirectUris,
-    allowSignUp: false,
-    askName: false,
-    sessionMaxAgeSeconds: null,
-    sessionIdleSeconds: DEFAULT_IDLE_SECONDS,
+    ...others,
+    allowSignUp: allowSignUp ?? false,
+    askName: askName ?? false,
+    singleSignOn: singleSignOn ?? false,
+    logoDigest: null,
+    darkLogoDigest: null,
     createdAt: now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();
@@ -32,10 +37,12 @@ export async function createApplication(
   return { application, apiKeyId, apiKey };
 }
 
+const chosen = Object.entries(chosenColumns).map(([name, column]) => p.of(column, name));
+
 const insertApplication = statement('insert_application')`
   with created as (
-    insert into applications (id, name, client_id, redirect_uris, created_at)
-    values (${p.uuid('id')}, ${p.text('name')}, ${p.text('clientId')}, ${p.texts('redirectUris')}, ${p.instant('now')})
+    insert into applications (id, client_id, created_at, ${columnsOf(chosenColumns)})
+    values (${p.uuid('id')}, ${p.text('clientId')}, ${p.instant('now')}, ${sql.join(chosen, sql`, `)})
     returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
   insert into api_keys (application_id, id, digest, created_at)

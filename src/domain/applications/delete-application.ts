@@ -9,7 +9,8 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 const rules = { applicationId: uuid };
 
 /**
- * Soft-deletes an application: its keys stop working, its sessions end, and nothing more is sent to its webhooks.
+ * Soft-deletes an application: its keys stop working, its sessions end, its logos go, and nothing
+ * more is sent to its webhooks.
  *
  * @throws ServiceError `Application not found`
  */
@@ -24,6 +25,9 @@ const markApplicationDeleted = statement('mark_application_deleted')`
     update applications set deleted_at = ${p.instant('now')}
     where id = ${p.uuid('applicationId')} and deleted_at is null
     returning id
+  ), logos as (
+    delete from application_logos l using deleted
+    where l.application_id = ${p.uuid('applicationId')} and l.application_id = deleted.id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
   ${cutOffApplicationSessions(sql`deleted`)}
   select from deleted`;

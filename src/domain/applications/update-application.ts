@@ -1,29 +1,35 @@
 import { sql } from 'drizzle-orm';
-import { applications } from '../../database/schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { rule } from '../rule.ts';
-import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
-import { boolean, change, check, integer, optional, type Unchecked, uuid } from '../validation.ts';
-import { type ApplicationDetails, applicationColumns, applicationRules } from './application.ts';
+import { change, check, type Unchecked, uuid } from '../validation.ts';
+import {
+  type ApplicationDetails,
+  applicationColumns,
+  chosenColumns,
+  flagRules,
+  optionalRules,
+  requiredRules,
+} from './application.ts';
 
-const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
-/** Null stands for the default. */
-const sessionIdle = rule(idleSeconds.schema, (value) => (value === null ? DEFAULT_IDLE_SECONDS : idleSeconds(value)), {
-  isNullable: true,
-});
-const changeRules = {
-  name: change(applicationRules.name),
-  redirectUris: change(applicationRules.redirectUris),
-  allowSignUp: change(boolean),
-  askName: change(boolean),
-  sessionMaxAgeSeconds: change(optional(integer({ min: 900, max: 31_536_000 }))),
-  sessionIdleSeconds: change(sessionIdle),
+const rules = {
+  applicationId: uuid,
+  name: change(requiredRules.name),
+  redirectUris: change(requiredRules.redirectUris),
+  allowSignUp: change(flagRules.allowSignUp),
+  askName: change(flagRules.askName),
+  singleSignOn: change(flagRules.singleSignOn),
+  sessionMaxAgeSeconds: change(optionalRules.sessionMaxAgeSeconds),
+  sessionIdleSeconds: change(optionalRules.sessionIdleSeconds),
+  accentColor: change(optionalRules.accentColor),
+  termsUri: change(optionalRules.termsUri),
+  privacyUri: change(optionalRules.privacyUri),
+  supportUri: change(optionalRules.supportUri),
+  initiateLoginUri: change(optionalRules.initiateLoginUri),
+  loginMethods: change(optionalRules.loginMethods),
 };
-const rules = { applicationId: uuid, ...changeRules };
 
 /** Changes an application and returns it. @throws ServiceError `Application not found` */
 export async function updateApplication(
@@ -36,16 +42,13 @@ export async function updateApplication(
   return updated;
 }
 
-const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, sessionIdleSeconds } = applications;
-const CHANGEABLE = { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, sessionIdleSeconds };
-
 const updateChanged = statement('update_application', applicationColumns)`
   with wanted as (
-    select id, client_id, created_at, ${changedValues(CHANGEABLE)} from applications
+    select id, client_id, created_at, logo_digest, dark_logo_digest, ${changedValues(chosenColumns)} from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), changed as (
-    update applications a set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}) from wanted w
-    where a.id = w.id and row(${columnsOf(CHANGEABLE, 'a')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
+    update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}) from wanted w
+    where a.id = w.id and row(${columnsOf(chosenColumns, 'a')}) is distinct from row(${columnsOf(chosenColumns, 'w')})
     returning a.id
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
   select ${columnsOf(applicationColumns)} from wanted`;

@@ -51,7 +51,7 @@ export async function createLoginCode(
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { linksWallet = false } = request;
-  const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId, 'email');
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];

@@ -34,7 +34,7 @@ export async function createWalletChallenge(
 ): Promise<{ message: string }> {
   const { loginIntentId, ...checked } = check(request, rules);
   const address = checked.address.toLowerCase();
-  const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId, 'wallet');
   const bucket = hash('sha256', `messages to sign for ${loginIntentId}`, 'buffer');
   if (!(await takePermit(call, bucket, CHALLENGES_PER_INTENT))) {
     throw new ServiceError('TOO_MANY_CHALLENGES');

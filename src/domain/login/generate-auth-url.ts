@@ -13,16 +13,22 @@ const rules = {
   state: text({ max: 500 }),
 };
 
-/** Takes the ID of a login intent and returns the URL to send the user to. */
-export type AuthPageLink = (loginIntentId: string) => string;
+/** Returns the URL to send the user to. */
+export type AuthPageLink = (loginIntentId: string, clientId: string) => string;
 
-/** Returns a function that adds `intent` to the page's URL without parsing the URL again. */
+/**
+ * Returns a function that adds `intent` and `client_id` to the page's URL without parsing the URL again. By the client
+ * ID the page knows the application of an intent that has been removed.
+ */
 export function createAuthPageLink(authPageUrl: string): AuthPageLink {
   const url = new URL(authPageUrl);
-  const mark = randomUUID();
-  url.searchParams.set('intent', mark);
-  const [before, after] = url.href.split(mark);
-  return (loginIntentId) => `${before}${loginIntentId}${after}`;
+  const [intent, client] = [randomUUID(), randomUUID()];
+  url.searchParams.delete('client_id');
+  url.searchParams.set('intent', intent);
+  url.searchParams.set('client_id', client);
+  const [before = '', rest = ''] = url.href.split(intent);
+  const [between = '', after = ''] = rest.split(client);
+  return (loginIntentId, clientId) => before + loginIntentId + between + encodeURIComponent(clientId) + after;
 }
 
 /**
@@ -49,7 +55,7 @@ export async function generateAuthUrl(
     createdAt: now,
     expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
   });
-  return { authUrl: linkTo(loginIntentId), loginIntentId };
+  return { authUrl: linkTo(loginIntentId, clientId), loginIntentId };
 }
 
 const insertIntent = statement('insert_login_intent')`

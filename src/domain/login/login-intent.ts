@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf, Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
+import { type ApplicationLoginMethod, allowsMethod, brandingColumns } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { SignInMethod } from './verify-token.ts';
@@ -13,6 +14,7 @@ const columns = {
   allowSignUp: applications.allowSignUp,
   /** Whether a new user gives a name. */
   askName: applications.askName,
+  branding: brandingColumns,
   clientId: applications.clientId,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
@@ -34,14 +36,17 @@ export async function findLoginIntent({ run }: Call, id: string): Promise<LoginI
 /**
  * Returns an open intent.
  *
- * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`
+ * @param method if given, the application must have it
+ * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login method
+ * not enabled`
  */
-export async function requireOpenIntent(call: Call, id: string): Promise<LoginIntent> {
+export async function requireOpenIntent(call: Call, id: string, method?: ApplicationLoginMethod): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
   if (!intent) throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const status = statusOf(intent, call.now);
   if (status === 'completed') throw new ServiceError('LOGIN_INTENT_COMPLETED');
   if (status === 'expired') throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  if (method && !allowsMethod(intent.branding, method)) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
   return intent;
 }
 

@@ -21,7 +21,7 @@ export async function nameNewUser(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion> {
   const { loginIntentId, name } = check(request, rules);
-  const intent = await requireOpenIntent(call, loginIntentId);
+  const intent = await requireOpenIntent(call, loginIntentId, 'email');
   const { applicationId, allowSignUp } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);

@@ -29,7 +29,7 @@ export async function redeemLoginCode(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion | undefined> {
   const { loginIntentId, code } = check(request, rules);
-  const intent = await requireOpenIntent(call, loginIntentId);
+  const intent = await requireOpenIntent(call, loginIntentId, 'email');
   const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');

@@ -3,6 +3,7 @@ import { type Statement, whereEqual } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
 import { p } from '../../database/template.ts';
+import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -43,7 +44,7 @@ export async function redeemWalletSignature(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion | undefined> {
   const { loginIntentId, signature } = check(request, rules);
-  const { applicationId, allowSignUp, expiresAt } = await requireOpenIntent(call, loginIntentId);
+  const { applicationId, allowSignUp, branding, expiresAt } = await requireOpenIntent(call, loginIntentId, 'wallet');
   const [challenge] = await call.run(selectLatestChallenge, {
     applicationId,
     loginIntentId,
@@ -55,7 +56,7 @@ export async function redeemWalletSignature(
     const { address } = challenge;
     await requireWalletSignature(call, wallets, browser, challenge, signature);
     const [owner] = await call.run(selectWalletUser, { address });
-    if (!owner && allowSignUp && hasEmail) {
+    if (!owner && allowSignUp && hasEmail && allowsMethod(branding, 'email')) {
       await call.run(markProved, { applicationId, loginIntentId, id: challenge.id, expiresAt });
       return undefined;
     }

@@ -64,6 +64,10 @@ const validators = new Map(
         formats: {
           'field-mask': true,
           'redirect-uri': true,
+          'web-redirect-uri': true,
+          'https-uri': true,
+          'support-uri': true,
+          color: true,
           'page-token': true,
           'message-id': true,
           'webhook-url': true,
@@ -202,6 +206,16 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
   uri: ['/path', 'javascript:alert(1)', 'data:image/png;base64,AAAA', 'ftp://a.test'],
   'date-time': ['soon'],
   'redirect-uri': ['/callback', 'http://app.test/callback'],
+  'web-redirect-uri': ['/login', 'http://app.test/login', 'com.example.app:/login', 'https://app.test/#login'],
+  'https-uri': ['/terms', 'http://app.test/terms', 'javascript:alert(1)', 'https://u@app.test/', 'https://app.test/"'],
+  'support-uri': [
+    'mailto:',
+    'mailto:a@app.test?bcc=b@app.test',
+    'mailto:a@app.test,b@app.test',
+    'tel:1',
+    'http://app.test/',
+  ],
+  color: ['red', '#fc0', '#ffcc0', '#ffcc00;', '#ffcc0g', '#ffcc0000', 'rgb(0,0,0)'],
   'message-id': ['1'],
   'webhook-url': [
     '/usher',
@@ -222,6 +236,11 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
     .date({ min: new Date('2100-01-01'), max: new Date('2200-01-01'), noInvalidDate: true })
     .map((date) => date.toISOString()),
   'redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
+  'web-redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
+  'https-uri': fc.webUrl({ validSchemes: ['https'], withFragments: true, withQueryParameters: true }),
+  'support-uri': fc.constantFrom('mailto:help@app.test', 'https://app.test/help'),
+  color: fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`),
+  byte: fc.uint8Array({ maxLength: 50_000 }).map((bytes) => Buffer.from(bytes).toString('base64')),
   'message-id': fc.integer({ min: 1 }).map((id) => `msg_${id}`),
   'webhook-url': fc.webUrl({ validSchemes: ['https'] }),
   // Each operation has fields of its own.

@@ -1,0 +1,80 @@
+/** How an application appears on the login page, and where the page leads. */
+import type { RowOf } from '../../database/database.ts';
+import { applications } from '../../database/schema.ts';
+import { type Rule, rule } from '../rule.ts';
+import { oneOf } from '../text-rules.ts';
+import { listOf, optional, textThat } from '../validation.ts';
+import { isRegistrable } from './redirect-uri.ts';
+
+export const brandingColumns = {
+  accentColor: applications.accentColor,
+  termsUri: applications.termsUri,
+  privacyUri: applications.privacyUri,
+  supportUri: applications.supportUri,
+  initiateLoginUri: applications.initiateLoginUri,
+  loginMethods: applications.loginMethods,
+  logoDigest: applications.logoDigest,
+  darkLogoDigest: applications.darkLogoDigest,
+};
+
+export type Branding = RowOf<typeof brandingColumns>;
+
+/** The methods that an application may choose from. */
+const APPLICATION_LOGIN_METHODS = ['wallet', 'email', 'passkey'] as const;
+
+export type ApplicationLoginMethod = (typeof APPLICATION_LOGIN_METHODS)[number];
+
+/** Returns whether users of the application may sign in with the method, if Usher has it enabled. */
+export function allowsMethod(
+  { loginMethods }: Pick<Branding, 'loginMethods'>,
+  method: ApplicationLoginMethod,
+): boolean {
+  return loginMethods.length === 0 || loginMethods.includes(method);
+}
+
+/** Anything else could inject CSS into the page. */
+const colorText = textThat((text) => /^#[0-9a-f]{6}$/i.test(text), 'must be a colour such as #0f5e5a', {
+  max: 7,
+  format: 'color',
+});
+const color: Rule<string> = rule(colorText.schema, (value) => colorText(value).toLowerCase());
+
+const httpsUri = textThat(isHttps, 'must be an absolute https URI without user information', {
+  max: 2048,
+  format: 'https-uri',
+});
+const supportUri = textThat(
+  (text) => isHttps(text) || MAILTO.test(text),
+  'must be an absolute https URI, or mailto: with one address',
+  { max: 2048, format: 'support-uri' },
+);
+const initiateLoginUri = textThat(
+  (text) => isRegistrable(text) && /^https?:/.test(text),
+  'must be absolute https, or http on a loopback host, without fragment, user information or wildcard',
+  { max: 2048, format: 'web-redirect-uri' },
+);
+/** One address without a header: the e-mails of Usher have it in `Reply-To`. */
+const MAILTO = /^mailto:[\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i;
+
+const anyMethods = listOf(oneOf(APPLICATION_LOGIN_METHODS), { min: 0, max: APPLICATION_LOGIN_METHODS.length });
+/** Takes a missing list as an empty one. */
+const loginMethods: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value ?? []))], {
+  isOptional: true,
+  isNullable: true,
+});
+
+/** All of these may be missing. */
+export const brandingRules = {
+  accentColor: optional(color),
+  termsUri: optional(httpsUri),
+  privacyUri: optional(httpsUri),
+  supportUri: optional(supportUri),
+  initiateLoginUri: optional(initiateLoginUri),
+  loginMethods,
+};
+
+function isHttps(text: string): boolean {
+  if (!/^https:\/\/[\x21-\x7e]+$/.test(text) || /["<>\\^`{|}]/.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}

@@ -1,0 +1,26 @@
+import { type Statement, whereEqual } from '../../database/database.ts';
+import { applicationLogos } from '../../database/login-schema.ts';
+import type { Call } from '../call.ts';
+import { UUID } from '../validation.ts';
+
+interface Logo {
+  readonly mediaType: string;
+  readonly image: Buffer;
+}
+
+/** Returns the logo with this SHA-256, in hex. The arguments may be any text. */
+export async function findLogo(
+  { run }: Call,
+  { applicationId, theme, digest }: { applicationId: string; theme: string; digest: string },
+): Promise<Logo | undefined> {
+  if (!UUID.test(applicationId) || !/^[0-9a-f]{64}$/.test(digest)) return undefined;
+  const [logo] = await run(selectLogo, { applicationId, theme, digest: Buffer.from(digest, 'hex') });
+  return logo;
+}
+
+const selectLogo: Statement<Logo[]> = (db) =>
+  db
+    .select({ mediaType: applicationLogos.mediaType, image: applicationLogos.image })
+    .from(applicationLogos)
+    .where(whereEqual(applicationLogos, 'applicationId', 'theme', 'digest'))
+    .prepare('select_application_logo');

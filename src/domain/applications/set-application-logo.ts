@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { columnsOf, p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { type Rule, rule, Unacceptable } from '../rule.ts';
+import { oneOf } from '../text-rules.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { type ApplicationDetails, applicationColumns } from './application.ts';
+import { readLogoImage } from './logo-image.ts';
+
+const LOGO_THEMES = ['light', 'dark'] as const;
+
+/** Bytes, empty where they are missing. In JSON they are in base64. */
+const image: Rule<Uint8Array> = rule(
+  { type: 'string', format: 'byte', minLength: 0 },
+  (value) => {
+    if (value === undefined) return new Uint8Array();
+    if (!(value instanceof Uint8Array)) throw new Unacceptable('must be bytes');
+    return value;
+  },
+  { isOptional: true },
+);
+
+const rules = { applicationId: uuid, theme: oneOf(LOGO_THEMES), image };
+
+/** Sets or, without bytes, removes a logo. @throws ServiceError `Invalid logo`, `Application not found` */
+export async function setApplicationLogo(
+  { run }: Call,
+  request: Unchecked<keyof typeof rules>,
+): Promise<ApplicationDetails> {
+  const { applicationId, theme, image } = check(request, rules);
+  const [application] =
+    image.length > 0
+      ? await run(upsertLogo, {
+          applicationId,
+          theme,
+          image,
+          digest: hash('sha256', image, 'buffer'),
+          ...readLogoImage(image),
+        })
+      : await run(deleteLogo, { applicationId, theme });
+  if (!application) throw new ServiceError('APPLICATION_NOT_FOUND');
+  return application;
+}
+
+const isDark = sql`${p.text('theme')} = 'dark'`;
+/** Locked, so that the digests of the page are those of the logos. */
+const lockedApplication = sql`
+  select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update`;
+
+const upsertLogo = statement('upsert_application_logo', applicationColumns)`
+  with wanted as (${lockedApplication}
+  ), stored as (
+    insert into application_logos (application_id, theme, digest, media_type, width, height, image)
+    select id, ${p.text('theme')}, ${p.bytes('digest')}, ${p.text('mediaType')}, ${p.integer('width')},
+      ${p.integer('height')}, ${p.bytes('image')}
+    from wanted
+    on conflict (application_id, theme) do update set digest = excluded.digest, media_type = excluded.media_type,
+      width = excluded.width, height = excluded.height, image = excluded.image
+  ), changed as (
+    update applications a
+    set logo_digest = case when ${isDark} then a.logo_digest else ${p.bytes('digest')} end,
+      dark_logo_digest = case when ${isDark} then ${p.bytes('digest')} else a.dark_logo_digest end
+    from wanted w where a.id = w.id
+    returning ${columnsOf(applicationColumns, 'a')}
+  ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
+  select ${columnsOf(applicationColumns)} from changed`;
+
+const deleteLogo = statement('delete_application_logo', applicationColumns)`
+  with wanted as (${lockedApplication}
+  ), removed as (
+    delete from application_logos l using wanted
+    where l.application_id = ${p.uuid('applicationId')} and l.theme = ${p.text('theme')}
+      and l.application_id = wanted.id
+    returning l.application_id
+  ), changed as (
+    update applications a
+    set logo_digest = case when ${isDark} then a.logo_digest end,
+      dark_logo_digest = case when ${isDark} then null else a.dark_logo_digest end
+    from wanted w where a.id = w.id
+    returning ${columnsOf(applicationColumns, 'a')}
+  ), ${auditEvent({ resource: sql`application_id`, from: sql`removed` })}
+  select ${columnsOf(applicationColumns)} from changed`;
