@@ -130,6 +130,8 @@ export const loginIntents = pgTable(
     method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
+    /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
+    locale: text('locale'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),

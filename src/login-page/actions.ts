@@ -1,66 +1,15 @@
 /** The actions of the login page, one per row. */
-import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
-import type { Call } from '../domain/call.ts';
-import type { ServiceError } from '../domain/errors.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
-import { findLoginState } from '../domain/login/find-login-state.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
-import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
-import type { HttpContext } from '../http/http-context.ts';
-import { alertFor, problemOf } from './alerts.ts';
-import { type KnownBrowser, readEmailCookie } from './browser-cookie.ts';
-import type { LanguageChoice } from './language-choice.ts';
-import type { LoginMailer } from './login-mailer.ts';
-import type { PagePlace } from './page-place.ts';
-import { renderChoice } from './pages/choice.ts';
-import { renderClosed } from './pages/closed.ts';
-import { renderCode } from './pages/code.ts';
-import { describeError } from './pages/error.ts';
-import { renderLink } from './pages/link.ts';
-import { renderName } from './pages/name.ts';
-import { pageOf, redirectToForm } from './redirect-to-form.ts';
-import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
-
-export interface LoginPageParts
-  extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
-    WalletSettings {
-  readonly mailer: LoginMailer;
-  readonly methods: readonly LoginMethod[];
-}
-
-/** Parses a form or a query. Missing fields are empty strings. */
-export function toFields(text: string) {
-  const form = new URLSearchParams(text);
-  const field = (name: string) => form.get(name) ?? '';
-  return {
-    loginIntentId: field('intent'),
-    token: field('token'),
-    email: field('email').trim(),
-    code: field('code'),
-    address: field('address'),
-    signature: field('signature'),
-    name: field('name').trim(),
-    /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
-    link: field('link'),
-    /** The problem that the page shows: the previous form was refused. */
-    problem: field('problem'),
-  };
-}
-
-export interface LoginRequest {
-  readonly context: HttpContext;
-  readonly call: Call;
-  readonly browser: KnownBrowser;
-  readonly languages: LanguageChoice;
-  readonly place: PagePlace;
-  readonly fields: ReturnType<typeof toFields>;
-  readonly parts: LoginPageParts;
-}
+import type { LoginRequest } from './login-request.ts';
+import { redirectToForm } from './redirect-to-form.ts';
+import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { showForm } from './show-form.ts';
 
 export interface Action {
   readonly method: 'GET' | 'POST';
@@ -139,53 +88,4 @@ function returnToApplication(
 ): void {
   if (completion) sendRedirect(request.context, completion.redirectUrl);
   else redirectToForm(request, form);
-}
-
-const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
-
-/** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
-async function showForm({ context, call, browser, languages, place, fields, parts }: LoginRequest, form: FormPage) {
-  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
-  const language = languages.languageFor();
-  if (state.kind === 'answered') {
-    sendRedirect(context, state.redirectUrl);
-  } else if (state.kind !== 'open') {
-    sendErrorPage(context, state.kind, { language, place });
-  } else {
-    const email = readEmailCookie(context);
-    const view = {
-      language,
-      place,
-      chosenLanguage: languages.chosen,
-      applicationName: state.applicationName,
-      allowSignUp: state.allowSignUp,
-      methods: parts.methods,
-      email,
-      alert: alertFor(fields.problem, language),
-      loginIntentId: fields.loginIntentId,
-      path: new URL(parts.authPageUrl).pathname,
-      formToken: browser.formToken,
-      linksWallet: form === 'link' || fields.link !== '',
-    };
-    const render = form === 'code' && !email ? renderChoice : RENDER[form];
-    sendPage(context, 200, render(view));
-  }
-}
-
-/** Shows the problem of a form on its page, or answers it to the script of the page. */
-export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
-  const { context, call, browser, languages, fields, parts } = request;
-  const problem = problemOf(error);
-  if (form !== 'script') {
-    redirectToForm(request, pageOf(error, form), problem);
-    return;
-  }
-  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
-  const language = languages.languageFor();
-  if (state.kind === 'answered') sendScriptResponse(context, 200, { redirectUrl: state.redirectUrl });
-  else if (state.kind !== 'open') sendScriptResponse(context, 400, { error: describeError(state.kind, language) });
-  else
-    sendScriptResponse(context, error.code === 'resource_exhausted' ? 429 : 400, {
-      error: alertFor(problem, language),
-    });
 }

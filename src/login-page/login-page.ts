@@ -15,13 +15,15 @@ import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
-import { ACTIONS, type Action, answerProblem, type LoginPageParts, type LoginRequest, toFields } from './actions.ts';
+import { ACTIONS, type Action } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
+import { type LoginPageParts, type LoginRequest, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
 import { refuse, sendErrorPage } from './responses.ts';
+import { answerProblem } from './show-form.ts';
 
 const MAX_FORM_BYTES = 8_192;
 

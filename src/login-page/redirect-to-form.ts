@@ -1,8 +1,8 @@
 /** Where a person goes on after a form. */
 import type { ServiceError } from '../domain/errors.ts';
 import { UUID } from '../domain/validation.ts';
-import type { LoginRequest } from './actions.ts';
 import { setEmailCookie } from './browser-cookie.ts';
+import type { LoginRequest } from './login-request.ts';
 import { type FormPage, sendErrorPage, sendRedirect } from './responses.ts';
 
 /** Returns the page that shows the problem of a form. */

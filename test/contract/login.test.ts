@@ -76,6 +76,17 @@ describe('GenerateAuthUrl', () => {
     expect(await generate(wrong)).toEqual(validationFailed(...Object.keys(wrong)));
   });
 
+  it('keeps the languages that the application wants, and accepts none', async () => {
+    for (const locale of ['pt-PT en', 'not a tag', 'x'.repeat(200)]) {
+      const { data } = await generate({ locale });
+      const loginIntentId = fieldOf(data, 'loginIntentId');
+      const intent = expect.objectContaining({ locale });
+      expect(await callWith(getLoginIntent, { loginIntentId })).toEqual(success({ loginIntent: intent }));
+    }
+    expect(await generate({ locale: '' })).toMatchObject({ code: 'ok' });
+    expect(await generate({ locale: 'x'.repeat(201) })).toEqual(validationFailed('locale'));
+  });
+
   it('checks the fields before the client ID and the redirect URI', async () => {
     const wrong = { clientId: other.clientId, redirectUri: 'https://app.test/elsewhere', state: '' };
     expect(await generate(wrong)).toEqual(validationFailed('state'));

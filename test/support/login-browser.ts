@@ -16,6 +16,8 @@ export interface LoginPage extends HttpReply {
   /** What the page says went wrong. */
   readonly alert: string;
   readonly forms: readonly LoginForm[];
+  /** The form in the footer that shows the page in another language. */
+  readonly languageSwitch: LoginForm | undefined;
   /** Where the reply sends the browser. */
   readonly location: string | undefined;
 }
@@ -30,16 +32,24 @@ export class LoginBrowser {
   readonly #cookies: Map<string, string>;
   readonly #url: string;
   readonly #address: string;
+  /** The languages that it asks for. */
+  readonly #languages: string;
 
-  constructor(service: { url: string }, { address = newAddress(), cookies = new Map<string, string>() } = {}) {
+  constructor(
+    service: { url: string },
+    { address = newAddress(), cookies = new Map<string, string>(), languages = '' } = {},
+  ) {
     this.#url = service.url;
     this.#address = address;
     this.#cookies = cookies;
+    this.#languages = languages;
   }
 
   /** Returns the same browser with requests to another replica. */
   at(replica?: { url: string }): LoginBrowser {
-    return replica ? new LoginBrowser(replica, { address: this.#address, cookies: this.#cookies }) : this;
+    return replica
+      ? new LoginBrowser(replica, { address: this.#address, cookies: this.#cookies, languages: this.#languages })
+      : this;
   }
 
   /** The `Cookie` header: `name=value; name=value`. */
@@ -63,6 +73,12 @@ export class LoginBrowser {
     return method === 'post' ? this.post(action, filled) : this.open(`${action}?${new URLSearchParams(filled)}`);
   }
 
+  /** Chooses a language in the footer of the page. */
+  async switchLanguage({ languageSwitch }: LoginPage, lang: string): Promise<LoginPage> {
+    if (languageSwitch?.method !== 'get') throw new Error('The page has no form for the language that is a GET');
+    return this.open(`${languageSwitch.action}?${new URLSearchParams({ ...languageSwitch.fields, lang })}`);
+  }
+
   async post(path: string, fields: Record<string, string>): Promise<LoginPage> {
     return this.#send({
       method: 'POST',
@@ -77,7 +93,12 @@ export class LoginBrowser {
     const { cookie } = this;
     const reply = await request(this.#url, {
       ...sent,
-      headers: { 'x-forwarded-for': this.#address, ...headers, ...(cookie && { cookie }) },
+      headers: {
+        'x-forwarded-for': this.#address,
+        ...(this.#languages && { 'accept-language': this.#languages }),
+        ...headers,
+        ...(cookie && { cookie }),
+      },
     });
     for (const given of reply.cookies) this.#keep(given.split(';')[0] ?? '');
     const page = readPage(reply);
@@ -97,16 +118,22 @@ export function formOf(page: LoginPage, action: string): LoginForm {
   return form;
 }
 
+interface LoginOptions {
+  readonly redirectUri?: string;
+  readonly state?: string;
+  readonly locale?: string;
+}
+
 export type BegunLogin = Awaited<ReturnType<typeof beginLogin>>;
 
 /** Returns the login with the path of its page, which has a query. */
 export async function beginLogin(
   service: { url: string },
   tenant: Tenant,
-  { redirectUri = REDIRECT_URI, state = 'a state of the application' } = {},
+  { redirectUri = REDIRECT_URI, state = 'a state of the application', ...options }: LoginOptions = {},
 ) {
   const { clientId } = tenant;
-  const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state });
+  const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state, ...options });
   const { pathname, search } = new URL(answer.authUrl);
   return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
 }
@@ -134,24 +161,32 @@ export function newAddress(): string {
 
 function readPage(reply: HttpReply): LoginPage {
   const { body, headers } = reply;
-  const attribute = (tag: string, name: string) => textOf(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]);
   // The footer has the same form on every page.
   const main = /<main.*<\/main>/s.exec(body)?.[0] ?? '';
   return {
     ...reply,
     heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
     alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
-    forms: [...main.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
-      const inputs = [...content.matchAll(/<input([^>]*)>/g)];
-      const fields = inputs.map(([, input = '']) => [attribute(input, 'name'), attribute(input, 'value')]);
-      return {
-        action: attribute(form, 'action'),
-        method: attribute(form, 'method') || 'get',
-        fields: Object.fromEntries(fields),
-      };
-    }),
+    forms: readForms(main),
+    languageSwitch: readForms(body.slice(body.indexOf('<footer')))[0],
     location: headers.location,
   };
+}
+
+function readForms(html: string): LoginForm[] {
+  return [...html.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => {
+    const inputs = [...content.matchAll(/<input([^>]*)>/g)];
+    const fields = inputs.map(([, input = '']) => [readAttribute(input, 'name'), readAttribute(input, 'value')]);
+    return {
+      action: readAttribute(form, 'action'),
+      method: readAttribute(form, 'method') || 'get',
+      fields: Object.fromEntries(fields),
+    };
+  });
+}
+
+function readAttribute(tag: string, name: string): string {
+  return textOf(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]);
 }
 
 /** Returns the text that HTML shows. */

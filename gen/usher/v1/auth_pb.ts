@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/auth.proto.
  */
 export const file_usher_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSJQChZHZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIUCgxyZWRpcmVjdF91cmkYAiABKAkSDQoFc3RhdGUYAyABKAkiRAoXR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USEAoIYXV0aF91cmwYASABKAkSFwoPbG9naW5faW50ZW50X2lkGAIgASgJIioKFEV4Y2hhbmdlVG9rZW5SZXF1ZXN0EhIKCmF1dGhfdG9rZW4YASABKAkiYAoVRXhjaGFuZ2VUb2tlblJlc3BvbnNlEiMKBHVzZXIYASABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIiCgdzZXNzaW9uGAIgASgLMhEudXNoZXIudjEuU2Vzc2lvbiJ+CgtVc2VyUHJvZmlsZRINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIkUKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAytwEKC0F1dGhTZXJ2aWNlElYKD0dlbmVyYXRlQXV0aFVybBIgLnVzaGVyLnYxLkdlbmVyYXRlQXV0aFVybFJlcXVlc3QaIS51c2hlci52MS5HZW5lcmF0ZUF1dGhVcmxSZXNwb25zZRJQCg1FeGNoYW5nZVRva2VuEh4udXNoZXIudjEuRXhjaGFuZ2VUb2tlblJlcXVlc3QaHy51c2hlci52MS5FeGNoYW5nZVRva2VuUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSJwChZHZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIUCgxyZWRpcmVjdF91cmkYAiABKAkSDQoFc3RhdGUYAyABKAkSEwoGbG9jYWxlGAQgASgJSACIAQFCCQoHX2xvY2FsZSJEChdHZW5lcmF0ZUF1dGhVcmxSZXNwb25zZRIQCghhdXRoX3VybBgBIAEoCRIXCg9sb2dpbl9pbnRlbnRfaWQYAiABKAkiKgoURXhjaGFuZ2VUb2tlblJlcXVlc3QSEgoKYXV0aF90b2tlbhgBIAEoCSJgChVFeGNoYW5nZVRva2VuUmVzcG9uc2USIwoEdXNlchgBIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEiIKB3Nlc3Npb24YAiABKAsyES51c2hlci52MS5TZXNzaW9uIn4KC1VzZXJQcm9maWxlEg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiRQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK3AQoLQXV0aFNlcnZpY2USVgoPR2VuZXJhdGVBdXRoVXJsEiAudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBohLnVzaGVyLnYxLkdlbmVyYXRlQXV0aFVybFJlc3BvbnNlElAKDUV4Y2hhbmdlVG9rZW4SHi51c2hlci52MS5FeGNoYW5nZVRva2VuUmVxdWVzdBofLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GenerateAuthUrlRequest
@@ -38,6 +38,15 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
    * @generated from field: string state = 3;
    */
   state: string;
+
+  /**
+   * The languages to show the login page in, in order of preference: BCP 47
+   * tags separated by spaces, such as "pt-PT en", at most 200 characters. Usher
+   * ignores those that it does not have. If absent, the user's own apply.
+   *
+   * @generated from field: optional string locale = 4;
+   */
+  locale?: string | undefined;
 };
 
 /**

@@ -87,11 +87,17 @@ export function createAdminHandlers({
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {
-      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, branding } = await getLoginIntent(
-        call,
-        fields,
-      );
-      const intent = { loginIntentId: id, applicationId, applicationName, allowSignUp, state: status, expiresAt };
+      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, locale, branding } =
+        await getLoginIntent(call, fields);
+      const intent = {
+        loginIntentId: id,
+        applicationId,
+        applicationName,
+        allowSignUp,
+        state: status,
+        expiresAt,
+        locale,
+      };
       return { loginIntent: { ...toMessage(intent), ...present(branding, applicationId) } };
     },
     completeLogin: (call, fields) => completeLogin(call, tokens, fields),

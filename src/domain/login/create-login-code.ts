@@ -26,6 +26,8 @@ export interface LoginCode {
   readonly isDecoy: boolean;
   readonly code: string;
   readonly applicationName: string;
+  /** The languages that the application wants. */
+  readonly locale: string | null;
 }
 
 /** What the page for a code needs to know of it. */
@@ -51,7 +53,7 @@ export async function createLoginCode(
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { linksWallet = false } = request;
-  const { applicationId, applicationName, allowSignUp } = await requireOpenIntent(call, loginIntentId, 'email');
+  const { applicationId, applicationName, allowSignUp, locale } = await requireOpenIntent(call, loginIntentId, 'email');
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];
@@ -66,6 +68,7 @@ export async function createLoginCode(
     isDecoy: !user && !allowSignUp,
     code,
     applicationName,
+    locale,
     digits: code.length,
     wait,
   };

@@ -8,8 +8,14 @@ import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 /** What to show a browser that opens a login intent. */
 export type LoginState =
-  | { readonly kind: 'open'; readonly applicationName: string; readonly allowSignUp: boolean }
-  | { readonly kind: 'unknown' | 'expired' | 'completed' }
+  | {
+      readonly kind: 'open';
+      readonly applicationName: string;
+      readonly allowSignUp: boolean;
+      readonly locale: string | null;
+    }
+  | { readonly kind: 'expired' | 'completed'; readonly locale: string | null }
+  | { readonly kind: 'unknown'; readonly locale?: undefined }
   /** This browser has completed the intent. It gets the same answer again while the token lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
 
@@ -26,7 +32,8 @@ export async function findLoginState(
   if (status === 'open') return { ...intent, kind: 'open' };
   const { completedAt, userId, method, browserDigest } = intent;
   const isTokenLive = completedAt && toSeconds(call.now) < toSeconds(completedAt) + TOKEN_LIFETIME_SECONDS;
-  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest)) return { kind: status };
+  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest))
+    return { kind: status, locale: intent.locale };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,

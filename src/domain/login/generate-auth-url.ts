@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, text, type Unchecked } from '../validation.ts';
+import { check, optional, text, type Unchecked } from '../validation.ts';
 
 const INTENT_LIFETIME_MS = 30 * 60_000;
 
@@ -11,6 +11,7 @@ const rules = {
   clientId: text({ max: 255 }),
   redirectUri: text({ max: 2048 }),
   state: text({ max: 500 }),
+  locale: optional(text({ min: 0, max: 200 })),
 };
 
 /** Returns the URL to send the user to. */
@@ -41,7 +42,7 @@ export async function generateAuthUrl(
   linkTo: AuthPageLink,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
-  const { clientId, redirectUri, state } = check(request, rules);
+  const { clientId, redirectUri, state, locale } = check(request, rules);
   if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
   if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
 
@@ -52,6 +53,7 @@ export async function generateAuthUrl(
     id: loginIntentId,
     redirectUri,
     state,
+    locale: locale || null,
     createdAt: now,
     expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
   });
@@ -59,6 +61,6 @@ export async function generateAuthUrl(
 }
 
 const insertIntent = statement('insert_login_intent')`
-  insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
+  insert into login_intents (application_id, id, redirect_uri, state, locale, created_at, expires_at)
   values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
-    ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;
+    ${p.text('locale')}, ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;

@@ -18,6 +18,7 @@ const columns = {
   clientId: applications.clientId,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
+  locale: loginIntents.locale,
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,
   userId: loginIntents.userId,

@@ -1,0 +1,1 @@
+ALTER TABLE "login_intents" ADD COLUMN "locale" text;

@@ -1,0 +1,46 @@
+/** A request to the login page, as its actions see it. */
+import type { ApiParts } from '../api/api.ts';
+import type { LoginMethod } from '../config/login-methods.ts';
+import type { Call } from '../domain/call.ts';
+import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
+import type { HttpContext } from '../http/http-context.ts';
+import type { KnownBrowser } from './browser-cookie.ts';
+import type { LanguageChoice } from './language-choice.ts';
+import type { LoginMailer } from './login-mailer.ts';
+import type { PagePlace } from './page-place.ts';
+
+export interface LoginPageParts
+  extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
+    WalletSettings {
+  readonly mailer: LoginMailer;
+  readonly methods: readonly LoginMethod[];
+}
+
+/** Parses a form or a query. Missing fields are empty strings. */
+export function toFields(text: string) {
+  const form = new URLSearchParams(text);
+  const field = (name: string) => form.get(name) ?? '';
+  return {
+    loginIntentId: field('intent'),
+    token: field('token'),
+    email: field('email').trim(),
+    code: field('code'),
+    address: field('address'),
+    signature: field('signature'),
+    name: field('name').trim(),
+    /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
+    link: field('link'),
+    /** The problem that the page shows: the previous form was refused. */
+    problem: field('problem'),
+  };
+}
+
+export interface LoginRequest {
+  readonly context: HttpContext;
+  readonly call: Call;
+  readonly browser: KnownBrowser;
+  readonly languages: LanguageChoice;
+  readonly place: PagePlace;
+  readonly fields: ReturnType<typeof toFields>;
+  readonly parts: LoginPageParts;
+}

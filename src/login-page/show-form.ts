@@ -1,0 +1,69 @@
+/** Shows the forms of a login, and the problems of forms that were refused. */
+import type { ServiceError } from '../domain/errors.ts';
+import { findLoginState } from '../domain/login/find-login-state.ts';
+import { alertFor, problemOf } from './alerts.ts';
+import { readEmailCookie } from './browser-cookie.ts';
+import type { LoginRequest } from './login-request.ts';
+import { renderChoice } from './pages/choice.ts';
+import { renderClosed } from './pages/closed.ts';
+import { renderCode } from './pages/code.ts';
+import { describeError } from './pages/error.ts';
+import { renderLink } from './pages/link.ts';
+import { renderName } from './pages/name.ts';
+import { pageOf, redirectToForm } from './redirect-to-form.ts';
+import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
+
+const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
+
+/** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
+export async function showForm(
+  { context, call, browser, languages, place, fields, parts }: LoginRequest,
+  form: FormPage,
+) {
+  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
+  if (state.kind === 'answered') {
+    sendRedirect(context, state.redirectUrl);
+    return;
+  }
+  const language = languages.languageFor(state.locale);
+  if (state.kind !== 'open') {
+    sendErrorPage(context, state.kind, { language, place });
+  } else {
+    const email = readEmailCookie(context);
+    const view = {
+      language,
+      place,
+      chosenLanguage: languages.chosen,
+      applicationName: state.applicationName,
+      allowSignUp: state.allowSignUp,
+      methods: parts.methods,
+      email,
+      alert: alertFor(fields.problem, language),
+      loginIntentId: fields.loginIntentId,
+      path: new URL(parts.authPageUrl).pathname,
+      formToken: browser.formToken,
+      linksWallet: form === 'link' || fields.link !== '',
+    };
+    const render = form === 'code' && !email ? renderChoice : RENDER[form];
+    sendPage(context, 200, render(view));
+  }
+}
+
+/** Shows the problem of a form on its page, or answers it to the script of the page. */
+export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
+  const { context, call, browser, languages, fields, parts } = request;
+  const problem = problemOf(error);
+  if (form !== 'script') {
+    redirectToForm(request, pageOf(error, form), problem);
+    return;
+  }
+  const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
+  if (state.kind === 'answered') {
+    sendScriptResponse(context, 200, { redirectUrl: state.redirectUrl });
+    return;
+  }
+  const language = languages.languageFor(state.locale);
+  const status = error.code === 'resource_exhausted' ? 429 : 400;
+  if (state.kind !== 'open') sendScriptResponse(context, 400, { error: describeError(state.kind, language) });
+  else sendScriptResponse(context, status, { error: alertFor(problem, language) });
+}
