@@ -5,6 +5,7 @@ export default defineConfig({
   schema: [
     './src/database/schema.ts',
     './src/database/login-schema.ts',
+    './src/database/passkey-schema.ts',
     './src/database/session-schema.ts',
     './src/database/webhook-schema.ts',
     './src/database/audit-schema.ts',

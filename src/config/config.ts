@@ -1,5 +1,6 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
-import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
+import { DEFAULT_LOGIN_METHODS, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
+import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting } from './setting.ts';
 import { SETTINGS, type SettingValues } from './settings.ts';
@@ -53,6 +54,14 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (!env.AUTH_PAGE_URL && others.loginMethods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
+  // The default is http://localhost with the port.
+  const publicUrl = others.publicUrl ?? 'http://localhost';
+  if (!env.AUTH_PAGE_URL && others.loginMethods?.includes('passkey') && !allowsPasskeys(publicUrl)) {
+    problems.push('PUBLIC_URL must be https and have a name, or be of localhost, for LOGIN_METHODS with passkey');
+  }
+  if (others.passkeyRpId && !isRelyingPartyOf(others.passkeyRpId, publicUrl)) {
+    problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
+  }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
@@ -65,7 +74,7 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
 
   return {
     ...others,
-    loginMethods: others.loginMethods ?? (canMail ? LOGIN_METHODS : ['wallet']),
+    loginMethods: others.loginMethods ?? chooseLoginMethods(env, publicUrl),
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),
@@ -75,6 +84,12 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
     authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,
     tls,
   };
+}
+
+function chooseLoginMethods({ DATABASE_URL: databaseUrl, SMTP_URL: smtpUrl }: Environment, publicUrl: string) {
+  // The embedded mode shows codes in the terminal, and has no replicas of another version.
+  if (!databaseUrl) return allowsPasskeys(publicUrl) ? LOGIN_METHODS : DEFAULT_LOGIN_METHODS;
+  return smtpUrl ? DEFAULT_LOGIN_METHODS : (['wallet'] as const);
 }
 
 /** Reads only the database schema, for commands that need no other setting. @throws ConfigError */

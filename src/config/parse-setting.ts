@@ -47,11 +47,21 @@ export function parseSmtpUrl(text: string): string {
 }
 
 export function parseLoginMethods(text: string): readonly LoginMethod[] {
-  return splitList(text).map((name) => {
+  const methods = splitList(text).map((name) => {
     const method = LOGIN_METHODS.find((known) => known === name);
-    if (!method) throw new Error('must be wallet, email or both, comma-separated');
+    if (!method) throw new Error('must be of wallet, email and passkey, comma-separated');
     return method;
   });
+  // A lost passkey needs another way in.
+  if (methods.every((method) => method === 'passkey')) throw new Error('must have wallet or email beside passkey');
+  return methods;
+}
+
+/** Accepts the name of a host, which browsers take for a relying party ID. */
+export function parseRelyingPartyId(text: string): string {
+  const isName = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/.test(text) && isIP(text) === 0;
+  if (!isName) throw new Error('must be the name of a host in lower case, such as example.com');
+  return text;
 }
 
 /** Returns origins in the form of the `Origin` header. */

@@ -9,6 +9,7 @@ import {
   parseOneOf,
   parseOrigins,
   parsePublicUrl,
+  parseRelyingPartyId,
   parseRpcUrl,
   parseSchema,
   parseSessionMaxAge,
@@ -72,9 +73,22 @@ export const SETTINGS = {
   authPageUrl: setting('AUTH_PAGE_URL', parseForeignUrl, 'Where users sign in. When set, Usher has no login page.', {
     defaultText: '`<PUBLIC_URL>/login`',
   }),
-  loginMethods: setting('LOGIN_METHODS', parseLoginMethods, 'What the login page offers.', {
-    defaultText: '`wallet,email`; only `wallet` without `SMTP_URL`, unless embedded',
-  }),
+  loginMethods: setting(
+    'LOGIN_METHODS',
+    parseLoginMethods,
+    'What the login page offers: of `wallet`, `email`, `passkey`.',
+    {
+      defaultText: '`wallet,email`, and `passkey` if embedded; only `wallet` without `SMTP_URL`',
+    },
+  ),
+  passkeyRpId: setting(
+    'PASSKEY_RP_ID',
+    parseRelyingPartyId,
+    'Host of `PUBLIC_URL`, or a parent of it, that passkeys are for.',
+    {
+      defaultText: 'host of `PUBLIC_URL`',
+    },
+  ),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     defaultText: 'the terminal, if embedded',
     isSecret: true,

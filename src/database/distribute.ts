@@ -27,6 +27,7 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   // Of no application.
   rate_limits: 'key',
   known_origins: 'key',
+  passkeys: 'credential_id',
 };
 
 /** Without it Citus refuses a transaction that changes several tables which refer to each other. Elsewhere it has no effect. */

@@ -41,7 +41,7 @@ test.each<[string, Environment]>([
   expect(read(env)).toEqual({
     host: '127.0.0.1',
     port: 8080,
-    loginMethods: ['wallet', 'email'],
+    loginMethods: ['wallet', 'email', 'passkey'],
     dataDir: '.data',
     secrets: {},
     adminKeys: [],
@@ -93,6 +93,11 @@ test.each<[Environment, Partial<Config>]>([
   [
     { ...production, SMTP_URL: 'smtps://user:secret@mail.test', MAIL_FROM: 'usher@usher.test' },
     { loginMethods: ['wallet', 'email'], smtp: { url: 'smtps://user:secret@mail.test', from: 'usher@usher.test' } },
+  ],
+  [{ PUBLIC_URL: 'http://192.0.2.1:8080' }, { loginMethods: ['wallet', 'email'] }],
+  [
+    { PUBLIC_URL: 'https://login.example.com', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'example.com' },
+    { loginMethods: ['wallet', 'passkey'], passkeyRpId: 'example.com' },
   ],
   [
     { AUTH_ISSUER: 'https://issuer.test', AUTH_JWKS_URL: 'https://issuer.test/jwks.json' },
@@ -163,7 +168,20 @@ describe('refuses', () => {
     ...each('DATABASE_CONNECTIONS', 'must be a whole number from 1 to 64', ['0', '65', 'many']),
     ...each('WORKERS', 'must be a whole number from 1 to 64', ['0', '65', 'auto']),
     ...each('WORKERS', 'times DATABASE_CONNECTIONS must be at most 128 without DATABASE_URL', ['33']),
-    ...each('LOGIN_METHODS', 'must be wallet, email or both, comma-separated', ['sms', 'Wallet', 'wallet;email', ',']),
+    ...each('LOGIN_METHODS', 'must be of wallet, email and passkey, comma-separated', [
+      'sms',
+      'Wallet',
+      'wallet;email',
+      ',',
+    ]),
+    ...each('LOGIN_METHODS', 'must have wallet or email beside passkey', ['passkey']),
+    ...each('PASSKEY_RP_ID', 'must be the name of a host in lower case, such as example.com', [
+      'Example.com',
+      'https://example.com',
+      '10.0.0.1',
+      'a..b',
+      'example.com:443',
+    ]),
     ...each('MIGRATE_ON_START', 'must be one of true, false', ['no', '0', 'FALSE']),
     ...each('LOG_LEVEL', 'must be one of trace, debug, info, warn, error, fatal, silent', ['INFO', 'verbose']),
     ...each('REQUEST_TIMEOUT_MS', 'must be a whole number from 1 to 600000', ['0', '600001', '5s']),
@@ -215,6 +233,14 @@ describe('refuses', () => {
       { ...production, LOGIN_METHODS: 'wallet,email' },
       'SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email',
     ],
+    ...['http://login.example.com', 'https://192.0.2.1', 'https://[2001:db8::1]'].map((url): [Environment, string] => [
+      { PUBLIC_URL: url, LOGIN_METHODS: 'wallet,passkey' },
+      'PUBLIC_URL must be https and have a name, or be of localhost, for LOGIN_METHODS with passkey',
+    ]),
+    ...['ample.com', 'other.test', 'a.login.example.com'].map((host): [Environment, string] => [
+      { PUBLIC_URL: 'https://login.example.com', PASSKEY_RP_ID: host },
+      'PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it',
+    ]),
     [{ AUTH_ISSUER: 'https://issuer.test' }, 'AUTH_JWKS_URL is required with AUTH_ISSUER'],
     [{ AUTH_JWKS_URL: 'https://issuer.test/jwks' }, 'AUTH_ISSUER is required with AUTH_JWKS_URL'],
     [

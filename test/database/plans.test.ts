@@ -50,6 +50,7 @@ import {
   type Tenant,
 } from '../support/service.ts';
 import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { usePasskeys } from '../support/use-passkeys.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
@@ -259,6 +260,11 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select sha256(id::text::bytea), 0, expires_at from login_intents;
     insert into known_origins (key, user_id, expires_at)
       select sha256(id::text::bytea), user_id, expires_at from login_intents;
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+        is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+      select id, gen_random_uuid(), sha256(id::text::bytea), 'usher.test', '\\x00', 0, '{}', gen_random_uuid(),
+        true, true, true, 'Passkey', now()
+      from people;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
@@ -349,6 +355,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });
   await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
+  await usePasskeys(call, { tokens, codes }, encryptionKeys, { service, tenant });
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

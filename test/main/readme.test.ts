@@ -54,8 +54,9 @@ test('the README names every service, and where its REST routes are', () => {
   expect(rows.map(([, name, parent]) => [name, parent])).toEqual(expected);
 });
 
-test('the README is short enough to be read', () => {
-  expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1_500);
+test('the README is short enough to be read, beside its table of settings', () => {
+  const toRead = readme.replaceAll(/^\| `[A-Z_]+` \|.*\n/gm, '');
+  expect(toRead.split(/\s+/).length).toBeLessThanOrEqual(1_100);
 });
 
 test('every link of a page leads to a file, and to a heading in it', () => {

@@ -10,3 +10,14 @@ export async function refusalOf(promise: Promise<unknown>) {
   const { code, message, violations, reason } = outcome;
   return { code, message, violations, reason };
 }
+
+/** Returns the reason of the ServiceError that the promise rejects with, or undefined if it resolves. */
+export async function reasonOf(promise: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    if (error instanceof ServiceError) return error.reason;
+    throw error;
+  }
+}

@@ -90,6 +90,13 @@ interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
   readonly method: SignInMethod;
 }
 
+/**
+ * The instant of a sign-in: later than the cut-offs that the statement sees. It may have begun before a reactivation that
+ * it has seen, which ends what is not later than its cut-off. Parameter: userId.
+ */
+export const laterThanCutoffs = sql`greatest(${statementInstant}, (
+  select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
+
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({
     condition: sql`exists (
@@ -97,10 +104,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
       where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
         and (${p.text('email')} is null or lower(u.email) = lower(${p.text('email')}))
         and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')})))`,
-    // This statement may have begun before a reactivation that it has seen, which ends what is not later than its
-    // cut-off.
-    completedAt: sql`greatest(${statementInstant}, (
-      select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`,
+    completedAt: laterThanCutoffs,
   })}
   select client_id, redirect_uri, state, completed_at from completed`;
 

@@ -12,8 +12,11 @@ export const TOKEN_TYPE = 'login+jwt';
 
 export type Algorithm = 'EdDSA' | 'ES256';
 
-/** How a user signed in: by code or wallet on the login page, on a page that called CompleteLogin, or at another issuer. */
-export type SignInMethod = 'email' | 'wallet' | 'page' | 'issuer';
+/**
+ * How a user signed in: by code, wallet or passkey on the login page, on a page that called CompleteLogin, or at another
+ * issuer.
+ */
+export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer';
 
 /** What a token says: this user completed this login intent of the application with this client ID. */
 export interface LoginClaims {

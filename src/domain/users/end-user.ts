@@ -40,7 +40,10 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
  * @throws ServiceError `User not found`
  */
 export async function deleteUser(call: Call, request: Request): Promise<string> {
-  return (await end(call, markUserDeleted, request)).userId;
+  const { userId } = await end(call, markUserDeleted, request);
+  // Those that another statement has added meanwhile, which this one could not see.
+  await call.run(deletePasskeysOfDeleted, { userId });
+  return userId;
 }
 
 /**
@@ -104,9 +107,14 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
     update users set deleted_at = ${p.instant('now')} where id = ${p.uuid('userId')} and deleted_at is null
     returning id
   ), ${auditOf(sql`deleted`)},
-  ${cutOffUserSessions(sql`deleted`)},
-  ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
+  ${cutOffUserSessions(sql`deleted`)}, passkeys_left as (
+    delete from passkeys k using deleted where k.user_id = deleted.id
+  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
   select ${notified} from deleted`;
+
+const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
+  delete from passkeys k using users
+  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
 
 const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   with known as (

@@ -1,0 +1,31 @@
+import { bigint, boolean, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from './schema.ts';
+
+/**
+ * Passkeys of users. A sign-in knows the credential ID alone, and Citus distributes a table by what its primary key has.
+ * Not a foreign key, as for login codes: users are never removed.
+ */
+export const passkeys = pgTable(
+  'passkeys',
+  {
+    userId: uuid('user_id').notNull(),
+    id: uuid('id').notNull(),
+    credentialId: bytes('credential_id').notNull(),
+    /** The host of the login page when the passkey was made, or a parent of it. */
+    rpId: text('rp_id').notNull(),
+    /** In COSE (RFC 9052). */
+    publicKey: bytes('public_key').notNull(),
+    signCount: bigint('sign_count', { mode: 'number' }).notNull(),
+    transports: text('transports').array().notNull(),
+    /** The model of the authenticator. */
+    aaguid: uuid('aaguid').notNull(),
+    isBackupEligible: boolean('is_backup_eligible').notNull(),
+    isBackedUp: boolean('is_backed_up').notNull(),
+    /** Whether the authenticator verified the person when the passkey was made. */
+    isUserVerified: boolean('is_user_verified').notNull(),
+    name: text('name').notNull(),
+    createdAt: instant('created_at').notNull(),
+    lastUsedAt: instant('last_used_at'),
+  },
+  (table) => [primaryKey({ columns: [table.credentialId] }), index('passkeys_user_id_idx').on(table.userId, table.id)],
+);

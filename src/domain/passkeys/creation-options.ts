@@ -1,0 +1,54 @@
+import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
+import { createChallenge } from './challenge.ts';
+import type { Passkey } from './passkey.ts';
+import type { RecentSignIn } from './recent-sign-in.ts';
+import type { RelyingParty } from './relying-party.ts';
+import { ALGORITHMS } from './verify-passkey.ts';
+
+/** What the script of the page passes to the browser: options of WebAuthn with bytes in base64url. */
+export interface CreationOptions {
+  readonly challenge: string;
+  readonly rp: { readonly id: string; readonly name: string };
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string };
+  readonly pubKeyCredParams: readonly { readonly type: 'public-key'; readonly alg: number }[];
+  readonly excludeCredentials: readonly {
+    readonly type: 'public-key';
+    readonly id: string;
+    readonly transports: readonly string[];
+  }[];
+  readonly authenticatorSelection: Readonly<Record<string, string | boolean>>;
+  readonly attestation: 'none';
+}
+
+/** Returns options for a new passkey beside those that the user has: a device keeps one for each user. */
+export function createCreationOptions(
+  { now }: Pick<Call, 'now'>,
+  { keys, origin, rpId }: RelyingParty,
+  browser: Browser,
+  { loginIntentId, userId, email, name }: RecentSignIn,
+  { passkeys, isOnThisDevice }: { readonly passkeys: readonly Passkey[]; readonly isOnThisDevice: boolean },
+): CreationOptions {
+  const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
+  return {
+    challenge: createChallenge(keys, use, now),
+    rp: { id: rpId, name: new URL(origin).host },
+    user: { id: toUserHandle(userId), name: email, displayName: name ?? email },
+    pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+    excludeCredentials: passkeys.map(({ credentialId, transports }) => {
+      return { type: 'public-key', id: credentialId.toString('base64url'), transports };
+    }),
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: 'preferred',
+      ...(isOnThisDevice && { authenticatorAttachment: 'platform' }),
+    },
+    attestation: 'none',
+  };
+}
+
+/** Returns the 16 bytes of the ID. All passkeys of a user have it, or devices would not see that they belong together. */
+export function toUserHandle(userId: string): string {
+  return Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url');
+}

@@ -1,0 +1,96 @@
+/** The answer of a browser to a challenge: a PublicKeyCredential as JSON (WebAuthn, section 5.1). */
+import { ServiceError } from '../errors.ts';
+import type { ChallengeUse } from './challenge.ts';
+import { isChallenge } from './challenge.ts';
+import type { RelyingParty } from './relying-party.ts';
+
+/** All texts but transports are in base64url. */
+export interface Credential {
+  readonly id: string;
+  readonly clientDataJSON: string;
+  /** Of a new passkey. Empty for a sign-in. */
+  readonly attestationObject: string;
+  readonly transports: readonly string[];
+  /** Of a sign-in. Empty for a new passkey. */
+  readonly authenticatorData: string;
+  readonly signature: string;
+  readonly userHandle: string;
+}
+
+/** WebAuthn, section 5.8.3. */
+const MAX_CREDENTIAL_ID_BYTES = 1_023;
+const MAX_TRANSPORTS = 8;
+
+/** Returns the credential. @throws ServiceError `Invalid passkey` if the JSON is not one */
+export function parseCredential(json: string): Credential {
+  const { id, rawId, type, response } = parseObject(json);
+  const fields = isObject(response) ? response : {};
+  const { transports = [] } = fields;
+  requireValid(typeof id === 'string' && id !== '' && id === rawId && type === 'public-key');
+  requireValid(isBase64Url(id) && Buffer.byteLength(id, 'base64url') <= MAX_CREDENTIAL_ID_BYTES);
+  requireValid(Array.isArray(transports) && transports.length <= MAX_TRANSPORTS && transports.every(isTransport));
+  const read = (name: string): string => {
+    const value = fields[name] ?? '';
+    requireValid(typeof value === 'string' && isBase64Url(value));
+    return value;
+  };
+  return {
+    id,
+    clientDataJSON: read('clientDataJSON'),
+    attestationObject: read('attestationObject'),
+    transports,
+    authenticatorData: read('authenticatorData'),
+    signature: read('signature'),
+    userHandle: read('userHandle'),
+  };
+}
+
+/**
+ * Requires that this page has asked for the credential. The library that verifies signatures lets frames of other
+ * origins through, and checks nothing of them at a creation.
+ *
+ * @throws ServiceError `Invalid passkey`
+ */
+export function requireOwnRequest(
+  { clientDataJSON }: Credential,
+  { origin, keys }: RelyingParty,
+  use: ChallengeUse,
+  now: Date,
+): void {
+  const client = parseObject(Buffer.from(clientDataJSON, 'base64url').toString('utf8'));
+  requireValid(client.type === (use.purpose === 'passkey get' ? 'webauthn.get' : 'webauthn.create'));
+  requireValid(client.origin === origin);
+  requireValid((client.crossOrigin ?? false) === false);
+  requireValid(client.topOrigin === undefined);
+  requireValid(typeof client.challenge === 'string' && isChallenge(keys, client.challenge, use, now));
+}
+
+/** @throws ServiceError `Invalid passkey` */
+export function requireValid(holds: boolean): asserts holds {
+  if (!holds) throw new ServiceError('INVALID_PASSKEY');
+}
+
+function parseObject(json: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    value = undefined;
+  }
+  requireValid(isObject(value));
+  return value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Refuses padding and spare bits, so that each credential has one spelling. */
+function isBase64Url(text: string): boolean {
+  return Buffer.from(text, 'base64url').toString('base64url') === text;
+}
+
+/** Transports are hints, which browsers get back. Unknown ones are allowed (WebAuthn, section 5.8.4). */
+function isTransport(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value);
+}

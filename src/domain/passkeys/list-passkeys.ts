@@ -1,0 +1,30 @@
+import { columnsOf, p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { getUser } from '../users/get-user.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { type Passkey, passkeyColumns } from './passkey.ts';
+import type { RecentSignIn } from './recent-sign-in.ts';
+import type { RelyingParty } from './relying-party.ts';
+
+const rules = { userId: uuid };
+
+/** Returns the passkeys of a user, the oldest first. @throws ServiceError `User not found` */
+export async function listPasskeys(call: Call, request: Unchecked<keyof typeof rules>): Promise<Passkey[]> {
+  const { userId } = check(request, rules);
+  const passkeys = await call.run(selectPasskeys, { userId });
+  if (passkeys.length === 0) await getUser(call, { userId });
+  return passkeys;
+}
+
+/** Returns the passkeys that the user can use on this login page, the oldest first. */
+export async function listOwnPasskeys(
+  { run }: Call,
+  { userId }: Pick<RecentSignIn, 'userId'>,
+  { rpId }: RelyingParty,
+): Promise<Passkey[]> {
+  const passkeys = await run(selectPasskeys, { userId });
+  return passkeys.filter((passkey) => passkey.rpId === rpId);
+}
+
+const selectPasskeys = statement('select_passkeys', passkeyColumns)`
+  select ${columnsOf(passkeyColumns)} from passkeys where user_id = ${p.uuid('userId')} order by created_at, id`;

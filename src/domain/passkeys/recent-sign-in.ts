@@ -1,0 +1,48 @@
+import { users } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from '../login/browser.ts';
+import { findLoginIntent, statusOf } from '../login/login-intent.ts';
+import { isActiveUser } from '../users/user.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+
+const LIFETIME_MS = 10 * 60_000;
+
+export const signInRules = { loginIntentId: uuid };
+
+/** A sign-in of the last 10 minutes in this browser. It allows the user to change passkeys. */
+export interface RecentSignIn {
+  readonly loginIntentId: string;
+  readonly applicationId: string;
+  readonly userId: string;
+  readonly completedAt: Date;
+  readonly email: string;
+  readonly name: string | null;
+}
+
+/**
+ * Returns the sign-in that has completed the intent, in this browser and less than 10 minutes ago.
+ *
+ * @throws ServiceError `Login intent not found`, `Login intent already completed` (in another browser), `Login intent
+ * expired` (earlier), `User not found`
+ */
+export async function requireRecentSignIn(
+  call: Call,
+  browser: Browser,
+  request: Unchecked<keyof typeof signInRules>,
+): Promise<RecentSignIn> {
+  const { loginIntentId } = check(request, signInRules);
+  const intent = await findLoginIntent(call, loginIntentId);
+  if (!intent || statusOf(intent, call.now) === 'open') throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
+  const { applicationId, browserDigest, completedAt, userId } = intent;
+  if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
+  if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  const [user] = await call.run(selectProfile, { userId });
+  if (!user) throw new ServiceError('USER_NOT_FOUND');
+  return { loginIntentId, applicationId, userId, completedAt, ...user };
+}
+
+const selectProfile = statement('select_signed_in_user', { email: users.email, name: users.name })`
+  select email, name from users where id = ${p.uuid('userId')} and ${isActiveUser}`;

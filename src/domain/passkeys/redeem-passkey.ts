@@ -1,0 +1,111 @@
+import { sql } from 'drizzle-orm';
+import { BY_POSTGRES } from '../../database/instants.ts';
+import { passkeys } from '../../database/passkey-schema.ts';
+import { users } from '../../database/schema.ts';
+import { p, type RowOfType, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from '../login/browser.ts';
+import type { EmailLoginParts } from '../login/complete-email-login.ts';
+import {
+  answerLogin,
+  COMPLETED_INTENT,
+  type Completion,
+  completedIntent,
+  laterThanCutoffs,
+} from '../login/complete-login.ts';
+import { rememberOrigin } from '../login/known-origins.ts';
+import { requireOpenIntent } from '../login/login-intent.ts';
+import { isActiveUser } from '../users/user.ts';
+import { check, text, type Unchecked, uuid } from '../validation.ts';
+import { toUserHandle } from './creation-options.ts';
+import { parseCredential, requireOwnRequest, requireValid } from './credential.ts';
+import type { RelyingParty } from './relying-party.ts';
+import { verifyUse } from './verify-passkey.ts';
+
+const rules = { loginIntentId: uuid, credential: text({ max: 8_192 }) };
+const METHOD = 'passkey';
+
+export interface PasskeyCompletion extends Completion {
+  /** Whether the counter of the authenticator has not risen: there may be a copy of it. */
+  readonly hasSteppedBack: boolean;
+}
+
+/**
+ * Completes the login with the answer of a passkey to the challenge for this intent in this browser.
+ *
+ * @throws ServiceError `Invalid passkey`, `Unknown passkey`, and as `requireOpenIntent` does
+ */
+export async function redeemPasskey(
+  call: Call,
+  { codes, relyingParty, tokens }: EmailLoginParts & { readonly relyingParty: RelyingParty },
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<PasskeyCompletion> {
+  const { loginIntentId, credential: json } = check(request, rules);
+  await requireOpenIntent(call, loginIntentId);
+  const credential = parseCredential(json);
+  requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
+  const passkey = await findPasskey(call, credential.id, relyingParty);
+  requireValid(credential.userHandle === toUserHandle(passkey.userId));
+  const use = await verifyUse(credential, passkey.publicKey, relyingParty);
+  const { userId, email, credentialId } = passkey;
+  const [intent] = await call.run(completeWithPasskey, {
+    ...BY_POSTGRES,
+    ...use,
+    credentialId,
+    loginIntentId,
+    userId,
+    method: METHOD,
+    browserDigest: browser.digest,
+    now: call.now,
+  });
+  if (!intent) {
+    await requireOpenIntent(call, loginIntentId);
+    throw new ServiceError('UNKNOWN_PASSKEY');
+  }
+  // Without it, the user has the limits of a stranger at the next code.
+  await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
+  const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
+  return { ...completion, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
+}
+
+async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): Promise<StoredPasskey> {
+  const [passkey] = await run(selectPasskey, { credentialId: Buffer.from(id, 'base64url'), rpId });
+  if (!passkey) throw new ServiceError('UNKNOWN_PASSKEY');
+  return passkey;
+}
+
+/** WebAuthn, section 6.1.1. Synced passkeys always have 0. */
+function hasSteppedBack(before: number, now: number): boolean {
+  return (before > 0 || now > 0) && now <= before;
+}
+
+const STORED = {
+  credentialId: passkeys.credentialId,
+  userId: passkeys.userId,
+  publicKey: passkeys.publicKey,
+  signCount: passkeys.signCount,
+  email: users.email,
+};
+
+type StoredPasskey = RowOfType<typeof STORED>;
+
+const selectPasskey = statement('select_passkey', STORED)`
+  select k.credential_id, k.user_id, k.public_key, k.sign_count, users.email
+  from passkeys k join users on users.id = k.user_id
+  where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
+
+const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
+  with used as (
+    update passkeys k
+    set sign_count = ${p.bigint('signCount')}, is_backed_up = ${p.boolean('isBackedUp')},
+      last_used_at = ${p.instant('now')}
+    where k.credential_id = ${p.bytes('credentialId')} and k.user_id = ${p.uuid('userId')}
+    returning k.user_id
+  ), ${completedIntent({
+    condition: sql`exists (
+      select 1 from used join users on users.id = used.user_id where ${isActiveUser})`,
+    completedAt: laterThanCutoffs,
+  })}
+  select client_id, redirect_uri, state, completed_at from completed`;

@@ -1,0 +1,22 @@
+/** The login page as WebAuthn sees it: a relying party. */
+import { hkdfSync } from 'node:crypto';
+
+export interface RelyingParty {
+  /** The host of the login page or a parent of it. Browsers offer a passkey only where this is the same. */
+  readonly rpId: string;
+  /** The origin of the login page. */
+  readonly origin: string;
+  /** For challenges: the first key makes them, all verify. */
+  readonly keys: readonly Buffer[];
+}
+
+/** Derives the keys from the encryption keys, so that both rotate together. */
+export function createRelyingParty(
+  pageUrl: string,
+  rpId: string | undefined,
+  encryptionKeys: readonly Buffer[],
+): RelyingParty {
+  const { hostname, origin } = new URL(pageUrl);
+  const keys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher passkey challenge', 32)));
+  return { rpId: rpId ?? hostname, origin, keys };
+}

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from '../login/browser.ts';
+import { latestCutoff } from '../sessions/cutoffs.ts';
+import { isActiveUser } from '../users/user.ts';
+import { check, text, type Unchecked } from '../validation.ts';
+import { parseCredential, requireOwnRequest } from './credential.ts';
+import { nameOfAuthenticator } from './default-name.ts';
+import { MAX_PASSKEYS } from './passkey.ts';
+import { type RecentSignIn, requireRecentSignIn, signInRules } from './recent-sign-in.ts';
+import type { RelyingParty } from './relying-party.ts';
+import { verifyCreation } from './verify-passkey.ts';
+
+const rules = { ...signInRules, credential: text({ max: 8_192 }) };
+
+/** A passkey that was added, and to whom. */
+export interface AddedPasskey extends RecentSignIn {
+  /** Of the passkey. */
+  readonly passkeyName: string;
+}
+
+/**
+ * Stores a new passkey of the user who has just signed in with this intent in this browser.
+ *
+ * @throws ServiceError `Invalid passkey`, `Passkey already exists`, `Too many passkeys`, `Login intent expired` (the
+ * sign-in was revoked), and as `requireRecentSignIn` does
+ */
+export async function storePasskey(
+  call: Call,
+  relyingParty: RelyingParty,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<AddedPasskey> {
+  const { loginIntentId, credential: json } = check(request, rules);
+  const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
+  const { userId, applicationId, completedAt } = signIn;
+  const credential = parseCredential(json);
+  const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
+  requireOwnRequest(credential, relyingParty, use, call.now);
+  const made = await verifyCreation(credential, relyingParty);
+  const { rpId } = relyingParty;
+  const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt };
+  const passkeyName = nameOfAuthenticator(made.aaguid);
+  const { transports } = credential;
+  const [inserted] = await call.run(insertPasskey, { ...ids, ...made, transports, name: passkeyName, now: call.now });
+  if (!inserted) return refuse(call, { ...ids, credentialId: made.credentialId });
+  const [late] = await call.run(withdrawPasskey, ids);
+  if (late) return refuse(call, { ...ids, credentialId: null });
+  return { ...signIn, passkeyName };
+}
+
+/** @throws ServiceError with the reason */
+async function refuse(
+  { run }: Call,
+  { userId, rpId, credentialId }: { userId: string; rpId: string; credentialId: Buffer | null },
+): Promise<never> {
+  const [why] = await run(selectRefusal, { userId, rpId, credentialId });
+  if (why?.isTaken) throw new ServiceError('PASSKEY_ALREADY_EXISTS');
+  throw new ServiceError(why?.isFull ? 'TOO_MANY_PASSKEYS' : 'LOGIN_INTENT_EXPIRED');
+}
+
+/** Whether the user may still add passkeys by the sign-in: revocations end what was begun by it. */
+const mayAdd = sql`users.id = ${p.uuid('userId')} and ${isActiveUser}
+  and ${p.instant('completedAt')} > ${latestCutoff(sql`users.id`)}`;
+
+const count = sql`(
+  select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;
+const most = sql.raw(String(MAX_PASSKEYS));
+
+const insertPasskey = statement('insert_passkey')`
+  with inserted as (
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+    select users.id, ${p.uuid('id')}, ${p.bytes('credentialId')}, ${p.text('rpId')}, ${p.bytes('publicKey')},
+      ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
+      ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')}
+    from users where ${mayAdd} and ${count} < ${most}
+    on conflict do nothing
+    returning id
+  ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })}
+  select from inserted`;
+
+/**
+ * Removes the passkey again if it came too late: neither of two statements that commit together sees the other's row, so
+ * each looks again afterwards. Of passkeys beyond the limit that are added at once, all may go.
+ */
+const withdrawPasskey = statement('withdraw_passkey')`
+  with withdrawn as (
+    delete from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('id')}
+      and (${count} > ${most} or not exists (select 1 from users where ${mayAdd}))
+    returning k.id
+  )
+  select from withdrawn`;
+
+const selectRefusal = statement('select_passkey_refusal', { isTaken: t.boolean, isFull: t.boolean })`
+  select exists (select 1 from passkeys where credential_id = ${p.bytes('credentialId')}) as is_taken,
+    ${count} >= ${most} as is_full`;

@@ -1,0 +1,130 @@
+/** The domain of passkeys on a real database, without pages: sign-ins, challenges and software passkeys. */
+import { randomBytes } from 'node:crypto';
+import { Database } from '../../src/database/database.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
+import type { Call } from '../../src/domain/call.ts';
+import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
+import type { Browser } from '../../src/domain/login/browser.ts';
+import { completeLogin } from '../../src/domain/login/complete-login.ts';
+import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
+import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
+import { toUserHandle } from '../../src/domain/passkeys/creation-options.ts';
+import { listOwnPasskeys } from '../../src/domain/passkeys/list-passkeys.ts';
+import { redeemPasskey } from '../../src/domain/passkeys/redeem-passkey.ts';
+import { createRelyingParty, type RelyingParty } from '../../src/domain/passkeys/relying-party.ts';
+import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
+import { TestClock } from './clock.ts';
+import { newAddress } from './login-browser.ts';
+import { type Oddities, SoftwarePasskey } from './passkey.ts';
+import {
+  createLoginIntent,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  startTestService,
+  type Tenant,
+  type TestService,
+} from './service.ts';
+
+interface Use {
+  readonly browser: Browser;
+  readonly loginIntentId: string;
+}
+
+export class PasskeyFixture implements AsyncDisposable {
+  readonly clock: TestClock;
+  readonly service: TestService;
+  readonly tenant: Tenant;
+  readonly relyingParty: RelyingParty;
+  readonly tokens: AuthTokens;
+  readonly #database: Database;
+  readonly #encryptionKeys: readonly Buffer[];
+
+  private constructor(clock: TestClock, service: TestService, tenant: Tenant, tokens: AuthTokens) {
+    [this.clock, this.service, this.tenant, this.tokens] = [clock, service, tenant, tokens];
+    this.#encryptionKeys = service.config.secrets.encryptionKeys ?? [];
+    this.relyingParty = createRelyingParty(`${PUBLIC_URL}/login`, undefined, this.#encryptionKeys);
+    this.#database = new Database(service.database.url, {
+      clock: this.clock.read,
+      connections: 4,
+      statementTimeoutMs: 60_000,
+    });
+  }
+
+  static async open(): Promise<PasskeyFixture> {
+    const clock = new TestClock();
+    const service = await startTestService({ clock: clock.read });
+    const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
+    return new PasskeyFixture(clock, service, await createTenant(service), tokens);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#database.close();
+    await this.service.close();
+  }
+
+  get call(): Call {
+    const now = this.clock.read();
+    const run = this.#database.within(Number.POSITIVE_INFINITY);
+    return { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now };
+  }
+
+  newBrowser(): Browser {
+    return { digest: randomBytes(32), address: newAddress() };
+  }
+
+  /** Begins a login in a browser. */
+  async begin(browser = this.newBrowser()): Promise<Use> {
+    return { browser, loginIntentId: await createLoginIntent(this.service, this.tenant) };
+  }
+
+  /** Signs the user in by code, in a browser. */
+  async signIn(user: { readonly id: string }, begun?: Use): Promise<Use> {
+    const use = begun ?? (await this.begin());
+    const { loginIntentId, browser } = use;
+    const how = { method: 'email', browserDigest: browser.digest } as const;
+    await completeLogin(this.call, this.tokens, { loginIntentId, userId: user.id }, how);
+    return use;
+  }
+
+  /** Returns what the page asks the passkey for. */
+  askedBy({ browser, loginIntentId }: Use, userId?: string, { keys, rpId, origin } = this.relyingParty) {
+    const challengeUse = userId
+      ? ({ purpose: 'passkey create', loginIntentId, browser, userId } as const)
+      : ({ purpose: 'passkey get', loginIntentId, browser } as const);
+    const challenge = createChallenge(keys, challengeUse, this.clock.read());
+    return { rpId, origin, challenge, userHandle: userId ? toUserHandle(userId) : '' };
+  }
+
+  /** Adds a passkey to the user, who has just signed in. */
+  async add(
+    user: { readonly id: string },
+    { passkey = new SoftwarePasskey(), odd, use }: { passkey?: SoftwarePasskey; odd?: Oddities; use?: Use } = {},
+  ): Promise<SoftwarePasskey> {
+    const signedIn = use ?? (await this.signIn(user));
+    await this.store(signedIn, passkey.create(this.askedBy(signedIn, user.id), odd));
+    return passkey;
+  }
+
+  store({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {
+    return storePasskey(this.call, relyingParty, browser, { loginIntentId, credential });
+  }
+
+  redeem({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {
+    const codes = { keys: deriveLoginCodeKeys(this.#encryptionKeys), limitFactor: 1 };
+    return redeemPasskey(this.call, { codes, relyingParty, tokens: this.tokens }, browser, {
+      loginIntentId,
+      credential,
+    });
+  }
+
+  /** Returns a user with a passkey. */
+  async createOwner(options: ConstructorParameters<typeof SoftwarePasskey>[0] = {}) {
+    const user = await createTestUser(this.service);
+    return { user, passkey: await this.add(user, { passkey: new SoftwarePasskey(options) }) };
+  }
+
+  listOf(user: { readonly id: string }) {
+    return listOwnPasskeys(this.call, { userId: user.id }, this.relyingParty);
+  }
+}

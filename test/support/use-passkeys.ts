@@ -1,0 +1,47 @@
+/** Every statement of passkeys, for tests that go over all statements. */
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import type { Call } from '../../src/domain/call.ts';
+import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
+import { completeLogin } from '../../src/domain/login/complete-login.ts';
+import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
+import { toUserHandle } from '../../src/domain/passkeys/creation-options.ts';
+import { deletePasskey } from '../../src/domain/passkeys/delete-passkey.ts';
+import { listOwnPasskeys, listPasskeys } from '../../src/domain/passkeys/list-passkeys.ts';
+import { redeemPasskey } from '../../src/domain/passkeys/redeem-passkey.ts';
+import { createRelyingParty } from '../../src/domain/passkeys/relying-party.ts';
+import { renamePasskey } from '../../src/domain/passkeys/rename-passkey.ts';
+import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
+import { SoftwarePasskey } from './passkey.ts';
+import { reasonOf } from './refusals.ts';
+import { createLoginIntent, createTestUser, PUBLIC_URL, type Tenant, type TestService } from './service.ts';
+
+/** Adds a passkey twice, signs in with it, and renames and deletes it. */
+export async function usePasskeys(
+  call: Call,
+  parts: EmailLoginParts,
+  encryptionKeys: readonly Buffer[],
+  { service, tenant }: { service: TestService; tenant: Tenant },
+): Promise<void> {
+  const relyingParty = createRelyingParty(`${PUBLIC_URL}/login`, undefined, encryptionKeys);
+  const { keys, rpId, origin } = relyingParty;
+  const browser = { digest: randomBytes(32), address: '::1' };
+  const { id: userId } = await createTestUser(service);
+  const added = { loginIntentId: await createLoginIntent(service, tenant), browser };
+  const how = { method: 'email', browserDigest: browser.digest } as const;
+  await completeLogin(call, parts.tokens, { ...added, userId }, how);
+  const passkey = new SoftwarePasskey();
+  const creation = createChallenge(keys, { purpose: 'passkey create', ...added, userId }, call.now);
+  const asked = { rpId, origin, challenge: creation, userHandle: toUserHandle(userId) };
+  const store = () => storePasskey(call, relyingParty, browser, { ...added, credential: passkey.create(asked) });
+  await store();
+  expect(await reasonOf(store())).toBe('PASSKEY_ALREADY_EXISTS');
+  const used = { loginIntentId: await createLoginIntent(service, tenant), browser };
+  const challenge = createChallenge(keys, { purpose: 'passkey get', ...used }, call.now);
+  const credential = passkey.answer({ rpId, origin, challenge });
+  await redeemPasskey(call, { ...parts, relyingParty }, browser, { ...used, credential });
+  const [{ id: passkeyId } = { id: '' }] = await listOwnPasskeys(call, { userId }, relyingParty);
+  await renamePasskey(call, { userId, passkeyId, name: 'Key on the ring' });
+  await listPasskeys(call, { userId });
+  await deletePasskey(call, { userId, passkeyId });
+}
