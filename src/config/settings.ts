@@ -14,10 +14,10 @@ import {
   parseSchema,
   parseSessionMaxAge,
   parseSmtpUrl,
-  splitList,
 } from './parse-setting.ts';
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
+import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
@@ -151,44 +151,7 @@ export const SETTINGS = {
     'How long a shutdown waits for calls in flight.',
     { default: 10_000 },
   ),
-  webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
-    default: true,
-  }),
-  webhookConcurrency: setting(
-    'WEBHOOK_CONCURRENCY',
-    integerBetween(1, 4_096),
-    'Attempts in flight to quick endpoints, per process.',
-    {
-      default: 128,
-    },
-  ),
-  webhookAllowedNetworks: setting(
-    'WEBHOOK_ALLOWED_NETWORKS',
-    parseNetworks,
-    'Internal CIDR ranges, comma-separated, that webhooks may be sent to.',
-    { defaultText: 'none; loopback, if embedded' },
-  ),
-  webhookProxyUrl: setting(
-    'WEBHOOK_PROXY_URL',
-    parseForeignUrl,
-    'HTTP proxy that sends webhooks and checks addresses.',
-    {},
-  ),
-  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
-    default: 15_000,
-  }),
-  webhookRetrySchedule: setting(
-    'WEBHOOK_RETRY_SCHEDULE',
-    (text): readonly number[] => splitList(text).map(integerBetween(0, 604_800)),
-    'Seconds before each attempt.',
-    {
-      default: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
-      defaultText: 'ten attempts in three days',
-    },
-  ),
-  webhookLogDays: setting('WEBHOOK_LOG_DAYS', integerBetween(1, 365), 'Days that deliveries are kept.', {
-    default: 14,
-  }),
+  ...WEBHOOK_SETTINGS,
   tlsCert: setting('TLS_CERT_FILE', String, 'Certificate in PEM. With it Usher serves TLS.', {
     isFile: true,
     requiredWith: 'TLS_KEY_FILE',

@@ -1,0 +1,44 @@
+import { integerBetween, parseBoolean, parseForeignUrl, parseNetworks, splitList } from './parse-setting.ts';
+import { setting } from './setting.ts';
+
+/** The settings of the delivery of webhooks. */
+export const WEBHOOK_SETTINGS = {
+  webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
+    default: true,
+  }),
+  webhookConcurrency: setting(
+    'WEBHOOK_CONCURRENCY',
+    integerBetween(1, 4_096),
+    'Attempts in flight to quick endpoints, per process.',
+    {
+      default: 128,
+    },
+  ),
+  webhookAllowedNetworks: setting(
+    'WEBHOOK_ALLOWED_NETWORKS',
+    parseNetworks,
+    'Internal CIDR ranges, comma-separated, that webhooks may be sent to.',
+    { defaultText: 'none; loopback, if embedded' },
+  ),
+  webhookProxyUrl: setting(
+    'WEBHOOK_PROXY_URL',
+    parseForeignUrl,
+    'HTTP proxy that sends webhooks and checks addresses.',
+    {},
+  ),
+  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
+    default: 15_000,
+  }),
+  webhookRetrySchedule: setting(
+    'WEBHOOK_RETRY_SCHEDULE',
+    (text): readonly number[] => splitList(text).map(integerBetween(0, 604_800)),
+    'Seconds before each attempt.',
+    {
+      default: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
+      defaultText: 'ten attempts in three days',
+    },
+  ),
+  webhookLogDays: setting('WEBHOOK_LOG_DAYS', integerBetween(1, 365), 'Days that deliveries are kept.', {
+    default: 14,
+  }),
+};
