@@ -8,6 +8,8 @@ export interface StartLoginOptions {
   readonly clientId: string;
   /** A registered redirect URI of the application. */
   readonly redirectUri: string;
+  /** How many seconds old the sign-in may be at most. With 0 the user has to sign in anew. */
+  readonly maxAgeSeconds?: number;
 }
 
 export interface FinishLoginOptions {
@@ -41,10 +43,10 @@ export class LoginError extends Error {
  */
 export async function startLogin(
   client: Pick<UsherClient, 'auth'>,
-  { clientId, redirectUri }: StartLoginOptions,
+  options: StartLoginOptions,
 ): Promise<{ authUrl: string; state: string }> {
   const state = createState();
-  const { authUrl } = await client.auth.generateAuthUrl({ clientId, redirectUri, state });
+  const { authUrl } = await client.auth.generateAuthUrl({ ...options, state });
   return { authUrl, state };
 }
 

@@ -124,7 +124,13 @@ export const loginIntents = pgTable(
     state: text('state').notNull(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
+    /** `LOGIN` or `PASSKEYS`, or empty. */
+    prompt: text('prompt').notNull().default(''),
+    /** The oldest sign-in that the application accepts. */
+    maxAgeSeconds: integer('max_age_seconds'),
     completedAt: instant('completed_at'),
+    /** When the user signed in. Null if that was when the intent was completed. */
+    authenticatedAt: instant('authenticated_at'),
     userId: uuid('user_id').references(() => users.id),
     /** How the user signed in. Null until the intent is completed. */
     method: text('method'),

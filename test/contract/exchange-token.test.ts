@@ -1,7 +1,7 @@
 /** ExchangeToken: which tokens are accepted, and when tokens and sessions end. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
@@ -138,12 +138,13 @@ describe('A session', () => {
     const byWallet = await tokens.mint({ ...login, method: 'wallet' });
     const events = () =>
       sql`select from audit_events where action = 'AuthService/ExchangeToken' and resource = ${user.id}`;
+    const signIn = { method: 'wallet', authTime: timestampFromDate(clock.read()) };
     expect(await exchange(byWallet)).toEqual(begun);
-    expect(await shown()).toEqual({ ...before, method: 'wallet' });
+    expect(await shown()).toEqual({ ...before, ...signIn });
     expect(await events()).toHaveLength(2);
     // An exchange of the same token, or of an earlier one, changes nothing.
     for (const authToken of [byWallet, first]) expect(await exchange(authToken)).toEqual(begun);
-    expect(await shown()).toEqual({ ...before, method: 'wallet' });
+    expect(await shown()).toEqual({ ...before, ...signIn });
     expect(await events()).toHaveLength(2);
   });
 

@@ -43,6 +43,8 @@ it.each([
     ipAddress: '127.0.0.1',
     userAgent: expect.any(String),
     method: 'page',
+    // Replies of REST stay as they were.
+    ...(protocol === CONNECT && { authTime: createdAt }),
   };
   const answer = await call(protocol, service.url, checkSession, { sessionId, maxStalenessMs: 0 }, credentials);
   expect(answer).toStrictEqual({ ...success(undefined, message), data: { active: true, session } });

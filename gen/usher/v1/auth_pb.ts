@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/auth.proto.
  */
 export const file_usher_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSJwChZHZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCRIUCgxyZWRpcmVjdF91cmkYAiABKAkSDQoFc3RhdGUYAyABKAkSEwoGbG9jYWxlGAQgASgJSACIAQFCCQoHX2xvY2FsZSJEChdHZW5lcmF0ZUF1dGhVcmxSZXNwb25zZRIQCghhdXRoX3VybBgBIAEoCRIXCg9sb2dpbl9pbnRlbnRfaWQYAiABKAkiKgoURXhjaGFuZ2VUb2tlblJlcXVlc3QSEgoKYXV0aF90b2tlbhgBIAEoCSJgChVFeGNoYW5nZVRva2VuUmVzcG9uc2USIwoEdXNlchgBIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEiIKB3Nlc3Npb24YAiABKAsyES51c2hlci52MS5TZXNzaW9uIn4KC1VzZXJQcm9maWxlEg0KBWVtYWlsGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIaCg1wcm9maWxlX2ltYWdlGAMgASgJSAGIAQESFgoOd2FsbGV0X2FkZHJlc3MYBCABKAlCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2UiRQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK3AQoLQXV0aFNlcnZpY2USVgoPR2VuZXJhdGVBdXRoVXJsEiAudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBohLnVzaGVyLnYxLkdlbmVyYXRlQXV0aFVybFJlc3BvbnNlElAKDUV4Y2hhbmdlVG9rZW4SHi51c2hlci52MS5FeGNoYW5nZVRva2VuUmVxdWVzdBofLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSKyAQoWR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEg0KBXN0YXRlGAMgASgJEhMKBmxvY2FsZRgEIAEoCUgAiAEBEg4KBnByb21wdBgFIAEoCRIcCg9tYXhfYWdlX3NlY29uZHMYBiABKAVIAYgBAUIJCgdfbG9jYWxlQhIKEF9tYXhfYWdlX3NlY29uZHMiRAoXR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USEAoIYXV0aF91cmwYASABKAkSFwoPbG9naW5faW50ZW50X2lkGAIgASgJIioKFEV4Y2hhbmdlVG9rZW5SZXF1ZXN0EhIKCmF1dGhfdG9rZW4YASABKAkiYAoVRXhjaGFuZ2VUb2tlblJlc3BvbnNlEiMKBHVzZXIYASABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIiCgdzZXNzaW9uGAIgASgLMhEudXNoZXIudjEuU2Vzc2lvbiJ+CgtVc2VyUHJvZmlsZRINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIoQBCgdTZXNzaW9uEgoKAmlkGAEgASgJEi4KCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWF1dGhfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbWV0aG9kGAQgASgJMrcBCgtBdXRoU2VydmljZRJWCg9HZW5lcmF0ZUF1dGhVcmwSIC51c2hlci52MS5HZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0GiEudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USUAoNRXhjaGFuZ2VUb2tlbhIeLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXF1ZXN0Gh8udXNoZXIudjEuRXhjaGFuZ2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GenerateAuthUrlRequest
@@ -47,6 +47,23 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
    * @generated from field: optional string locale = 4;
    */
   locale?: string | undefined;
+
+  /**
+   * What the login page shows: "LOGIN" asks for a new sign-in also where the user
+   * could continue with the last one; "PASSKEYS" shows the user's passkeys after
+   * the sign-in. Empty for nothing special.
+   *
+   * @generated from field: string prompt = 5;
+   */
+  prompt: string;
+
+  /**
+   * How old the sign-in may be at most, 0 to 31,536,000 s. With 0 the user has to
+   * sign in anew. Absent for the limit of the sign-ins that Usher remembers.
+   *
+   * @generated from field: optional int32 max_age_seconds = 6;
+   */
+  maxAgeSeconds?: number | undefined;
 };
 
 /**
@@ -178,6 +195,20 @@ export type Session = Message<"usher.v1.Session"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 2;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * When the user signed in last, in whole milliseconds. Not in REST.
+   *
+   * @generated from field: google.protobuf.Timestamp auth_time = 3;
+   */
+  authTime?: Timestamp | undefined;
+
+  /**
+   * How the user signed in last, as in ActiveSession. Not in REST.
+   *
+   * @generated from field: string method = 4;
+   */
+  method: string;
 };
 
 /**

@@ -1,7 +1,7 @@
 /** Makes JSON Schemas of messages, in the JSON of REST or in that of Protobuf. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { NULLABLE } from '../rest/present.ts';
+import { NULLABLE, restFieldsOf } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -32,8 +32,9 @@ export class MessageSchemas {
   }
 
   describe(message: DescMessage): JsonSchema & { properties: Record<string, JsonSchema>; required?: string[] } {
-    const fields = message.fields.map((field) => [field.jsonName, this.#describeField(field)] as const);
-    const required = this.#style === 'rest' ? message.fields.filter(isRequired).map(({ jsonName }) => jsonName) : [];
+    const shown = this.#style === 'rest' ? restFieldsOf(message) : message.fields;
+    const fields = shown.map((field) => [field.jsonName, this.#describeField(field)] as const);
+    const required = this.#style === 'rest' ? shown.filter(isRequired).map(({ jsonName }) => jsonName) : [];
     return {
       type: 'object',
       properties: Object.fromEntries(fields),

@@ -1,15 +1,34 @@
 /** Presents messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
-import { create, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
 import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 
 /** Documented as a URL or null. Other optional fields that are absent are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
 
+/** Fields that only RPCs have, so that the replies of REST stay as they were. */
+const ONLY_IN_RPC: readonly string[] = [
+  'usher.v1.Session.auth_time',
+  'usher.v1.Session.method',
+  'usher.v1.ActiveSession.auth_time',
+];
+
+const restFields = new WeakMap<DescMessage, readonly DescField[]>();
+
+/** Returns the fields that REST shows of a message. */
+export function restFieldsOf(schema: DescMessage): readonly DescField[] {
+  let fields = restFields.get(schema);
+  if (!fields) {
+    fields = schema.fields.filter(({ parent, name }) => !ONLY_IN_RPC.includes(`${parent.typeName}.${name}`));
+    restFields.set(schema, fields);
+  }
+  return fields;
+}
+
 /** Returns the message with all its fields, except for optional ones that are absent. */
 export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
   const message: Readonly<Record<string, unknown>> = { ...create(schema, init) };
   return Object.fromEntries(
-    schema.fields.map(({ jsonName, localName, message: type }) => {
+    restFieldsOf(schema).map(({ jsonName, localName, message: type }) => {
       const value = presentValue(type, message[localName]);
       return [jsonName, NULLABLE.includes(jsonName) ? (value ?? null) : value];
     }),

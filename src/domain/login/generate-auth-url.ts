@@ -3,7 +3,8 @@ import { p, statement } from '../../database/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, optional, text, type Unchecked } from '../validation.ts';
+import { oneOf } from '../text-rules.ts';
+import { check, integer, optional, text, textOrEmpty, type Unchecked } from '../validation.ts';
 
 const INTENT_LIFETIME_MS = 30 * 60_000;
 
@@ -12,6 +13,8 @@ const rules = {
   redirectUri: text({ max: 2048 }),
   state: text({ max: 500 }),
   locale: optional(text({ min: 0, max: 200 })),
+  prompt: textOrEmpty(oneOf(['LOGIN', 'PASSKEYS'])),
+  maxAgeSeconds: optional(integer({ min: 0, max: 31_536_000 })),
 };
 
 /** Returns the URL to send the user to. */
@@ -42,7 +45,7 @@ export async function generateAuthUrl(
   linkTo: AuthPageLink,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
-  const { clientId, redirectUri, state, locale } = check(request, rules);
+  const { clientId, redirectUri, state, locale, prompt, maxAgeSeconds } = check(request, rules);
   if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
   if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
 
@@ -54,6 +57,8 @@ export async function generateAuthUrl(
     redirectUri,
     state,
     locale: locale || null,
+    prompt,
+    maxAgeSeconds,
     createdAt: now,
     expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
   });
@@ -61,6 +66,8 @@ export async function generateAuthUrl(
 }
 
 const insertIntent = statement('insert_login_intent')`
-  insert into login_intents (application_id, id, redirect_uri, state, locale, created_at, expires_at)
+  insert into login_intents
+    (application_id, id, redirect_uri, state, locale, prompt, max_age_seconds, created_at, expires_at)
   values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
-    ${p.text('locale')}, ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;
+    ${p.text('locale')}, ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.instant('createdAt')},
+    ${p.instant('expiresAt')})`;

@@ -6,7 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
-import { InvalidTokenError } from '../login/verify-token.ts';
+import { InvalidTokenError, type SignInMethod } from '../login/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import type { Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
@@ -14,7 +14,7 @@ import { announce, HAS_MESSAGES, hasSubscriber, messagesOf, notified } from '../
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
-import { graceSecondsOf, type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { graceSecondsOf, lastSignIn, type Peer, SESSION_LIFETIME_MS } from './session.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -30,6 +30,9 @@ interface ExchangeParts {
 export interface BegunSession extends Profile {
   readonly id: string;
   readonly createdAt: Date;
+  /** The last sign-in. */
+  readonly authTime: Date;
+  readonly method: SignInMethod;
 }
 
 /**
@@ -84,8 +87,10 @@ const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
 const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
 
+const STORED = { id, email, name, profileImage, walletAddress, createdAt, method: t.textOf<SignInMethod>() };
+
 /** What an application learns of a session. */
-const SHOWN = { id, email, name, profileImage, walletAddress, createdAt };
+const SHOWN = { ...STORED, authTime: t.instant };
 const shown = columnsOf(SHOWN);
 
 const FOUND = {
@@ -111,8 +116,8 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
     with live as (
       -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
       -- else remove the session, and another begin that the revocation has ended.
-      select ${shown}, authenticated_at,
-        greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')} as is_outdated
+      select ${columnsOf(STORED)}, authenticated_at, ${lastSignIn('sessions')} as auth_time,
+        ${lastSignIn('sessions')} < ${p.instant('authenticatedAt')} as is_outdated
       from sessions
       where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
         and expires_at > ${p.instant('now')}
@@ -144,6 +149,6 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
       ${notifies ? notified : sql`'[]'::json as notified_ids`}
     from caller left join (
       select ${shown}, is_outdated from unended
-      union all select ${shown}, false from begun
+      union all select ${columnsOf(STORED)}, authenticated_at, false from begun
     ) as session on true`;
 }

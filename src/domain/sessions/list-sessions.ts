@@ -4,10 +4,12 @@ import { columnsOf, p, statement } from '../../database/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { optional, uuid } from '../validation.ts';
 import { latestCutoff } from './cutoffs.ts';
-import { sessionColumns } from './session.ts';
+import { lastSignIn, sessionColumns } from './session.ts';
 
 const rules = { userId: optional(uuid) };
 const columns = { ...sessionColumns, beganAt: sessions.beganAt };
+const { authTime: _, ...stored } = columns;
+const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time`;
 
 const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}
@@ -19,6 +21,7 @@ export const listSessions = createList('select_live_sessions', {
   of: ofApplication,
   rules,
   columns,
+  select,
   // Renewals do not move a session in the list: they keep this instant.
   order: [sessions.beganAt, sessions.userId],
   where: isLive,
@@ -26,4 +29,4 @@ export const listSessions = createList('select_live_sessions', {
 });
 
 const selectSessionOfUser = statement('select_live_session_of_user', columns)`
-  select ${columnsOf(columns)} from sessions where ${isLive} and user_id = ${p.uuid('userId')}`;
+  select ${select} from sessions where ${isLive} and user_id = ${p.uuid('userId')}`;

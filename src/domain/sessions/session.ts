@@ -33,7 +33,12 @@ export const sessionColumns = {
   method: t.textOf<SignInMethod>(),
   createdAt: sessions.createdAt,
   expiresAt: sessions.expiresAt,
+  authTime: t.instant,
 };
+
+/** The last sign-in of a session: its column `auth_time`. */
+export const lastSignIn = (session: 'sessions' | 's') =>
+  sql.raw(`greatest(${session}.authenticated_at, ${session}.last_authenticated_at)`);
 
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOfType<typeof sessionColumns>;
