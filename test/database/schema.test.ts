@@ -31,7 +31,7 @@ const IMPERSONAL = [
   /^application_logos\./,
   /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
-  /^login_intents\.(method|redirect_uri|state)$/,
+  /^login_intents\.(method|prompt|redirect_uri|state)$/,
   /^sessions\.method$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
