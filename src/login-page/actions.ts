@@ -46,12 +46,9 @@ export const ACTIONS: readonly Action[] = [
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
-  const {
-    digits: _,
-    wait: __,
-    ...code
-  } = await createLoginCode(call, parts.codes, browser, { ...fields, linksWallet: fields.link !== '' });
-  redirectToForm(request, 'code');
+  const asked = { ...fields, linksWallet: fields.link !== '' };
+  const { digits, wait, ...code } = await createLoginCode(call, parts.codes, browser, asked);
+  redirectToForm(request, 'code', { figures: { digits, wait } });
   parts.mailer.send(code, context.requestId);
 }
 

@@ -1,6 +1,7 @@
 /** The messages that a form shows about a problem. */
 import type { ServiceError } from '../domain/errors.ts';
 import type { Language, TextKey } from '../texts/texts.ts';
+import type { CodeFigures } from './code-figures.ts';
 
 const OTHER_PROBLEM = 'Other';
 
@@ -33,7 +34,10 @@ export function problemOf({ violations, message }: ServiceError): string {
 }
 
 /** Returns an empty string for an unknown key. */
-export function alertFor(problem: string, language: Language): string {
+export function alertFor(problem: string, language: Language, { left }: Partial<CodeFigures> = {}): string {
+  if (problem === 'Wrong code' && left) {
+    return left === 1 ? language.text('alert.wrongCode.last') : language.text('alert.wrongCode.left', { count: left });
+  }
   const key = ALERTS.get(problem);
   return key ? language.text(key, { duration: language.duration(20, 'minute') }) : '';
 }

@@ -5,6 +5,7 @@ import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
+import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
 import type { LoginMailer } from './login-mailer.ts';
 import type { PagePlace } from './page-place.ts';
@@ -32,6 +33,7 @@ export function toFields(text: string) {
     link: field('link'),
     /** The problem that the page shows: the previous form was refused. */
     problem: field('problem'),
+    figures: readCodeFigures(field),
   };
 }
 

@@ -8,9 +8,9 @@ export interface PagePlace {
 }
 
 /** The parameters that a page keeps. */
-const KEPT = ['client_id', 'intent', 'link', 'problem'];
-/** Longer values are no longer ours. */
-const MAX_VALUE_LENGTH = 255;
+const KEPT = ['client_id', 'digits', 'intent', 'left', 'link', 'problem'];
+/** Other values are not ours. */
+const OWN_VALUE = /^[\w .:-]{1,255}$/;
 
 /**
  * Returns the place of the page that answers the request. A page that answers a form has none, so the first page of the
@@ -25,6 +25,6 @@ export function placeOf({ request, path }: HttpContext, form: string, loginPath:
   const kept = (isForm ? ['intent'] : KEPT).map((name) => [name, given.get(name) ?? ''] as const);
   return {
     path: isForm ? loginPath : loginPath + path.slice('/login'.length),
-    query: kept.filter(([, value]) => value !== '' && value.length <= MAX_VALUE_LENGTH),
+    query: kept.filter(([, value]) => OWN_VALUE.test(value)),
   };
 }

@@ -2,6 +2,7 @@
 import type { ServiceError } from '../domain/errors.ts';
 import { UUID } from '../domain/validation.ts';
 import { setEmailCookie } from './browser-cookie.ts';
+import type { CodeFigures } from './code-figures.ts';
 import type { LoginRequest } from './login-request.ts';
 import { type FormPage, sendErrorPage, sendRedirect } from './responses.ts';
 
@@ -14,8 +15,17 @@ export function pageOf({ reason }: ServiceError, form: FormPage): FormPage {
   return reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
 }
 
+/** Returns whether the person has got what they asked for: they entered the address again whose code was just sent. */
+export function isExpected({ reason, figures }: ServiceError, form: FormPage): boolean {
+  return reason === 'CODE_SENT_TOO_OFTEN' && form !== 'code' && figures.wait !== undefined;
+}
+
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
-export function redirectToForm(request: LoginRequest, form: FormPage, problem?: string): void {
+export function redirectToForm(
+  request: LoginRequest,
+  form: FormPage,
+  { problem, figures = {} }: { problem?: string; figures?: Partial<CodeFigures> } = {},
+): void {
   const { context, browser, languages, place, fields, parts } = request;
   if (!UUID.test(fields.loginIntentId)) {
     sendErrorPage(context, 'unknown', { language: languages.languageFor(), place });
@@ -29,6 +39,7 @@ export function redirectToForm(request: LoginRequest, form: FormPage, problem?: 
     ...(link && { link: '1' }),
     ...(problem && { problem }),
   });
+  if (form === 'code') for (const [name, value] of Object.entries(figures)) if (value) query.set(name, String(value));
   const page = new URL(parts.authPageUrl).pathname;
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

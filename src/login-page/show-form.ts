@@ -10,7 +10,7 @@ import { renderCode } from './pages/code.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
-import { pageOf, redirectToForm } from './redirect-to-form.ts';
+import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 
 const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
@@ -38,7 +38,9 @@ export async function showForm(
       allowSignUp: state.allowSignUp,
       methods: parts.methods,
       email,
-      alert: alertFor(fields.problem, language),
+      alert: alertFor(fields.problem, language, fields.figures),
+      figures: fields.figures,
+      redirectUri: state.redirectUri,
       loginIntentId: fields.loginIntentId,
       path: new URL(parts.authPageUrl).pathname,
       formToken: browser.formToken,
@@ -54,7 +56,8 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const { context, call, browser, languages, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
-    redirectToForm(request, pageOf(error, form), problem);
+    const figures = { digits: fields.figures.digits, ...error.figures };
+    redirectToForm(request, pageOf(error, form), { figures, ...(!isExpected(error, form) && { problem }) });
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);

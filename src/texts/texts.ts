@@ -19,8 +19,8 @@ export interface Language {
   /** What the language calls itself. */
   readonly name: string;
   readonly direction: 'ltr' | 'rtl';
-  /** Returns plain text, for titles, attributes and e-mails. Each value stands between U+2068 and U+2069. */
-  text(key: TextKey, values?: TextValues<string>): string;
+  /** Returns plain text, for titles, attributes and e-mails. Each string stands between U+2068 and U+2069. */
+  text(key: TextKey, values?: TextValues<string | number>): string;
   /** Returns HTML. Each string stands in `<bdi>`; the caller isolates values that are HTML. */
   html(key: TextKey, values?: TextValues<string | Html>): Html;
   /** Returns a number with its unit, such as `10 minutes`. Texts use it as a label: `Valid for: {duration}`. */
@@ -41,10 +41,11 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
     name: catalogue['@name'],
     direction: directionOf(tag),
     text: (key, values = {}) =>
-      catalogue[key].replace(
-        PLACEHOLDER,
-        (_, name) => `\u2068${requireValue(values, name).replace(DIRECTION_CONTROLS, '')}\u2069`,
-      ),
+      catalogue[key].replace(PLACEHOLDER, (_, name) => {
+        const value = requireValue(values, name);
+        if (typeof value === 'number') return value.toLocaleString(tag);
+        return `\u2068${value.replace(DIRECTION_CONTROLS, '')}\u2069`;
+      }),
     html: (key, values = {}) => joinHtml(catalogue[key], values),
     duration(count, unit) {
       const format = units.get(unit) ?? new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'long' });

@@ -23,7 +23,7 @@ describe('the demo application', () => {
     expect(status).toBe(303);
     const { pathname, search } = new URL(location);
     const page = await browser.open(pathname + search);
-    expect(page.heading).toBe('Sign in to Demo');
+    expect(page.heading).toBe('Sign in or sign up to Demo');
     return { browser, page };
   }
 

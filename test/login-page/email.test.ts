@@ -8,7 +8,8 @@ import { type Arrival, type Arrived, type AskedForCode, LoginFixture } from '../
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../support/service.ts';
 
-const WRONG = 'That is not the code we sent. Please check it and try again.';
+/** The first of five tries. */
+const WRONG = 'That is not the code we sent. You can try 4 more times.';
 const NO_LONGER_VALID = 'This code is not valid any more. Please have a new one sent.';
 const NO_CODE = 'Please enter the digits from the e-mail.';
 
@@ -71,7 +72,8 @@ describe('a person signs in', () => {
     clock.advance(10 * MINUTE - 1);
     for (let miss = 1; miss <= 4; miss++) {
       const again = await asked.enter(wrongCode(asked.code, miss));
-      expect(again.alert).toBe(WRONG);
+      const chances = miss < 4 ? `${5 - miss} more times` : 'once more';
+      expect(again.alert).toBe(`That is not the code we sent. You can try ${chances}.`);
       expect(formOf(again, '/login/code').fields.email).toBe(asked.user.email);
       expect(formOf(again, '/login/email/again').fields.email).toBe(asked.user.email);
     }

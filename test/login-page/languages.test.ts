@@ -1,6 +1,7 @@
 /** The languages of the login page. */
 import { describe, expect, it } from 'vitest';
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
+import { renderClosed } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
 import { type PageContent, renderDocument } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
@@ -19,6 +20,8 @@ const view: FormView = {
   methods: ['email', 'wallet'],
   email: '',
   alert: '',
+  figures: { digits: 6, left: 0, wait: 30 },
+  redirectUri: 'https://127.0.0.1/callback',
   loginIntentId: '',
   path: '/login',
   formToken: '',
@@ -28,7 +31,9 @@ const view: FormView = {
 const pages: readonly [name: string, page: PageContent][] = [
   ['choice', renderChoice(view)],
   ['code', renderCode(view)],
-  ['code after a sign-up', renderCode({ ...view, allowSignUp: true })],
+  ['code after a sign-up', renderCode({ ...view, allowSignUp: true, email: '1@gmial.com' })],
+  ['choice with sign-up', renderChoice({ ...view, allowSignUp: true })],
+  ['closed account', renderClosed(view)],
   ['link', renderLink(view)],
   ['name', renderName(view)],
   ...Object.keys(ERROR_PAGES)

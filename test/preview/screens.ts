@@ -1,5 +1,6 @@
 /** Every page that people see, with example data: for the preview and for the tests of pages. */
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
+import { renderClosed } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
@@ -16,7 +17,7 @@ export interface Screen {
 
 export const SCREENS: readonly Screen[] = [
   { name: 'choice', render: (language) => renderChoice(formView(language)) },
-  { name: 'choice-sign-up', render: (language) => renderChoice(formView(language, { allowSignUp: true })) },
+  { name: 'choice-sign-up', render: (language) => renderChoice(formView(language, { allowSignUp: true, email: '' })) },
   {
     name: 'choice-alert',
     render: (language) => renderChoice(formView(language, { alert: language.text('alert.unknownWallet') })),
@@ -24,8 +25,19 @@ export const SCREENS: readonly Screen[] = [
   { name: 'code', render: (language) => renderCode(formView(language)) },
   {
     name: 'code-wrong',
-    render: (language) => renderCode(formView(language, { alert: language.text('alert.wrongCode') })),
+    render: (language) =>
+      renderCode(
+        formView(language, {
+          alert: language.text('alert.wrongCode.left', { count: 3 }),
+          figures: { digits: 8, left: 3, wait: 0 },
+        }),
+      ),
   },
+  {
+    name: 'code-hint',
+    render: (language) => renderCode(formView(language, { allowSignUp: true, email: 'ada.lovelace@gmial.com' })),
+  },
+  { name: 'closed', render: (language) => renderClosed(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { linksWallet: true })) },
   { name: 'name', render: (language) => renderName(formView(language)) },
   ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
@@ -47,6 +59,8 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     methods: ['email', 'wallet'],
     email: 'ada.lovelace@mathematics.example.com',
     alert: '',
+    figures: { digits: 6, left: 0, wait: 30 },
+    redirectUri: 'https://shop.example.com/callback',
     loginIntentId: INTENT,
     path: '/login',
     formToken: 'token',

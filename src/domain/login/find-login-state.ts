@@ -12,6 +12,7 @@ export type LoginState =
       readonly kind: 'open';
       readonly applicationName: string;
       readonly allowSignUp: boolean;
+      readonly redirectUri: string;
       readonly locale: string | null;
     }
   | { readonly kind: 'expired' | 'completed'; readonly locale: string | null }

@@ -1,6 +1,6 @@
-import { html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
-import { renderEmailForm } from './email-form.ts';
+import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderMark } from './parts.ts';
 import type { FormView } from './view.ts';
@@ -11,11 +11,12 @@ export function renderChoice(view: FormView): PageContent {
   const { language, applicationName: application, methods } = view;
   const hasEmail = methods.includes('email');
   const hasWallet = methods.includes('wallet');
+  const title = view.allowSignUp ? 'choice.title.signUp' : 'choice.title';
   return {
     language,
-    title: language.text('choice.title', { application }),
+    title: language.text(title, { application }),
     body: html`${renderMark(view)}
-${renderHeading(language.html('choice.title', { application }))}
+${renderHeading(language.html(title, { application }), renderReturn(view))}
 ${renderAlert(view.alert)}
 ${hasEmail && renderEmailForm(view, 'email')}
 ${hasEmail && hasWallet && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
@@ -27,6 +28,13 @@ ${renderWalletForm(view)}
 }
 ${renderCancel(view)}`,
     footer: renderFooter(view),
-    scripts: hasWallet ? [WALLET_SCRIPT] : [],
+    scripts: [...(hasEmail ? [EMAIL_SCRIPT] : []), ...(hasWallet ? [WALLET_SCRIPT] : [])],
   };
+}
+
+/** Renders the host of the redirect URI. The private schemes of apps have none that a person knows. */
+function renderReturn({ language, redirectUri }: FormView): Html | undefined {
+  const { protocol, host } = new URL(redirectUri);
+  if (protocol !== 'https:' && protocol !== 'http:') return undefined;
+  return html`<p>${language.html('choice.return', { host: html`<strong><bdi>${host}</bdi></strong>` })}</p>`;
 }

@@ -1,8 +1,12 @@
 import { type Html, html } from '../../http/html.ts';
+import { readScript } from '../../http/inline-files.ts';
+import { suggestAddress } from '../suggest-address.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading, renderHidden, renderMark, renderOtherWay } from './parts.ts';
+import { renderAlert, renderHeading, renderHidden, renderLogin, renderMark, renderOtherWay } from './parts.ts';
 import type { FormView } from './view.ts';
+
+const CODE_SCRIPT = readScript(new URL('../scripts/code.js', import.meta.url));
 
 /** Renders the form for the code from the e-mail. */
 export function renderCode(view: FormView): PageContent {
@@ -13,12 +17,15 @@ export function renderCode(view: FormView): PageContent {
     body: html`${renderMark(view)}
 ${renderHeading(language.html('code.title'), html`<p>${renderWhere(view)}</p>`)}
 ${renderAlert(view.alert)}
+${renderHint(view)}
 ${renderCodeForm(view)}
 <div class="rows">
 ${renderAgain(view)}
-${renderOtherWay(view)}
+${renderChange(view)}
+${view.methods.length > 1 && renderOtherWay(view)}
 </div>`,
     footer: renderFooter(view),
+    scripts: [CODE_SCRIPT],
   };
 }
 
@@ -29,19 +36,46 @@ function renderWhere({ language, allowSignUp, email: address, applicationName: a
 }
 
 function renderCodeForm(view: FormView): Html {
-  const { language, path, alert, email } = view;
+  const { language, path, alert, figures } = view;
+  const fault = html` aria-describedby="alert"${figures.left > 0 && html` aria-invalid="true"`}`;
   return html`<form method="post" action="${path}/code" data-busy="${language.text('code.busy')}">
-${renderHidden(view)}<input type="hidden" name="email" value="${email}">
-<label for="code">${language.text('code.field')}</label>
-<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="\\s*(\\d\\s*){6,8}" title="${language.text('code.field.title')}" dir="ltr" required maxlength="20"${alert ? html` aria-invalid="true" aria-describedby="alert"` : html` autofocus`}>
+${renderCodeHidden(view)}<label for="code">${language.text('code.field')}</label>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" data-digits="${String(figures.digits)}" dir="ltr" required${alert ? fault : html` autofocus`}>
 <button>${language.text('code.submit')}</button>
 </form>`;
 }
 
+/** Renders the question whether the address has a slip. Its button asks for a new code. */
+function renderHint(view: FormView): Html | undefined {
+  const { language, path, email, linksWallet } = view;
+  const suggested = suggestAddress(email);
+  if (!suggested) return undefined;
+  const button = html`<button class="quiet"><bdi>${suggested}</bdi></button>`;
+  return html`<form class="alert note" method="post" action="${path}/${linksWallet ? 'link' : 'email'}" data-busy="${language.text('email.busy')}">
+${renderHidden(view)}<input type="hidden" name="email" value="${suggested}">
+<p>${language.html('code.hint', { email: button })}</p>
+</form>`;
+}
+
+/** Renders the form that has the code sent again. The script counts down until that is possible. */
 function renderAgain(view: FormView): Html {
-  const { language, path, email } = view;
+  const { language, path, figures } = view;
+  const countdown = html` <span id="wait" data-seconds="${String(figures.wait)}" data-ready="${language.text('code.again.ready')}" aria-hidden="true" hidden>${language.html('code.again.in', { time: '' })}</span>`;
   return html`<form class="also" method="post" action="${path}/email/again" data-busy="${language.text('email.busy')}">
-${renderHidden(view)}<input type="hidden" name="email" value="${email}">
-${language.text('code.again.question')} <button class="quiet">${language.text('code.again')}</button>
+${renderCodeHidden(view)}${language.text('code.again.question')} <span><button class="quiet">${language.text('code.again')}</button>${figures.wait > 0 && countdown}</span>
+</form>`;
+}
+
+function renderCodeHidden(view: FormView): Html {
+  const { email, figures } = view;
+  return html`${renderHidden(view)}<input type="hidden" name="email" value="${email}"><input type="hidden" name="digits" value="${String(figures.digits)}">
+`;
+}
+
+/** Renders the form that leads back to the form for the address, which still has it. */
+function renderChange(view: FormView): Html {
+  const { language, path, linksWallet } = view;
+  return html`<form class="also" method="get" action="${path}${linksWallet && '/link'}">${renderLogin(view)}
+${language.text('code.change.question')} <button class="quiet">${language.text('code.change')}</button>
 </form>`;
 }

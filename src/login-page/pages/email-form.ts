@@ -1,13 +1,17 @@
 import { type Html, html } from '../../http/html.ts';
+import { readScript } from '../../http/inline-files.ts';
 import { renderHidden } from './parts.ts';
 import type { FormView } from './view.ts';
 
+/** Fills in the address that the application knows. */
+export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.meta.url));
+
 /** Renders the form that asks for a code. */
 export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html {
-  const { language, path, email } = view;
+  const { language, path, email, alert, allowSignUp } = view;
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="email" required maxlength="254" value="${email}">
-<button>${language.text('email.submit')}</button>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="email" required maxlength="254" value="${email}"${!email && !alert && html` autofocus`}>
+<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

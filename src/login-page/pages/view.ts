@@ -1,5 +1,6 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
 import type { Language } from '../../texts/texts.ts';
+import type { CodeFigures } from '../code-figures.ts';
 import type { PagePlace } from '../page-place.ts';
 
 /** The data of every page. */
@@ -19,6 +20,9 @@ export interface FormView extends PageView {
   readonly email: string;
   /** What went wrong, or an empty string. */
   readonly alert: string;
+  readonly figures: CodeFigures;
+  /** Where the person returns to. */
+  readonly redirectUri: string;
   readonly loginIntentId: string;
   /** The path of the login page in its public URL. */
   readonly path: string;

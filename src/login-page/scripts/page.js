@@ -1,5 +1,5 @@
 // Every page: the busy state of its forms, and the focus on its alert.
-const status = document.querySelector('[role=status]');
+export const status = document.querySelector('[role=status]');
 const alert = document.querySelector('[role=alert]');
 
 export function setBusy(text) {

@@ -1,0 +1,39 @@
+// The page for a code: submits a code that arrives at once, and counts down to the next e-mail.
+import { status } from './page.js';
+
+const code = document.querySelector('#code');
+let isSubmitted = false;
+
+code.addEventListener('input', ({ data, inputType }) => {
+  // Typed digits never submit, since a slip would cost an attempt. Pasting and autofill have more than one character.
+  const isTyped = data?.length === 1 || /^(delete|history|insertComposition)/.test(inputType);
+  // Autofill has two events.
+  if (isTyped || isSubmitted) return;
+  const joined = code.value.normalize('NFKC').replace(/[\s\p{Pd}\p{Cf}\u2212]/gu, '');
+  const runs = joined.match(/\p{Nd}+/gu)?.filter((run) => [...run].length === Number(code.dataset.digits));
+  if (new Set(runs).size !== 1) return;
+  isSubmitted = true;
+  code.value = runs[0];
+  code.form.requestSubmit();
+});
+
+const wait = document.querySelector('#wait');
+if (wait) {
+  // The history keeps it, so that a reload does not begin anew.
+  const resendAt = history.state?.resendAt ?? Date.now() + wait.dataset.seconds * 1_000;
+  history.replaceState({ resendAt }, '');
+  countDown(resendAt);
+}
+
+function countDown(resendAt) {
+  const seconds = Math.ceil((resendAt - Date.now()) / 1_000);
+  const button = wait.closest('form').querySelector('button');
+  button.disabled = seconds > 0;
+  wait.hidden = seconds <= 0;
+  if (seconds > 0) {
+    wait.querySelector('bdi').textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+    setTimeout(countDown, 1_000, resendAt);
+  } else if (!status.textContent) {
+    status.textContent = wait.dataset.ready;
+  }
+}
