@@ -11,6 +11,7 @@ import {
   type Tenant,
   type TestUser,
 } from '../support/service.ts';
+import { sessionEndingsOf } from '../support/session-endings.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
 const { service } = await openContractFixture();
@@ -25,12 +26,7 @@ interface SignedIn {
 /** What ends a session. */
 const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> = {
   RevokeSession: ({ tenant, sessionId }) => clientsOf(service, tenant).sessions.revokeSession({ sessionId }),
-  RevokeUserSessions: ({ tenant, user }) => clientsOf(service, tenant).sessions.revokeUserSessions({ userId: user.id }),
-  DeactivateUser: ({ user }) => admin.deactivateUser({ userId: user.id }),
-  DeleteUser: ({ user }) => admin.deleteUser({ userId: user.id }),
-  RemoveApplicationUser: ({ tenant, user }) =>
-    admin.removeApplicationUser({ applicationId: tenant.id, userId: user.id }),
-  EraseUser: ({ user }) => admin.eraseUser({ userId: user.id }),
+  ...sessionEndingsOf(service),
 };
 
 /** What ends an API key. */

@@ -63,8 +63,8 @@ async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>
   const { userId } = check(request, rules);
   const [changed] = await runCutoff(call, change, { userId });
   if (!changed) throw new ServiceError('USER_NOT_FOUND');
-  await endLateSessions(call, userId);
   announce(call.onMessage, changed);
+  await endLateSessions(call, userId);
   return { ...changed, userId };
 }
 

@@ -1,5 +1,12 @@
 /** Sessions that an exchange inserts while something ends what the user has. */
-import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { Database } from '../../../src/database/database.ts';
+import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
+import type { ApplicationCall } from '../../../src/domain/call.ts';
+import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
+import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
+import { deactivateUser } from '../../../src/domain/users/end-user.ts';
+import { removeApplicationUser } from '../../../src/domain/users/remove-application-user.ts';
 import { HOUR } from '../../support/clock.ts';
 import {
   adminClient,
@@ -11,6 +18,7 @@ import {
   startTestService,
   type Tenant,
 } from '../../support/service.ts';
+import { sessionEndingsOf } from '../../support/session-endings.ts';
 
 const service = await startTestService({ config: { requestTimeoutMs: 60_000 } });
 afterAll(() => service.close());
@@ -29,16 +37,13 @@ if (hasGates)
   create trigger gate before insert on session_cutoffs for each row execute function wait_at_gate();
   create trigger gate before insert on user_cutoffs for each row execute function wait_at_gate()`);
 
-const ENDINGS: Record<string, (tenant: Tenant, userId: string) => Promise<unknown>> = {
-  RevokeUserSessions: (tenant, userId) => clientsOf(service, tenant).sessions.revokeUserSessions({ userId }),
-  RemoveApplicationUser: ({ id: applicationId }, userId) => admin.removeApplicationUser({ applicationId, userId }),
-  DeactivateUser: (_, userId) => admin.deactivateUser({ userId }),
-  'DeactivateUser and ReactivateUser': async (_, userId) => {
+const SESSION_ENDINGS = sessionEndingsOf(service);
+const ENDINGS: typeof SESSION_ENDINGS = {
+  ...SESSION_ENDINGS,
+  'DeactivateUser and ReactivateUser': async ({ user: { id: userId } }) => {
     await admin.deactivateUser({ userId });
     await admin.reactivateUser({ userId });
   },
-  DeleteUser: (_, userId) => admin.deleteUser({ userId }),
-  EraseUser: (_, userId) => admin.eraseUser({ userId }),
 };
 
 test.runIf(hasGates).each(Object.keys(ENDINGS))(
@@ -46,7 +51,7 @@ test.runIf(hasGates).each(Object.keys(ENDINGS))(
   async (name) => {
     const { tenant, user, authToken } = await prepare();
     const exchange = await halt('sessions', () => clientsOf(service, tenant).auth.exchangeToken({ authToken }));
-    await ENDINGS[name]?.(tenant, user.id);
+    await ENDINGS[name]?.({ tenant, user });
     await Promise.all([openGates(), expect(exchange.ended).rejects.toThrow(/Invalid or expired token|User not found/)]);
     await expectEnded(tenant, user.id);
     expect(await sql`select from application_users where user_id = ${user.id}`).toEqual([]);
@@ -56,7 +61,7 @@ test.runIf(hasGates).each(Object.keys(ENDINGS))(
 test.runIf(hasGates).each(Object.keys(ENDINGS))('what is inserted before %s commits is told to end', async (name) => {
   const { tenant, user, authToken } = await prepare();
   const table = /RevokeUserSessions|RemoveApplicationUser/.test(name) ? 'session_cutoffs' : 'user_cutoffs';
-  const ending = await halt(table, () => ENDINGS[name]?.(tenant, user.id));
+  const ending = await halt(table, () => ENDINGS[name]?.({ tenant, user }));
   const { session } = await clientsOf(service, tenant).auth.exchangeToken({ authToken });
   await Promise.all([openGates(), ending.ended]);
   await expectEnded(tenant, user.id);
@@ -75,10 +80,39 @@ test('sessions that are found late are deleted and told to end', async () => {
   const late = { ...session, authenticated_at: new Date(Date.now() + HOUR), cutoff_at: null };
   for (const name of ['RevokeUserSessions', 'DeactivateUser']) {
     await sql`insert into sessions ${sql(late)}`;
-    await ENDINGS[name]?.(tenant, user.id);
+    await ENDINGS[name]?.({ tenant, user });
     expect(await sql`select from sessions where user_id = ${user.id}`, name).toEqual([]);
   }
   expect(await readTold(tenant)).toEqual(['session.created', ...Array(3).fill('session.revoked')]);
+});
+
+describe('what a revocation inserts is announced before it looks for late sessions', () => {
+  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+  afterAll(() => database.close());
+
+  const verbs: Record<string, (call: ApplicationCall, userId: string, sessionId: string) => Promise<unknown>> = {
+    revokeSession: (call, _, sessionId) => revokeSession(call, { sessionId }),
+    revokeUserSessions: (call, userId) => revokeUserSessions(call, { userId }),
+    removeApplicationUser: (call, userId) =>
+      removeApplicationUser(call, { applicationId: call.application.id, userId }),
+    deactivateUser: (call, userId) => deactivateUser(call, { userId }),
+  };
+
+  test.each(Object.entries(verbs))('by %s', async (_, verb) => {
+    const { tenant, user, authToken } = await prepare();
+    const { session } = await clientsOf(service, tenant).auth.exchangeToken({ authToken });
+    const [now, announced] = [new Date(), new Set<string>()];
+    const run = withAudit(database.within(performance.now() + 60_000), { ...BY_USHER, action: 'test', now });
+    const call: ApplicationCall = {
+      run: (statement, parameters) =>
+        /Late/.test(statement.name) ? Promise.reject(new Error('no time left')) : run(statement, parameters),
+      now,
+      onMessage: (applicationId) => announced.add(applicationId),
+      application: { ...tenant, name: '', redirectUris: [] },
+    };
+    await expect(verb(call, user.id, session?.id ?? '')).rejects.toThrow('no time left');
+    expect(announced).toEqual(new Set([tenant.id]));
+  });
 });
 
 async function prepare() {
