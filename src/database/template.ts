@@ -83,8 +83,8 @@ export function nullable<Value>({ sqlType, decode }: ComputedType<Value>): Compu
 }
 
 const parameter = (type: string, encode = (value: unknown) => value) => {
-  const encoder = { mapToDriverValue: (value: unknown) => (value === null ? null : encode(value)) };
-  return (name: string): SQL => sql`${new Param(sql.placeholder(name), encoder)}::${sql.raw(type)}`;
+  const encoder = { sqlType: type, mapToDriverValue: (value: unknown) => (value === null ? null : encode(value)) };
+  return (name: string): SQL => sql`${new Param(sql.placeholder(name), encoder)}`;
 };
 
 /** Parameters of a template by name and type. Null is a value of each. */
@@ -118,18 +118,22 @@ export function columnsOf(columns: TableRowType, alias?: string): SQL {
 const dialect = new PgDialect();
 
 /**
- * Gives each parameter one number, however often the text has it: each costs the process and Postgres a few microseconds
- * per execution. And shortens the text, which postgres.js hashes every time.
+ * Gives each parameter one number and one cast, however often the text has it: each number costs the process and Postgres
+ * a few microseconds per execution. And shortens the text, which postgres.js hashes every time.
  */
 function compile(template: SQL): Query {
   const { sql: text, params } = dialect.sqlToQuery(template);
   const shared: unknown[] = [];
-  const numbers = params.map((param) => {
+  const renumbered = text.replace(/\$(\d+)/g, (_, number) => {
+    const param = params[number - 1];
     const index = shared.findIndex((other) => isSame(param, other));
-    return index < 0 ? shared.push(param) : index + 1;
+    return index < 0 ? `$${shared.push(param)}${castOf(param)}` : `$${index + 1}`;
   });
-  const renumbered = text.replace(/\$(\d+)/g, (_, number) => `$${numbers[number - 1]}`);
   return { sql: renumbered.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim(), params: shared };
+}
+
+function castOf(param: unknown): string {
+  return is(param, Param) && 'sqlType' in param.encoder ? `::${param.encoder.sqlType}` : '';
 }
 
 function isSame(one: unknown, other: unknown): boolean {

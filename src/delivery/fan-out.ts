@@ -65,7 +65,7 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     -- The lock has a concurrent update of the webhook wait or be seen. Else one that it disables might get deliveries.
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
-      select id from webhooks
+      select id from webhooks w
       where ${isSubscribed(sql`claimed.type`, p.uuid('applicationId'))} and id > claimed.fanned_out_to
       order by id limit ${maxDeliveries} for share
     ) as webhook

@@ -22,7 +22,7 @@ export interface AuditContext {
 /** The context of changes that Usher makes by itself. */
 export const BY_USHER = { actorType: 'usher', actor: '', ipAddress: '', requestId: '' } as const;
 
-/** Returns `run` with the parameters of `auditEvent`. */
+/** Returns `run` with the parameters of `auditEvent`, such as `now`. */
 export function withAudit(run: Run, { actorType, actor, action, ipAddress, requestId, now }: AuditContext): Run {
   const parameters = {
     auditActorType: actorType,
@@ -30,13 +30,13 @@ export function withAudit(run: Run, { actorType, actor, action, ipAddress, reque
     auditAction: action,
     auditIpAddress: ipAddress,
     auditRequestId: requestId,
-    auditOccurredAt: now,
+    now,
   };
   return (statement, own) => run(statement, { ...parameters, auditId: randomUUID(), ...own });
 }
 
 export interface Change {
-  /** The ID of what has changed. */
+  /** The column with the ID of what has changed. */
   readonly resource: SQL;
   /** What follows `from`: one row if something has changed, else none. */
   readonly from: SQL;
@@ -49,8 +49,8 @@ export function auditEvent({ resource, from, applicationId = p.uuid('application
   return sql`audit as (
     insert into audit_events
       (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
-    select ${applicationId}, ${p.instant('auditOccurredAt')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
-      ${p.text('auditActor')}, ${p.text('auditAction')}, (${resource})::text, ${p.text('auditIpAddress')},
+    select ${applicationId}, ${p.instant('now')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
+      ${p.text('auditActor')}, ${p.text('auditAction')}, ${resource}::text, ${p.text('auditIpAddress')},
       ${p.text('auditRequestId')}
     from ${from})`;
 }

@@ -10,7 +10,7 @@ import type { Call } from '../call.ts';
 import { pause } from '../pause.ts';
 
 /** Stands for all users of an application. */
-const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
+const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
 
 /** The longest lifetime of what a cut-off ends: sign-ins count for a year at most. The rest is for clocks that differ. */
 const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
@@ -32,10 +32,10 @@ export async function runCutoff<Rows>(
 
 /** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
-  return sql`coalesce(greatest(
+  return sql`greatest(
     (select max(c.cutoff_at) from session_cutoffs c
     where c.application_id = ${p.uuid('applicationId')} and c.user_id in (${userId}, ${EVERY_USER})),
-    (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId})), '-infinity')`;
+    (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId}), '-infinity')`;
 }
 
 /**

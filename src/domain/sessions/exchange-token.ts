@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
-import { columnsOf, nullable, p, statement, t } from '../../database/template.ts';
+import { columnsOf, nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -10,7 +10,14 @@ import { InvalidTokenError, type SignInMethod } from '../login/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import type { Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import { announce, HAS_MESSAGES, hasSubscriber, messagesOf, notified } from '../webhooks/insert-message.ts';
+import {
+  announce,
+  HAS_MESSAGES,
+  type HasMessages,
+  hasSubscriber,
+  messagesOf,
+  notified,
+} from '../webhooks/insert-message.ts';
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
@@ -61,14 +68,16 @@ export async function exchangeToken(
     keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
   };
   for (let notifies = subscribed.has(application.id); ; notifies = true) {
-    const [found] = await run(notifies ? findOrBeginSessionAndNotify : findOrBeginSession, parameters);
+    const [found]: readonly FoundSession[] = notifies
+      ? await run(findOrBeginSessionAndNotify, parameters)
+      : await run(findOrBeginSession, parameters);
     if (!found) throw new ServiceError('USER_NOT_FOUND');
-    const { isAccepted, isOutdated, session, notifiedIds } = found;
+    const { isAccepted, isOutdated, session, notifiedIds = [] } = found;
     if (!isAccepted) throw new InvalidTokenError();
     if (isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
     // There is none if a webhook subscribes to it, or if a concurrent exchange has begun one.
     if (isOutdated !== false) continue;
-    announce(onMessage, found);
+    announce(onMessage, { notifiedIds });
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
     const late = session.id === parameters.id ? await endLateSession(call, { ...parameters, leaves: true }) : undefined;
@@ -78,12 +87,21 @@ export async function exchangeToken(
   }
 }
 
-const REPLACED = [
-  ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent', 'method'],
-  ...['authenticated_at', 'last_authenticated_at', 'began_at', 'cutoff_at', 'created_at', 'expires_at'],
-];
-const replaced = sql.raw(REPLACED.join(', '));
-const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
+/** The columns of a session that the call gives. */
+const GIVEN = {
+  id: p.uuid('id'),
+  ip_address: p.text('ipAddress'),
+  user_agent: p.text('userAgent'),
+  method: p.text('method'),
+  authenticated_at: p.instant('authenticatedAt'),
+  last_authenticated_at: sql`null`,
+  began_at: p.instant('now'),
+  created_at: p.instant('now'),
+  expires_at: p.instant('expiresAt'),
+};
+const given = sql.join(Object.values(GIVEN), sql`, `);
+const PROFILE = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at'];
+const replaced = sql.raw([...PROFILE, ...Object.keys(GIVEN)].join(', '));
 
 const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
 
@@ -99,11 +117,12 @@ const FOUND = {
   /** Null if there is no session. */
   isOutdated: nullable(t.boolean),
   session: SHOWN,
-  ...HAS_MESSAGES,
 };
 
+type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
+
 const findOrBeginSession = statement('find_or_begin_session', FOUND)`${findOrBegin({ notifies: false })}`;
-const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', FOUND)`
+const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', { ...FOUND, ...HAS_MESSAGES })`
   ${findOrBegin({ notifies: true })}`;
 
 /**
@@ -116,39 +135,37 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
     with live as (
       -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
       -- else remove the session, and another begin that the revocation has ended.
-      select ${columnsOf(STORED)}, authenticated_at, ${lastSignIn('sessions')} as auth_time,
-        ${lastSignIn('sessions')} < ${p.instant('authenticatedAt')} as is_outdated
-      from sessions
+      select *, ${lastSignIn('s')} as auth_time from sessions s
       where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select id, email, name, profile_image, wallet_address, ${latestCutoff(sql`id`)} as cutoff_at
-      from users where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null
+      select *, ${latestCutoff(sql`id`)} as cutoff_at from users
+      where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null
     ), unended as (
-      select live.* from live join caller on live.authenticated_at > cutoff_at
+      select live.*, auth_time < ${p.instant('authenticatedAt')} as is_outdated
+      from live join caller on authenticated_at > caller.cutoff_at
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
-      select ${p.uuid('applicationId')}, id, ${p.uuid('id')}, email, name, profile_image, wallet_address,
-        ${p.text('ipAddress')}, ${p.text('userAgent')}, ${p.text('method')}, ${p.instant('authenticatedAt')}, null,
-        ${p.instant('now')}, cutoff_at, ${p.instant('now')}, ${p.instant('expiresAt')}
-      from caller
+      select ${p.uuid('applicationId')}, id, email, name, profile_image, wallet_address, cutoff_at, ${given} from caller
       where ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
         ${notifies ? sql`` : sql`and not ${hasSubscriber('session.created', p.uuid('applicationId'))}`}
-      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
-      where s.expires_at <= excluded.created_at or s.authenticated_at <= excluded.cutoff_at
+      on conflict (application_id, user_id) do update set (${replaced}) = row(
+        excluded.email, excluded.name, excluded.profile_image, excluded.wallet_address, excluded.cutoff_at, ${given})
+      where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
       returning *
     ), recorded as (
       insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
-      select application_id, id, user_id, authenticated_at, created_at, expires_at, ${p.instant('keptUntil')} from begun
+      select ${p.uuid('applicationId')}, ${p.uuid('id')}, user_id, ${p.instant('authenticatedAt')}, ${p.instant('now')},
+        ${p.instant('expiresAt')}, ${p.instant('keptUntil')}
+      from begun
     ), joined as (
       insert into application_users (application_id, user_id, first_signed_in_at)
-      select application_id, user_id, created_at from begun on conflict do nothing
+      select ${p.uuid('applicationId')}, user_id, ${p.instant('now')} from begun on conflict do nothing
     ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
     ${notifies ? sql`, ${messagesOf(sessionCreated(sql`begun`))}` : sql``}
-    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*,
-      ${notifies ? notified : sql`'[]'::json as notified_ids`}
+    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${notifies ? sql`, ${notified}` : sql``}
     from caller left join (
       select ${shown}, is_outdated from unended
       union all select ${columnsOf(STORED)}, authenticated_at, false from begun
-    ) as session on true`;
+    ) session on true`;
 }

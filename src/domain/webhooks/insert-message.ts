@@ -37,20 +37,20 @@ function selectSubscribed({ type, data, from, applicationId, userId = sql`null` 
   // Citus takes no subquery that refers to the rows of a CTE.
   return applicationId
     ? sql`select distinct on (change.application_id) change.* from ${change}
-        inner join webhooks on ${isSubscribed(literal(type), sql`change.application_id`)}`
+        join webhooks w on ${isSubscribed(literal(type), sql`change.application_id`)}`
     : sql`select change.* from ${change} where ${hasSubscriber(type, callersId)}`;
 }
 
 /** Whether an active webhook of the application subscribes to the type. */
 export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
-  return sql`exists (select 1 from webhooks where ${isSubscribed(literal(type), applicationId)})`;
+  return sql`exists (select 1 from webhooks w where ${isSubscribed(literal(type), applicationId)})`;
 }
 
-/** Selects the active webhooks of the application that subscribe to the type. */
+/** Whether webhook `w` is an active one of the application and subscribes to the type. */
 export function isSubscribed(type: SQL, applicationId: SQL): SQL {
   return sql`
-    webhooks.application_id = ${applicationId} and webhooks.is_active and webhooks.event_types <> '{}'
-    and webhooks.event_types && array[${type}::text, ${literal(EVERY_TYPE)}]`;
+    w.application_id = ${applicationId} and w.is_active and w.event_types <> '{}'
+    and w.event_types && array[${type}, ${literal(EVERY_TYPE)}]`;
 }
 
 const callersId = p.uuid('applicationId');

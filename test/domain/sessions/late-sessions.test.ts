@@ -91,7 +91,7 @@ describe('what a revocation inserts is announced before it looks for late sessio
   afterAll(() => database.close());
 
   const verbs: Record<string, (call: ApplicationCall, userId: string, sessionId: string) => Promise<unknown>> = {
-    revokeSession: (call, _, sessionId) => revokeSession(call, { sessionId }),
+    revokeSession: (call, _, sessionId) => revokeSession(call, service.config, { sessionId }),
     revokeUserSessions: (call, userId) => revokeUserSessions(call, { userId }),
     removeApplicationUser: (call, userId) =>
       removeApplicationUser(call, { applicationId: call.application.id, userId }),
