@@ -1,6 +1,6 @@
 /** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
 import { sql } from 'drizzle-orm';
-import type { Run, Statement } from '../database/database.ts';
+import type { Run } from '../database/database.ts';
 import { p, statement, t } from '../database/template.ts';
 import { webhookMessages } from '../database/webhook-schema.ts';
 import { isErasedUser } from '../domain/users/user.ts';
@@ -37,16 +37,10 @@ export async function fanOut(run: Run, applicationId: string, now: Date): Promis
   return result !== undefined && (result.messages === MAX_MESSAGES || result.deliveries === MAX_DELIVERIES);
 }
 
-const selectUnsent: Statement<{ applicationId: string }[]> = (db) =>
-  db
-    .select({ applicationId: webhookMessages.applicationId })
-    .from(webhookMessages)
-    .where(
-      sql`${webhookMessages.applicationId} > ${sql.placeholder('after')} and ${webhookMessages.fannedOutTo} is not null`,
-    )
-    .orderBy(webhookMessages.applicationId, webhookMessages.id)
-    .limit(MAX_MESSAGES)
-    .prepare('select_unsent_messages');
+const maxMessages = sql.raw(`${MAX_MESSAGES}`);
+const selectUnsent = statement('select_unsent_messages', { applicationId: webhookMessages.applicationId })`
+  select application_id from webhook_messages where application_id > ${p.uuid('after')} and fanned_out_to is not null
+  order by application_id, id limit ${maxMessages}`;
 
 const maxDeliveries = sql.raw(`${MAX_DELIVERIES}`);
 
@@ -54,7 +48,7 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
   with claimed as (
     select id, type, created_at, user_id, fanned_out_to from webhook_messages
     where application_id = ${p.uuid('applicationId')} and fanned_out_to is not null
-    order by id limit ${sql.raw(`${MAX_MESSAGES}`)} for update
+    order by id limit ${maxMessages} for update
   ), erased as (
     -- A sign-in may commit a message about its user after the erasure.
     delete from webhook_messages as message using claimed

@@ -1,9 +1,8 @@
 /** The expiry job, which deletes expired rows. */
-import { getTableName, gt, sql } from 'drizzle-orm';
+import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Statement } from '../database/database.ts';
-import { sessions } from '../database/session-schema.ts';
-import { p } from '../database/template.ts';
+import { p, statement, t } from '../database/template.ts';
 import { pause } from '../domain/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
 import { DAY_MS, EXPIRING, isInBatch } from './expiring-rows.ts';
@@ -93,15 +92,11 @@ async function removeFrom(
 }
 
 /** Returns no row if less than a batch is left. The limit is a literal, so that every plan reads only one batch. */
-function createSelectBatchEnd(expiresAt: PgColumn, size: number): Statement<{ end: Date }[]> {
-  const selectBatchEnd: Statement<{ end: Date }[]> = (db) =>
-    db
-      .select({ end: sql<Date>`${expiresAt}`.mapWith(sessions.expiresAt).as('end') })
-      .from(expiresAt.table)
-      .where(gt(expiresAt, p.instant('after')))
-      .orderBy(sql`${expiresAt} offset ${sql.raw(String(size - 1))} limit 1`)
-      .prepare('select_batch_end');
-  return selectBatchEnd;
+function createSelectBatchEnd(expiresAt: PgColumn, size: number) {
+  const column = sql`${expiresAt}`;
+  return statement('select_batch_end', { end: t.instant })`
+    select ${column} as end from ${sql`${expiresAt.table}`} where ${column} > ${p.instant('after')}
+    order by ${column} offset ${sql.raw(String(size - 1))} limit 1`;
 }
 
 /** Deletes by range, which needs no row locks first and which Citus sends to every shard. */

@@ -1,8 +1,8 @@
 /** Rotation of the keys that encrypt the signing keys of webhooks. */
-import { and, between, eq, gt, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
-import { type Database, type Run, type Statement, whereEqual } from '../database/database.ts';
-import { encryptionKeyIdOf, webhookSigningKeys, webhooks } from '../database/webhook-schema.ts';
+import { sql } from 'drizzle-orm';
+import type { Database, Run } from '../database/database.ts';
+import { p, type RowOfType, statement, t } from '../database/template.ts';
+import { webhooks } from '../database/webhook-schema.ts';
 import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 
@@ -96,15 +96,15 @@ async function reencrypt(
   if (unreadable > 0) throw new Error(`${unreadable} signing keys cannot be decrypted`);
 }
 
-interface EncryptedRow {
-  readonly applicationId: string;
-  readonly webhookId: string;
-  readonly id: string;
-  readonly signingKey: Buffer;
-}
+const ENCRYPTED_ROW = {
+  applicationId: webhooks.applicationId,
+  webhookId: webhooks.id,
+  rowId: t.text,
+  signingKey: webhooks.signingKey,
+};
 
 /** Returns undefined if the signing key cannot be decrypted. */
-function renew(cipher: SigningKeyCipher, row: EncryptedRow) {
+function renew(cipher: SigningKeyCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
   try {
     return { ...row, renewed: cipher.encrypt(cipher.decrypt(row.signingKey, row), row) };
   } catch {
@@ -112,56 +112,29 @@ function renew(cipher: SigningKeyCipher, row: EncryptedRow) {
   }
 }
 
-/** The statements for one of the tables that hold signing keys. */
-interface SigningKeyTable {
-  readonly selectNextKeyId: Statement<{ keyId: Buffer }[]>;
-  readonly selectEncrypted: Statement<EncryptedRow[]>;
-  readonly updateSigningKey: Statement<unknown>;
-}
+type SigningKeyTable = ReturnType<typeof createSigningKeyTable>;
 
-function createSigningKeyTable(
-  table: typeof webhooks | typeof webhookSigningKeys,
-  webhookId: PgColumn,
-): SigningKeyTable {
-  const keyId = encryptionKeyIdOf(table.signingKey);
+/** Returns the statements for one of the tables that hold signing keys. */
+function createSigningKeyTable(tableName: 'webhooks' | 'webhook_signing_keys', webhookIdName: 'id' | 'webhook_id') {
+  const [table, webhookId] = [sql.raw(tableName), sql.raw(webhookIdName)];
+  const keyId = sql`substr(signing_key, 1, 4)`;
   return {
-    selectNextKeyId: (db) =>
-      db
-        .select({ keyId })
-        .from(table)
-        .where(gt(keyId, sql.placeholder('after')))
-        .orderBy(keyId)
-        .limit(1)
-        .prepare('select_next_encryption_key_id'),
+    selectNextKeyId: statement('select_next_encryption_key_id', { keyId: webhooks.signingKey })`
+      select ${keyId} as key_id from ${table} where ${keyId} > ${p.bytes('after')} order by ${keyId} limit 1`,
 
     // A range with one value, in order: for an equality Postgres may scan the whole table.
-    selectEncrypted: (db) =>
-      db
-        .select({
-          applicationId: table.applicationId,
-          webhookId: sql<string>`${webhookId}`.as('webhook_id'),
-          id: sql<string>`${table.id}::text`.as('row_id'),
-          signingKey: table.signingKey,
-        })
-        .from(table)
-        .where(between(keyId, sql.placeholder('keyId'), sql.placeholder('keyId')))
-        .orderBy(keyId)
-        .limit(BATCH_SIZE)
-        .offset(sql.placeholder('skipped'))
-        .prepare('select_encrypted'),
+    selectEncrypted: statement('select_encrypted', ENCRYPTED_ROW)`
+      select application_id, ${webhookId} as webhook_id, id::text as row_id, signing_key from ${table}
+      where ${keyId} between ${p.bytes('keyId')} and ${p.bytes('keyId')}
+      order by ${keyId} limit ${sql.raw(`${BATCH_SIZE}`)} offset ${p.integer('skipped')}`,
 
     // Changes nothing if another replica has re-encrypted the row, or if the webhook is deleted.
-    updateSigningKey: (db) =>
-      db
-        .update(table)
-        .set({ signingKey: sql`${sql.placeholder('renewed')}` })
-        .where(and(whereEqual(table, 'applicationId', 'id', 'signingKey'), eq(webhookId, sql.placeholder('webhookId'))))
-        .prepare('update_signing_key'),
+    updateSigningKey: statement('update_signing_key')`
+      update ${table} set signing_key = ${p.bytes('renewed')}
+      where application_id = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}
+        and id::text = ${p.text('rowId')} and signing_key = ${p.bytes('signingKey')}`,
   };
 }
 
 /** The current signing keys, and earlier ones that still sign. */
-const TABLES = [
-  createSigningKeyTable(webhooks, webhooks.id),
-  createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId),
-];
+const TABLES = [createSigningKeyTable('webhooks', 'id'), createSigningKeyTable('webhook_signing_keys', 'webhook_id')];

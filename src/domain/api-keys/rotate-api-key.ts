@@ -1,6 +1,4 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { apiKeys } from '../../database/schema.ts';
+import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -48,9 +46,5 @@ const replaceApiKey = statement('replace_api_key')`
   select application_id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, name, expires_at from old
   returning 1 as created`;
 
-const selectReplaced: Statement<{ id: string }[]> = (db) =>
-  db
-    .select({ id: apiKeys.id })
-    .from(apiKeys)
-    .where(and(eq(apiKeys.id, sql.placeholder('oldId')), isNull(apiKeys.revokedAt), isNotNull(apiKeys.replacedBy)))
-    .prepare('select_replaced_api_key');
+const selectReplaced = statement('select_replaced_api_key')`
+  select from api_keys where id = ${p.uuid('oldId')} and revoked_at is null and replaced_by is not null`;
