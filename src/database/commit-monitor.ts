@@ -3,8 +3,9 @@ import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { Deadline } from './statement.ts';
 import { type RowOfType, statement, t } from './template.ts';
 
-/** After how much silence of a connection Postgres is asked whether commits wait, and how often. */
+/** After this much silence of a connection, Postgres is asked whether commits wait. */
 const SUSPICIOUS_MS = 200;
+/** The least time between two such questions. */
 const CHECK_INTERVAL_MS = 200;
 const CHECK_TIMEOUT_MS = 1_000;
 
@@ -38,7 +39,7 @@ export class CommitMonitor {
     for (const { silentMs } of connections) {
       if (silentMs < SUSPICIOUS_MS) continue;
       this.#nextCheckAt = now + CHECK_INTERVAL_MS;
-      // Where this fails, the connections count as silent.
+      // If Postgres does not answer, the connections count as silent.
       this.#check(now + CHECK_TIMEOUT_MS).catch(() => {});
       return;
     }

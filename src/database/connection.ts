@@ -166,9 +166,9 @@ export class Connection {
 }
 
 /**
- * A statement that postgres.js itself refuses, such as one with an undefined parameter, stays among those that it has
- * sent: answers would go to the wrong statements from then on. So the connection counts as failed. Its statements are
- * rejected before anything more is read from it.
+ * If postgres.js itself refuses a statement, such as one with an undefined parameter, it still expects an answer to it,
+ * and later answers would go to the wrong statements. So the connection counts as failed. Its statements are rejected
+ * before anything more is read from it.
  */
 function toCause(error: unknown): unknown {
   if (!(error instanceof DrizzleQueryError)) return error;

@@ -7,7 +7,7 @@ import { statement, t } from './template.ts';
 
 /** How far the clock of this machine may be off. */
 const MAX_SKEW_MS = 5_000;
-/** How many measurements count. */
+/** How many measurements count, the newest first. */
 const KEPT = 8;
 
 /** Reads the clock of Postgres, in milliseconds since 1970. */
@@ -21,7 +21,7 @@ export class ClockSkewError extends Error {
   }
 }
 
-/** What to add to `performance.now()` for the time of Postgres: not less and not more. */
+/** Bounds of what to add to `performance.now()` for the time of Postgres. */
 interface Bounds {
   readonly earliest: number;
   readonly latest: number;
@@ -38,7 +38,7 @@ export class DatabaseClock {
     this.#systemClock = systemClock;
   }
 
-  /** Returns the present. Ahead of Postgres by at most the time that it took to ask. */
+  /** Returns the present. It is ahead of Postgres by at most the round trip of the quickest answer. */
   readonly read = (): Date => new Date(performance.now() + this.#offset);
 
   async measure(deadline: Deadline): Promise<void> {
@@ -46,7 +46,7 @@ export class DatabaseClock {
     const time = await this.#readTime(deadline);
     const earliest = time - performance.now();
     this.#measured = [{ earliest, latest: time - askedAt }, ...this.#measured].slice(0, KEPT);
-    // Not behind, where a token of another replica would be one from the future. The quickest answer is the most exact.
+    // Never behind: a token of another replica would come from the future. The quickest answer is the most exact.
     this.#offset = Math.max(earliest, Math.min(...this.#measured.map(({ latest }) => latest)));
   }
 

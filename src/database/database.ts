@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitMonitor } from './commit-monitor.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { selectTime } from './database-clock.ts';
-import { DatabaseUnavailableError, DeadlinePassedError, isSerializationFailure } from './errors.ts';
+import { createLateError, isSerializationFailure } from './errors.ts';
 import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
 import { readTarget } from './open-client.ts';
@@ -118,7 +118,7 @@ export class Database {
     for (let now = startedAt; ; now = performance.now()) {
       try {
         // A statement that nobody waits for must not take effect.
-        if (now >= deadline) throw new DatabaseUnavailableError(new DeadlinePassedError());
+        if (now >= deadline) throw createLateError();
         const answer = pool.run({ statement, parameters, deadline, onLockWait });
         const rows = await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
         this.#record(statement, startedAt, '');

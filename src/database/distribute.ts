@@ -6,7 +6,7 @@ import { openSingleConnection } from './open-single-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
-/** Every server has a copy: they are small for what a database of this size holds, or joined with all applications. */
+/** Every server has a copy: these tables are small, or joined with those of every application. */
 export const REFERENCE_TABLES: readonly string[] = [
   'applications',
   'api_keys',
@@ -16,8 +16,8 @@ export const REFERENCE_TABLES: readonly string[] = [
 ];
 
 /**
- * All others are distributed by their application: what a call of one reads and writes is on one worker. These are not,
- * with the reason.
+ * The columns by which tables are distributed that have no application, or are read without it. All others are
+ * distributed by application, so that its calls read and write on one worker.
  */
 export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   // The login page and CompleteLogin know the intent alone.

@@ -24,12 +24,17 @@ export class StandbyError extends ConnectionFailedError {
 
 /** The statement was not answered by its deadline. */
 export class DeadlinePassedError extends Error {
-  constructor(message = 'No answer before the deadline') {
-    super(message);
+  constructor() {
+    super('No answer before the deadline');
   }
 }
 
-/** The statement waits among those that wait for locks, but its like has not been seen to do so for a while. */
+/** Returns the error of a statement that was not answered by its deadline, for its caller. */
+export function createLateError(): Error {
+  return new DatabaseUnavailableError(new DeadlinePassedError());
+}
+
+/** The isolation of the statement has ended before it got a connection. */
 export class NotIsolatedError extends Error {}
 
 /** What Citus says of a worker that it has lost, without a code of its own. */
@@ -71,18 +76,21 @@ export function isTemporaryFailure(error: unknown): error is Error {
 
 /** Returns whether a unique index refused the statement. */
 export function isUniqueViolation(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause ? error.cause : error;
-  return cause instanceof postgres.PostgresError && cause.code === '23505';
+  return sqlStateOf(error) === '23505';
 }
 
 /** Returns whether Postgres has undone a statement because of others at the same time: the next attempt may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
-  const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
-  return cause instanceof postgres.PostgresError && /^40(?!003)/.test(cause.code);
+  return /^40(?!003)/.test(sqlStateOf(error));
 }
 
 /** Returns whether Postgres ended a statement, without effect, because it waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {
-  const cause = error instanceof DatabaseUnavailableError ? error.cause : error;
-  return cause instanceof postgres.PostgresError && cause.code === '55P03';
+  return sqlStateOf(error) === '55P03';
+}
+
+/** Returns the code of the error of Postgres that this is or was caused by, or an empty string. */
+export function sqlStateOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  return cause instanceof postgres.PostgresError ? cause.code : '';
 }

@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
+import { createLateError, DatabaseUnavailableError } from './errors.ts';
 import { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementExecution } from './statement.ts';
 
@@ -13,7 +13,7 @@ export class IsolatedConnection extends PipelinedConnection {
       return await super.run(execution);
     } catch (error) {
       const isLate = error instanceof DatabaseUnavailableError && performance.now() >= deadline;
-      throw isLate ? new DatabaseUnavailableError(new DeadlinePassedError()) : error;
+      throw isLate ? createLateError() : error;
     }
   }
 }

@@ -98,7 +98,7 @@ export class LockIsolation {
     }
   }
 
-  /** One after the other: if the statement still waits for a lock, the first isolates it again. */
+  /** Releases one at a time: if the statement still waits for a lock, the first isolates it again. */
   #releaseOne(): void {
     this.#queue.startFirst(
       () => Promise.reject(new NotIsolatedError()),

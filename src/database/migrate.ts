@@ -33,8 +33,9 @@ const ADVISORY_LOCK = 7_580_447;
 const PAUSE_MS = 200;
 const TIMEOUT_MS = 5 * 60_000;
 
-/** Which tries wait for an autovacuum to be cancelled. They make callers wait, so most do not: 5, 55, 105 … */
-const IS_PATIENT = (tries: number) => tries % 50 === 5;
+/** Every so many tries, one waits for an autovacuum to be cancelled. It makes callers wait, so the others do not. */
+const PATIENT_INTERVAL = 50;
+const FIRST_PATIENT = 5;
 
 /**
  * Brings the database's tables up to date. Replicas that start together migrate one after the other. Where nothing is
@@ -83,16 +84,17 @@ interface Migration {
 async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
   const { client, schema, migrations } = migration;
   const waitUntil = performance.now() + timeoutMs;
-  let told = '';
-  for (let tries = 1; (await selectPending(client, schema, migrations)).length > 0; tries++) {
-    const reason = await applyFirstPending(migration, IS_PATIENT(tries));
+  let reported = '';
+  let tries = 0;
+  while ((await selectPending(client, schema, migrations)).length > 0) {
+    const reason = await applyFirstPending(migration, ++tries % PATIENT_INTERVAL === FIRST_PATIENT);
     if (!reason) {
       tries = 0;
       continue;
     }
     if (performance.now() > waitUntil) throw new Error(`It is not migrated after ${timeoutMs / 1_000} s: ${reason}`);
-    if (reason !== told) onWait?.(reason);
-    told = reason;
+    if (reason !== reported) onWait?.(reason);
+    reported = reason;
     await sleep(PAUSE_MS);
   }
 }
@@ -117,8 +119,8 @@ async function apply(step: MigrationMeta, { client, openOther, schema }: Migrati
 }
 
 /**
- * Returns why it could not be done now, or undefined. Everything but indexes is local to one transaction, for poolers.
- * Between its statements it has no snapshot, for which indexes would wait.
+ * Returns undefined, or why it could not be done now. Everything but indexes is within one transaction, as poolers need.
+ * Between its statements it has no snapshot: indexes would wait for that.
  */
 async function applyFirstPending(migration: Migration, isPatient: boolean): Promise<string | undefined> {
   const { client, schema, migrations } = migration;

@@ -1,5 +1,4 @@
-import postgres from 'postgres';
-import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
+import { createLateError, DatabaseUnavailableError, sqlStateOf } from './errors.ts';
 import type { PipelinedConnection } from './pipelined-connection.ts';
 import { LEASE_MS, type PrimaryFinder } from './primary-finder.ts';
 import type { Deadline } from './statement.ts';
@@ -8,7 +7,7 @@ import { statement } from './template.ts';
 /** How often an empty transaction is committed. */
 const RENEWAL_INTERVAL_MS = 250;
 
-/** How long a commit may wait until nothing counts as readable and writable: by then the lease ends. */
+/** While a commit waits for longer, nothing counts as readable or writable: the lease is about to end. */
 const STALLED_MS = LEASE_MS - RENEWAL_INTERVAL_MS;
 
 interface Waiting {
@@ -20,10 +19,10 @@ interface Waiting {
 }
 
 /**
- * Shows that answers are not those of an old primary. While a synchronous standby confirms a commit, no standby has been
- * promoted; and a process that finds a new primary sends it nothing for longer than a lease. So no other process can have
- * changed anything that an answer does not know, if its rows have come within a lease of the start of such a commit.
- * With asynchronous replication a lease shows no more than that Postgres answers.
+ * Shows that answers are not those of an old primary. A synchronous standby that confirms a commit has not been promoted.
+ * A process that finds a new primary sends it nothing for longer than a lease. So rows that arrive within a lease after a
+ * confirmed commit has begun lack no change of another process. With asynchronous replication a lease shows only that
+ * Postgres answers.
  */
 export class PrimaryLease {
   /** For the lease alone, so that no other statement delays it. */
@@ -43,8 +42,8 @@ export class PrimaryLease {
   }
 
   /**
-   * Returns what Postgres has answered, be it an error, once there is a lease. A statement that `mayWrite` and has found
-   * nothing waits for a commit after it: its caller may rely on what is not there, such as a session that it revokes.
+   * Returns what Postgres has answered, rows or an error, once there is a lease. A statement that `mayWrite` and finds
+   * nothing waits for a later commit: its caller may rely on the absence, such as that of a session to be revoked.
    *
    * @throws DatabaseUnavailableError
    */
@@ -129,7 +128,7 @@ export class PrimaryLease {
     for (const each of waiting) {
       if (this.#confirmedAt > each.since) each.resolve();
       else if (isStalled) each.reject(new DatabaseUnavailableError('Commits wait for a standby'));
-      else if (each.deadline <= now) each.reject(new DatabaseUnavailableError(new DeadlinePassedError()));
+      else if (each.deadline <= now) each.reject(createLateError());
       else this.#waiting.push(each);
     }
   }
@@ -137,7 +136,7 @@ export class PrimaryLease {
 
 /** A database that is no plain Postgres may lack the function. It has no lease. */
 function isUnsupported(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && /^(0A000|42501|42883)$/.test(error.code);
+  return /^(0A000|42501|42883)$/.test(sqlStateOf(error));
 }
 
 /** Writes a message to the WAL that nobody reads, which needs no table and no privilege. */

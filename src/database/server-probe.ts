@@ -26,7 +26,7 @@ export class ServerProbe {
     this.server = server;
   }
 
-  /** All who ask at a time share an answer. @throws StandbyError, or what went wrong */
+  /** Concurrent calls share one answer. @throws StandbyError, or what went wrong */
   ask(): Promise<Primary> {
     this.#answer ??= this.#ask().finally(() => {
       this.#answer = undefined;

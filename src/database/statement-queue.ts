@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
+import { createLateError, DatabaseUnavailableError } from './errors.ts';
 import type { StatementExecution } from './statement.ts';
 
 type RunStatement = <Rows>(execution: StatementExecution<Rows>) => Promise<Rows>;
@@ -81,7 +81,7 @@ export class StatementQueue {
       if (index === -1) continue;
       const [first] = waiting.splice(index, 1);
       this.#length--;
-      // It comes last now.
+      // Re-inserting moves it to the end: round robin.
       this.#waiting.delete(applicationId);
       this.#keep(applicationId, waiting);
       return first;
@@ -93,8 +93,4 @@ export class StatementQueue {
     if (waiting.length > 0) this.#waiting.set(applicationId, waiting);
     else this.#waiting.delete(applicationId);
   }
-}
-
-function createLateError(): Error {
-  return new DatabaseUnavailableError(new DeadlinePassedError());
 }

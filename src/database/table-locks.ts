@@ -1,5 +1,6 @@
 /** How a migration waits for tables that others use. */
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { sqlStateOf } from './errors.ts';
 
 /**
  * How long a migration waits for a table. Statements of other replicas wait behind it, so it must be well below
@@ -10,12 +11,9 @@ export const TABLE_LOCK_TIMEOUT_MS = 30;
 /** How long after `deadlock_timeout` an autovacuum ends that Postgres has cancelled, on a busy machine. */
 const CANCEL_MS = 1_000;
 
-/** The codes of lock_not_available and deadlock_detected. */
-const LOCK_CONFLICTS: readonly string[] = ['55P03', '40P01'];
-
-/** Returns whether the error says that others use a table. */
+/** Returns whether others use a table: lock_not_available or deadlock_detected. */
 export function isLockConflict(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && LOCK_CONFLICTS.includes(error.code);
+  return /^(55P03|40P01)$/.test(sqlStateOf(error));
 }
 
 /**

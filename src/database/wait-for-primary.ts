@@ -18,15 +18,15 @@ const PAUSE_MS = 200;
 export async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
   const waitUntil = performance.now() + timeoutMs;
   using finder = new PrimaryFinder(target);
-  for (const told = new Set<string>(); ; await sleep(PAUSE_MS)) {
+  for (const reported = new Set<string>(); ; await sleep(PAUSE_MS)) {
     try {
       return await finder.search();
     } catch (error) {
       if (!mayPass(error)) throw error;
       const reason =
         error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
-      if (!told.has(reason)) onWait?.(reason);
-      told.add(reason);
+      if (!reported.has(reason)) onWait?.(reason);
+      reported.add(reason);
       if (performance.now() > waitUntil) throw error;
     }
   }

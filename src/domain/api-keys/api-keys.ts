@@ -1,4 +1,5 @@
-import { DatabaseUnavailableError, type Deadline, DeadlinePassedError, type Run } from '../../database/database.ts';
+import type { Deadline, Run } from '../../database/database.ts';
+import { createLateError } from '../../database/errors.ts';
 import { apiKeys, applications } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { BatchLoader } from '../batch-loader.ts';
@@ -73,12 +74,8 @@ export class ApiKeys {
   async #ownerOf(digest: string, deadline: Deadline): Promise<KeyOwner | undefined> {
     const found = this.#owners.get(digest, AGES);
     if (!(found instanceof Promise)) return found?.value;
-    return (await withDeadline(deadline, () => found, createTimeoutError))?.value;
+    return (await withDeadline(deadline, () => found, createLateError))?.value;
   }
-}
-
-function createTimeoutError(): Error {
-  return new DatabaseUnavailableError(new DeadlinePassedError());
 }
 
 /** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
