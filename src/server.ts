@@ -29,9 +29,9 @@ import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
-import { createCodeSender, type SendCode } from './login-page/code-sender.ts';
-import { LoginMailer } from './login-page/login-mailer.ts';
 import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
+import { MailQueue } from './mail/mail-queue.ts';
+import { createMailSender, type MailSender } from './mail/send-mail.ts';
 import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
@@ -60,7 +60,7 @@ export interface Overrides {
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly revocations?: Revocations;
-  readonly sendCode?: SendCode;
+  readonly sendMail?: MailSender['send'];
   /** Called when the embedded Postgres is gone, so that nothing can be served. */
   readonly onFatal?: () => void;
 }
@@ -96,8 +96,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
   stack.defer(() => delivery.close());
-  const sendCode = overrides.sendCode ?? createCodeSender(config.smtp);
-  const mailer = new LoginMailer(sendCode, logger, { isDelayed: config.smtp !== undefined });
+  const mailSender = overrides.sendMail ? { send: overrides.sendMail } : createMailSender(config.smtp);
+  const mailer = new MailQueue(mailSender, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const trustedProxies = createBlockList(config.trustedProxies);
   const listener = await openListener({ ...config, trustedProxies, renderError: renderFailure }).catch(

@@ -28,6 +28,7 @@ const LAYERS = [
   ['demo', 'bootstrap'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],
+  ['mail'],
   ['domain'],
   ['database', 'log', 'texts'],
   ['http', 'config', 'client'],

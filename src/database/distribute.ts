@@ -27,6 +27,7 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   // Of no application.
   rate_limits: 'key',
   known_origins: 'key',
+  muted_addresses: 'key',
   passkeys: 'credential_id',
 };
 

@@ -45,6 +45,8 @@ export const loginCodes = pgTable(
     codeDigest: bytes('code_digest').notNull(),
     /** How many e-mails with the code were sent. */
     sends: smallint('sends').notNull().default(1),
+    /** Whether the last e-mail with the code could not be sent. */
+    isUnsent: boolean('is_unsent').notNull().default(false),
     attempts: smallint('attempts').notNull().default(0),
     /** Whether the right code was entered in time. */
     isRedeemed: boolean('is_redeemed').notNull().default(false),
@@ -109,4 +111,15 @@ export const knownOrigins = pgTable(
     index('known_origins_expires_at_idx').on(table.expiresAt),
     index('known_origins_user_id_idx').on(table.userId),
   ],
+);
+
+/** Addresses whose owners want no codes that strangers ask for. */
+export const mutedAddresses = pgTable(
+  'muted_addresses',
+  {
+    /** 16 bytes of the HMAC-SHA-256 of the address. The row is of no user, since unknown addresses may be muted, too. */
+    key: bytes('key').primaryKey(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [index('muted_addresses_expires_at_idx').on(table.expiresAt)],
 );

@@ -9,6 +9,7 @@ import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.t
 import type { LoginRequest } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { sendCodeMail } from './send-code-mail.ts';
 import { showForm } from './show-form.ts';
 
 export interface Action {
@@ -45,11 +46,11 @@ export const ACTIONS: readonly Action[] = [
 ];
 
 async function sendCode(request: LoginRequest): Promise<void> {
-  const { call, parts, browser, fields, context } = request;
+  const { call, parts, browser, fields } = request;
   const asked = { ...fields, linksWallet: fields.link !== '' };
   const { digits, wait, ...code } = await createLoginCode(call, parts.codes, browser, asked);
   redirectToForm(request, 'code', { figures: { digits, wait } });
-  parts.mailer.send(code, context.requestId);
+  sendCodeMail(request, code);
 }
 
 async function redeemCode(request: LoginRequest): Promise<void> {

@@ -4,16 +4,16 @@ import type { LoginMethod } from '../config/login-methods.ts';
 import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { HttpContext } from '../http/http-context.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
 import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
-import type { LoginMailer } from './login-mailer.ts';
 import type { PagePlace } from './page-place.ts';
 
 export interface LoginPageParts
   extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
     WalletSettings {
-  readonly mailer: LoginMailer;
+  readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
 }
 

@@ -80,7 +80,7 @@ export const SAMPLED: readonly SampledMetric[] = [
       read: ({ recorder }) => recorder.loginSteps,
     },
   ),
-  counter('usher_emails_total', 'E-mails with login codes: `sent` or `failed`.', ['outcome'], {
+  counter('usher_emails_total', 'E-mails and decoys: `sent` or `failed`.', ['outcome'], {
     read: ({ mailer }) => each(mailer.outcomes, (count) => count),
   }),
   counter(

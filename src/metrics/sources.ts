@@ -5,7 +5,7 @@ import type { Readiness } from '../api/operations/readiness.ts';
 import type { Database } from '../database/database.ts';
 import type { DeliveryRunner } from '../delivery/open-delivery.ts';
 import type { Listener } from '../http/listener.ts';
-import type { LoginMailer } from '../login-page/login-mailer.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import type { ReadBacklog } from './backlog-reader.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -17,7 +17,7 @@ export interface Sources {
   readonly databases: Readonly<Record<string, Pick<Database, 'load'> | undefined>>;
   readonly delivery: Pick<DeliveryRunner, 'outcomes'>;
   readonly listener: Pick<Listener, 'connectionCounts'>;
-  readonly mailer: Pick<LoginMailer, 'outcomes'>;
+  readonly mailer: Pick<MailQueue, 'outcomes'>;
   readonly readBacklog: ReadBacklog;
   readonly readiness: Pick<Readiness, 'read'>;
   readonly recorder: Recorder;

@@ -22,6 +22,8 @@ import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
+import { createMuteToken, muteAddress } from '../../src/domain/login/muted-addresses.ts';
+import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
@@ -265,6 +267,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select id, gen_random_uuid(), sha256(id::text::bytea), 'usher.test', '\\x00', 0, '{}', gen_random_uuid(),
         true, true, true, 'Passkey', now()
       from people;
+    insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
@@ -332,7 +335,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await createLoginIntent(service, tenant) };
   const send = (at: Date) => createLoginCode({ ...call, now: at }, codes, browser, { ...byEmail, email: user.email });
-  const { code } = await send(now);
+  const { code, row } = await send(now);
+  await recordSending(call, row, false);
+  await muteAddress(call, codes.keys, createMuteToken(codes.keys, user.email));
   await send(new Date(now.getTime() + 30_000));
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };

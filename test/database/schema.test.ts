@@ -20,9 +20,18 @@ const GLOBAL_KEYS = {
   rate_limits_pkey: 'key',
   // A browser is known whichever application it has signed in to.
   known_origins_pkey: 'key',
+  // An address is muted whichever application a stranger uses.
+  muted_addresses_pkey: 'key',
 };
 
-const TABLES_WITHOUT_APPLICATION = ['applications', 'known_origins', 'rate_limits', 'user_cutoffs', 'users'];
+const TABLES_WITHOUT_APPLICATION = [
+  'applications',
+  'known_origins',
+  'muted_addresses',
+  'rate_limits',
+  'user_cutoffs',
+  'users',
+];
 
 /** Columns of text that hold nothing of a person, or only what an application has chosen. */
 const IMPERSONAL = [

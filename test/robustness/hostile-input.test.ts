@@ -20,7 +20,7 @@ const CONNECTIONS: readonly HttpVersion[] = [...Array<'1.1'>(12).fill('1.1'), ..
 it(`answers ${REQUESTS} hostile requests as documented, and each connection then serves or is closed`, async (context) => {
   // An uncaught exception fails the test as well, since the service runs in its process.
   const { lines: problems, logger } = new RecordedLog('error');
-  await using service = await startTestService({ logger, sendCode: async () => {}, config: LOGIN_CONFIG });
+  await using service = await startTestService({ logger, sendMail: async () => {}, config: LOGIN_CONFIG });
   const requests = await hostileRequests(service);
   const startedAt = performance.now();
   const replies: Record<string, number> = {};

@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
-import { createSmtpSender } from '../../src/login-page/code-sender.ts';
+import { createMailSender } from '../../src/mail/send-mail.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
 import { startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { StatementExplainer } from '../support/statement-explainer.ts';
+import { createTestMail } from '../support/test-mail.ts';
 import { type Kind, measureArea } from '../support/timing-comparison.ts';
 
 /** How long the mail server takes. */
@@ -30,9 +31,9 @@ const service = await startTestService({
   like: config,
   clock: fixture.clock.read,
   config: LOGIN_CONFIG,
-  sendCode: async (email) => {
+  sendMail: async (mail, attempt) => {
     await sleep(DELIVERY_MS);
-    await fixture.mailbox.sendCode(email);
+    await fixture.mailbox.sendMail(mail, attempt);
   },
 });
 afterAll(async () => {
@@ -118,17 +119,18 @@ it.runIf(quickOrLong(false, true)).for(ATTEMPTS)(
 it('an e-mail and a decoy cost about the same work', async (context) => {
   const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
   const [url] = await once(mailServer, 'message');
-  const sendCode = createSmtpSender(url, 'login@usher.test');
+  const sender = createMailSender({ url, from: 'login@usher.test' });
   const spentUs = { email: 0, decoy: 0 };
   for (let round = 0; round < quickOrLong(30, 300); round++) {
     for (const kind of ['email', 'decoy'] as const) {
       const before = process.threadCpuUsage();
       const isDecoy = kind === 'decoy';
-      await sendCode({ email: 'ada@example.com', isDecoy, code: '123456', applicationName: 'Shop', locale: null });
+      await sender.send(createTestMail(), { id: `${round}`, isDecoy, deadline: Number.POSITIVE_INFINITY });
       const { user, system } = process.threadCpuUsage(before);
       spentUs[kind] += user + system;
     }
   }
+  sender.close?.();
   await mailServer.terminate();
   const ratio = spentUs.decoy / spentUs.email;
   report(context, { tried: 'e-mails and decoys, interleaved', figures: `ratio of CPU ${ratio.toFixed(2)}` });

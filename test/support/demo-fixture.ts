@@ -21,7 +21,7 @@ export async function openDemoFixture() {
   const [clock, mailbox] = [new TestClock(), new Mailbox()];
   const service = await startServer(
     { ...config, databaseUrl: undefined },
-    { bootstrap: base, clock: clock.read, sendCode: mailbox.sendCode, logger },
+    { bootstrap: base, clock: clock.read, sendMail: mailbox.sendMail, logger },
   );
   stack.defer(() => service.close());
   const all = stack.move();

@@ -58,7 +58,7 @@ export class LoginFixture implements AsyncDisposable {
   static async open({ start, name, redirectUris, config, ...options }: LoginFixtureOptions = {}) {
     const clock = new TestClock(start);
     const mailbox = new Mailbox();
-    const overrides = { clock: clock.read, sendCode: mailbox.sendCode, config: { ...LOGIN_CONFIG, ...config } };
+    const overrides = { clock: clock.read, sendMail: mailbox.sendMail, config: { ...LOGIN_CONFIG, ...config } };
     const service = await startTestService({ ...options, ...overrides });
     const tenant = await createTenant(service, { ...(name && { name }), ...(redirectUris && { redirectUris }) });
     return new LoginFixture(clock, mailbox, service, tenant);
@@ -67,7 +67,7 @@ export class LoginFixture implements AsyncDisposable {
   /** Starts another instance on the same database, with the same clock, mailbox and secrets. */
   startReplica(config: Partial<Config> = {}): Promise<TestService> {
     const { database, config: like } = this.service;
-    const overrides = { clock: this.clock.read, sendCode: this.mailbox.sendCode };
+    const overrides = { clock: this.clock.read, sendMail: this.mailbox.sendMail };
     return startTestService({ database, like, ...overrides, config: { ...LOGIN_CONFIG, ...config } });
   }
 

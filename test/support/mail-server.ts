@@ -3,20 +3,30 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import type { LoginCode } from '../../src/domain/login/create-login-code.ts';
-import type { SendCode } from '../../src/login-page/code-sender.ts';
+import type { Mail } from '../../src/mail/mail.ts';
+import type { MailSender } from '../../src/mail/send-mail.ts';
 
-/** Receives the codes of a service without SMTP: `startTestService({ sendCode: mailbox.sendCode })`. */
+interface SentCode {
+  readonly email: string;
+  readonly code: string;
+  readonly applicationName: string;
+}
+
+/** Receives the e-mails of a service without SMTP: `startTestService({ sendMail: mailbox.sendMail })`. */
 export class Mailbox {
   /** The oldest first. */
-  readonly codes: LoginCode[] = [];
+  readonly mails: Mail[] = [];
+  readonly codes: SentCode[] = [];
 
-  readonly sendCode: SendCode = async (code) => {
-    if (!code.isDecoy) this.codes.push(code);
+  readonly sendMail: MailSender['send'] = async (mail, { isDecoy }) => {
+    if (isDecoy) return;
+    this.mails.push(mail);
+    const { to: email, code, application } = mail;
+    if (code) this.codes.push({ email, code: code.digits, applicationName: application.name });
   };
 
   /** Returns the codes that were sent to the address. */
-  sentTo(email: string): LoginCode[] {
+  sentTo(email: string): SentCode[] {
     return this.codes.filter((code) => code.email === email);
   }
 
@@ -53,12 +63,15 @@ export class MailServer implements AsyncDisposable {
     this.emails = emails;
   }
 
-  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
+  /** On a free port, unless one is given. */
+  static async start({ port, ...options }: SMTPServerOptions & { port?: number } = {}): Promise<MailServer> {
     const emails: ReceivedEmail[] = [];
     const server = new SMTPServer({
       authOptional: true,
       allowInsecureAuth: true,
       disabledCommands: ['STARTTLS'],
+      // Clients keep their connections.
+      closeTimeout: 100,
       onData: async (stream, { envelope, user }, done) => {
         const raw = await text(stream);
         const from = envelope.mailFrom ? envelope.mailFrom.address : '';
@@ -68,7 +81,7 @@ export class MailServer implements AsyncDisposable {
       ...options,
     });
     server.on('error', () => {});
-    return new MailServer(server, await listen(server.server), emails);
+    return new MailServer(server, await listen(server.server, port), emails);
   }
 
   get url(): string {
@@ -110,8 +123,8 @@ export async function flood(socket: Socket): Promise<void> {
 }
 
 /** Resolves to the port. */
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
+async function listen(server: Server, port = 0): Promise<number> {
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   // A TCP server has an AddressInfo.
   return (server.address() as AddressInfo).port;

@@ -3,15 +3,18 @@ import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement, whereEqual } from '../../database/database.ts';
 import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
 import { p } from '../../database/template.ts';
+import type { Branding } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import { findFamiliarity } from './known-origins.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
-import { admitLoginCode } from './login-code-limits.ts';
+import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { isMuted } from './muted-addresses.ts';
 import { isDueForResend, refuseResend, secondsUntilResend } from './resend-delay.ts';
 
 const LIFETIME_MS = 10 * 60_000;
@@ -22,12 +25,22 @@ const rules = { loginIntentId: uuid, email: emailAddress };
 /** A code to send. */
 export interface LoginCode {
   readonly email: string;
-  /** No user has this address: do all the work except sending. */
+  /** Nobody is to get it, as no user has the address or its owner wants none: do all the work except sending. */
   readonly isDecoy: boolean;
   readonly code: string;
-  readonly applicationName: string;
+  readonly application: { readonly name: string } & Pick<Branding, 'accentColor' | 'supportUri'>;
   /** The languages that the application wants. */
   readonly locale: string | null;
+  readonly row: CodeRow;
+}
+
+/** What names the row of a code. */
+export interface CodeRow {
+  readonly applicationId: string;
+  readonly loginIntentId: string;
+  readonly id: string;
+  /** Whether an e-mail with the code could not be sent before. */
+  readonly isUnsent: boolean;
 }
 
 /** What the page for a code needs to know of it. */
@@ -53,22 +66,26 @@ export async function createLoginCode(
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { linksWallet = false } = request;
-  const { applicationId, applicationName, allowSignUp, locale } = await requireOpenIntent(call, loginIntentId, 'email');
+  const intent = await requireOpenIntent(call, loginIntentId, 'email');
+  const { applicationId, allowSignUp } = intent;
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];
   const login = { ...inBrowser, email, walletAddress: proved?.address ?? null, userId: user?.id ?? null };
-  const { code, wait } =
-    (await repeatLiveCode(call, settings, login)) ??
-    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, browser, email)));
+  const asker = { browser, email, familiarity: await findFamiliarity(call, settings.keys, browser, email) };
+  const wantsNone = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
+  const { code, wait, ...row } =
+    (await repeatLiveCode(call, settings, login, asker)) ??
+    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker)));
   // Also without a user, so that it takes as long.
   await removeIfErased(call, user?.id ?? randomUUID());
   return {
     email: user?.email ?? email,
-    isDecoy: !user && !allowSignUp,
+    isDecoy: (!user && !allowSignUp) || wantsNone,
     code,
-    applicationName,
-    locale,
+    application: { name: intent.applicationName, ...intent.branding },
+    locale: intent.locale,
+    row: { applicationId, loginIntentId, ...row },
     digits: code.length,
     wait,
   };
@@ -83,29 +100,32 @@ interface EmailLogin {
   readonly userId: string | null;
 }
 
-type SentLoginCode = Pick<LoginCode, 'code'> & Pick<LoginCodeFacts, 'wait'>;
+type SentLoginCode = Pick<CodeRow, 'id' | 'isUnsent'> & Pick<LoginCode, 'code'> & Pick<LoginCodeFacts, 'wait'>;
 
-/** Returns undefined if there is no live code. Repeating one takes no permit, since it allows no more guesses. */
+/** Returns undefined if there is no live code. */
 async function repeatLiveCode(
   call: Call,
-  { keys, limitFactor }: LoginCodeSettings,
+  settings: LoginCodeSettings,
   login: EmailLogin,
+  asker: Asker,
 ): Promise<SentLoginCode | undefined> {
   const latest = await findLatestCode(call, login);
   const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
   const isSame = ({ email, userId, walletAddress }: StoredLoginCode) =>
     email === login.email && userId === login.userId && walletAddress === login.walletAddress;
   if (!isLive || !isSame(latest)) return undefined;
-  const code = recoverLoginCode(keys, latest.id, latest.codeDigest);
+  const { id, codeDigest, isUnsent } = latest;
+  const code = recoverLoginCode(settings.keys, id, codeDigest);
   if (!code) return undefined;
-  const limit = SENDS * limitFactor;
+  const limit = SENDS * settings.limitFactor;
   const refuse = () => refuseResend(call.now, { ...latest, code }, limit);
   if (latest.sends >= limit || secondsUntilResend(call.now, latest) > 0) throw refuse();
-  const [sent] = await call.run(countSend, { ...login, id: latest.id, limit, now: call.now });
+  await admitRepetition(call, settings, asker);
+  const [sent] = await call.run(countSend, { ...login, id, limit, now: call.now });
   // Another request has had it sent in the meantime.
   if (!sent) throw refuse();
   const sends = latest.sends + 1;
-  return { code, wait: sends < limit ? secondsUntilResend(call.now, { ...latest, sends }) : 0 };
+  return { id, code, isUnsent, wait: sends < limit ? secondsUntilResend(call.now, { ...latest, sends }) : 0 };
 }
 
 async function insertNewCode(
@@ -123,7 +143,7 @@ async function insertNewCode(
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
   });
-  return { code, wait: secondsUntilResend(call.now, { createdAt: call.now, sends: 1 }) };
+  return { id, code, isUnsent: false, wait: secondsUntilResend(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
 /** Selects the wallet without a user that this browser has proved to have at this login. */

@@ -13,6 +13,7 @@ const columns = {
   walletAddress: loginCodes.walletAddress,
   codeDigest: loginCodes.codeDigest,
   sends: loginCodes.sends,
+  isUnsent: loginCodes.isUnsent,
   attempts: loginCodes.attempts,
   isRedeemed: loginCodes.isRedeemed,
   createdAt: loginCodes.createdAt,

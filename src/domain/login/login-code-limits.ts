@@ -5,8 +5,8 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from './browser.ts';
-import { type Familiarity, findFamiliarity, foldEmail } from './known-origins.ts';
-import { type CodeLength, hmac, type LoginCodeSettings } from './login-code.ts';
+import { type Familiarity, foldEmail } from './known-origins.ts';
+import { type CodeLength, hmac, type LoginCodeKeys, type LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
 
@@ -25,6 +25,9 @@ interface CodeLimit extends RateLimit {
   readonly subjectOf: (origin: Origin) => string;
 }
 
+/** Strangers may cause 82 e-mails a day to an address, and as many codes. */
+const STRANGERS_FOR_ADDRESS: CodeLimit = { subjectOf: ({ address }) => address, burst: 10, intervalMs: 20 * MINUTE_MS };
+
 /** Order matters: a refused request must not spend permits that others share. */
 const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
   browser: [
@@ -38,41 +41,62 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
     { subjectOf: ({ network }) => network, burst: 20, intervalMs: 3 * MINUTE_MS },
     { subjectOf: ({ site }) => site, burst: 100, intervalMs: 36 * SECOND_MS },
     { subjectOf: ({ address, site }) => `${address} from ${site}`, burst: 5, intervalMs: 20 * MINUTE_MS },
-    { subjectOf: ({ address }) => address, burst: 10, intervalMs: 20 * MINUTE_MS },
+    STRANGERS_FOR_ADDRESS,
   ],
 };
 
 /** A global limit, which locks nobody out: beyond it new codes get 8 digits. */
 const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
+/** Who asks for a code. */
+export interface Asker {
+  readonly familiarity: Familiarity;
+  readonly browser: Browser;
+  readonly email: string;
+}
+
 /**
  * Admits a new code and returns its length.
  *
  * @throws ServiceError `Too many codes`
  */
-export async function admitLoginCode(
+export async function admitLoginCode(call: Call, settings: LoginCodeSettings, asker: Asker): Promise<CodeLength> {
+  for (const limit of LIMITS[asker.familiarity]) await requirePermit(call, settings, asker, limit);
+  if (asker.familiarity === 'browser') return 6;
+  const { keys, limitFactor } = settings;
+  const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * limitFactor };
+  const key = keyOf(keys, SHORT_CODES.subject);
+  // Asked first, because under an attack all would wait for the lock of this one row.
+  const isShort = !(await isExhausted(call, key, shortCodes)) && (await takePermit(call, key, shortCodes));
+  return isShort ? 6 : 8;
+}
+
+/**
+ * Admits another e-mail with the same code. It allows no more guesses, but a stranger could fill a mailbox with it.
+ *
+ * @throws ServiceError `Too many codes`
+ */
+export async function admitRepetition(call: Call, settings: LoginCodeSettings, asker: Asker): Promise<void> {
+  if (asker.familiarity === 'stranger') await requirePermit(call, settings, asker, STRANGERS_FOR_ADDRESS);
+}
+
+async function requirePermit(
   call: Call,
-  { keys, limitFactor: factor }: LoginCodeSettings,
-  browser: Browser,
-  email: string,
-): Promise<CodeLength> {
-  const familiarity = await findFamiliarity(call, keys, browser, email);
+  { keys, limitFactor }: LoginCodeSettings,
+  { browser, email }: Asker,
+  { subjectOf, burst, intervalMs }: CodeLimit,
+): Promise<void> {
   const origin: Origin = {
     address: foldEmail(email),
     browser: browser.digest.toString('hex'),
     network: networkOf(browser.address),
     site: siteOf(browser.address),
   };
-  // So that nobody without the key can find out who has asked for codes.
-  const keyOf = (subject: string) => hmac(keys[0], `login codes: ${subject}`);
-  for (const { subjectOf, burst, intervalMs } of LIMITS[familiarity]) {
-    const isFree = await takePermit(call, keyOf(subjectOf(origin)), { burst: burst * factor, intervalMs });
-    if (!isFree) throw new ServiceError('TOO_MANY_CODES');
-  }
-  if (familiarity === 'browser') return 6;
-  const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * factor };
-  const key = keyOf(SHORT_CODES.subject);
-  // Asked first, because under an attack all would wait for the lock of this one row.
-  const isShort = !(await isExhausted(call, key, shortCodes)) && (await takePermit(call, key, shortCodes));
-  return isShort ? 6 : 8;
+  const limit = { burst: burst * limitFactor, intervalMs };
+  if (!(await takePermit(call, keyOf(keys, subjectOf(origin)), limit))) throw new ServiceError('TOO_MANY_CODES');
+}
+
+/** So that nobody without the key can find out who has asked for codes. */
+function keyOf([key]: LoginCodeKeys, subject: string): Buffer {
+  return hmac(key, `login codes: ${subject}`);
 }

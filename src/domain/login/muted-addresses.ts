@@ -1,0 +1,71 @@
+/**
+ * Addresses whose owners want no codes that strangers ask for. Whoever has an e-mail from Usher has a link that mutes its
+ * address.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { and, gt } from 'drizzle-orm';
+import { type Statement, whereEqual } from '../../database/database.ts';
+import { mutedAddresses } from '../../database/login-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { foldEmail } from './known-origins.ts';
+import { hmac, type LoginCodeKeys } from './login-code.ts';
+
+const LIFETIME_MS = 24 * 60 * 60_000;
+const KEY_BYTES = 16;
+const MAC_BYTES = 8;
+/** In base64url. */
+const TOKEN = /^[\w-]{32}$/;
+
+/** Returns the token of the link for the address. It works while its encryption key is there. */
+export function createMuteToken([key]: LoginCodeKeys, email: string): string {
+  const address = digestAddress(key, email);
+  return Buffer.concat([address, authenticate(key, address)]).toString('base64url');
+}
+
+/** Mutes the address of the link for 24 hours from now. Returns false if Usher has made no such link. */
+export async function muteAddress({ run, now }: Call, keys: LoginCodeKeys, token: string): Promise<boolean> {
+  const key = readMuteToken(keys, token);
+  if (key) await run(upsertMute, { key, expiresAt: new Date(now.getTime() + LIFETIME_MS) });
+  return key !== undefined;
+}
+
+/** Returns whether the address is muted, by a link of whichever key. */
+export async function isMuted(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
+  const found = await Promise.all(keys.map((key) => hasMute(call, digestAddress(key, email))));
+  return found.includes(true);
+}
+
+async function hasMute({ run, now }: Call, key: Buffer): Promise<boolean> {
+  return (await run(selectMute, { key, now })).length > 0;
+}
+
+/** Returns the digest of the address, or undefined if the token is not of any of the keys. */
+function readMuteToken(keys: LoginCodeKeys, token: string): Buffer | undefined {
+  if (!TOKEN.test(token)) return undefined;
+  const bytes = Buffer.from(token, 'base64url');
+  const address = bytes.subarray(0, KEY_BYTES);
+  const isOurs = keys.some((key) => timingSafeEqual(authenticate(key, address), bytes.subarray(KEY_BYTES)));
+  return isOurs ? address : undefined;
+}
+
+/** Nobody without the key can guess the address. */
+function digestAddress(key: Buffer | undefined, email: string): Buffer {
+  return hmac(key, `muted: ${foldEmail(email)}`).subarray(0, KEY_BYTES);
+}
+
+/** Keeps strangers, who may know the digest of no address, from filling the table. */
+function authenticate(key: Buffer | undefined, address: Buffer): Buffer {
+  return hmac(key, `link that mutes ${address.toString('hex')}`).subarray(0, MAC_BYTES);
+}
+
+const selectMute: Statement<{ key: Buffer }[]> = (db) =>
+  db
+    .select({ key: mutedAddresses.key })
+    .from(mutedAddresses)
+    .where(and(whereEqual(mutedAddresses, 'key'), gt(mutedAddresses.expiresAt, p.instant('now'))))
+    .prepare('select_muted_address');
+
+const upsertMute = statement('upsert_muted_address')`
+  insert into muted_addresses (key, expires_at) values (${p.bytes('key')}, ${p.instant('expiresAt')})
+  on conflict (key) do update set expires_at = excluded.expires_at`;

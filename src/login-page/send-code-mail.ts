@@ -1,0 +1,30 @@
+import type { LoginCode } from '../domain/login/create-login-code.ts';
+import { createMuteToken } from '../domain/login/muted-addresses.ts';
+import { recordSending } from '../domain/login/record-sending.ts';
+import { createCodeMail } from '../mail/code-mail.ts';
+import type { MailError } from '../mail/mail-error.ts';
+import type { LoginRequest } from './login-request.ts';
+
+/** How long the statement after an e-mail may take. */
+const TIMEOUT_MS = 5_000;
+
+/** Sends the code in the background. For a decoy it does the same work but sends nothing. */
+export function sendCodeMail({ context, languages, parts }: LoginRequest, code: LoginCode): void {
+  const { authPageUrl, codes, database, mailer } = parts;
+  const { email, isDecoy, application, locale, row } = code;
+  const mail = createCodeMail({
+    to: email,
+    code: code.code,
+    language: languages.languageFor(locale),
+    application,
+    host: new URL(authPageUrl).host,
+    muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email)}`,
+  });
+  const onEnd = async (error?: MailError) => {
+    // What the mail server says to one e-mail must not show: a decoy does not get that far.
+    if (error && !error.isOfServer) return;
+    const run = database.within(performance.now() + TIMEOUT_MS);
+    await recordSending({ run }, row, error === undefined);
+  };
+  mailer.send(mail, { requestId: context.requestId, isDecoy, onEnd });
+}

@@ -1,0 +1,37 @@
+import type { Mail } from './mail.ts';
+
+/** Minutes for which a code is valid. */
+const MINUTES = 10;
+const MUTE_HOURS = 24;
+
+interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
+  readonly code: string;
+  /** Where the code is entered. */
+  readonly host: string;
+  /** Stops such e-mails. */
+  readonly muteUrl: string;
+}
+
+/** Returns the e-mail with a login code. */
+export function createCodeMail({ code, host, muteUrl, ...envelope }: CodeMail): Mail {
+  const { language } = envelope;
+  const application = envelope.application.name;
+  const duration = language.duration(MINUTES, 'minute');
+  return {
+    ...envelope,
+    kind: 'login code',
+    subject: ['mail.code.subject', { code, application }],
+    heading: ['mail.code.title', { application }],
+    code: {
+      digits: code,
+      sentence: ['mail.code.sentence', { code, application }],
+      preheader: ['mail.code.preheader', { code, application, duration }],
+    },
+    paragraphs: [
+      ['mail.code.where', { host, duration }],
+      ['mail.code.never', { application }],
+    ],
+    notes: [['mail.code.ignore']],
+    link: { text: ['mail.code.mute', { duration: language.duration(MUTE_HOURS, 'hour') }], url: muteUrl },
+  };
+}

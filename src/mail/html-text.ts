@@ -1,0 +1,90 @@
+/**
+ * The HTML of an e-mail: one table with inline styles and `bgcolor`, for Outlook, which lays it out as Word does.
+ * There is no pure black or white, which Gmail and Outlook would invert, and no picture.
+ */
+import { Html, html } from '../http/html.ts';
+import { toAccent } from './accent.ts';
+import type { Mail, MailText } from './mail.ts';
+import { toLine, withoutControls } from './plain-text.ts';
+
+const FONT = new Html(`-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif`);
+const MONOSPACE = new Html(`Menlo,Consolas,'Liberation Mono',monospace`);
+const TABLE = new Html('role="presentation" cellpadding="0" cellspacing="0" border="0"');
+
+/** Returns the e-mail as an HTML document. */
+export function toHtmlText(mail: Mail): string {
+  const { language, code, heading, paragraphs, notes, link, application } = mail;
+  const { tag, direction } = language;
+  const accent = toAccent(application.accentColor);
+  const toHtml = (text: MailText) => renderText(mail, text);
+  return html`<!doctype html>
+<html lang="${tag}" dir="${direction}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${toLine(language, heading)}</title>
+<style>${renderStyle(accent.dark)}</style>
+</head>
+<body class="ground" bgcolor="#f8f6f2" style="margin:0;padding:0;background:#f8f6f2">
+<div role="main" lang="${tag}" dir="${direction}">
+${code && html`<div style="display:none;max-height:0;overflow:hidden">${toHtml(code.preheader)}</div>`}
+<table class="ground" ${TABLE} width="100%" bgcolor="#f8f6f2" style="background:#f8f6f2">
+<tr><td align="center" style="padding:32px 12px">
+<table class="sheet" ${TABLE} width="480" dir="${direction}" bgcolor="#fffefc" style="width:100%;max-width:480px;background:#fffefc;border:1px solid #e6e1d8;border-radius:12px;overflow:hidden;border-collapse:separate">
+<tr><td class="bar" height="4" bgcolor="${accent.light}" style="height:4px;line-height:4px;font-size:4px;background:${accent.light}">&nbsp;</td></tr>
+<tr><td class="pad" style="padding:28px 32px 0 32px">
+<h1 class="ink" style="margin:0;color:#22201c;font:700 20px/28px ${FONT};overflow-wrap:anywhere">${toHtml(heading)}</h1>
+</td></tr>
+${code && renderCode(code.digits)}
+${paragraphs.map((text) => html`<tr><td class="ink pad" style="padding:16px 32px 0 32px;color:#22201c;font:400 16px/24px ${FONT};overflow-wrap:anywhere">${toHtml(text)}</td></tr>\n`)}
+<tr><td height="28" style="height:28px;line-height:28px;font-size:4px">&nbsp;</td></tr>
+<tr><td class="soft line pad" style="padding:16px 32px 20px 32px;border-top:1px solid #e6e1d8;color:#625c53;font:400 14px/21px ${FONT};overflow-wrap:anywhere">
+${notes.map((text) => html`${toHtml(text)}<br>\n`)}${link && html`<a href="${link.url}" style="color:#625c53">${toHtml(link.text)}</a>`}
+</td></tr>
+</table>
+</td></tr>
+</table>
+</div>
+</body>
+</html>
+`.text;
+}
+
+/** The code is one text node, so that programs find it: its spaces are of CSS. */
+function renderCode(digits: string): Html {
+  return html`<tr><td class="pad" style="padding:16px 32px 0 32px">
+<table ${TABLE} width="100%"><tr>
+<td class="box ink" align="center" dir="ltr" bgcolor="#f4f1eb" style="padding:18px 8px;background:#f4f1eb;border-radius:8px;color:#22201c;font:700 32px/40px ${MONOSPACE};letter-spacing:6px">${digits}</td>
+</tr></table>
+</td></tr>`;
+}
+
+function renderText({ language }: Mail, [key, values = {}]: MailText): Html {
+  // Programs that know no `<bdi>` drop it.
+  const isolated = Object.entries(values).map(([name, value]) => {
+    const bdi = html`<bdi>${withoutControls(value)}</bdi>`;
+    return [name, name === 'host' ? html`<strong>${bdi}</strong>` : bdi] as const;
+  });
+  return language.html(key, Object.fromEntries(isolated));
+}
+
+/** For programs that follow the theme of the system, such as Apple Mail. Others drop it. */
+function renderStyle(darkAccent: string): Html {
+  return new Html(`
+:root { color-scheme: light dark; supported-color-schemes: light dark; }
+@media (prefers-color-scheme: dark) {
+  .ground { background: #161513 !important; }
+  .sheet { background: #1f1d1b !important; border-color: #37332f !important; }
+  .ink { color: #f1ede6 !important; }
+  .soft, .soft a { color: #b3aca1 !important; }
+  .box { background: #2a2725 !important; }
+  .line { border-color: #37332f !important; }
+  .bar { background: ${darkAccent} !important; }
+}
+@media (max-width: 500px) {
+  .pad { padding-left: 20px !important; padding-right: 20px !important; }
+}
+`);
+}

@@ -1,0 +1,36 @@
+import type { Language } from '../texts/texts.ts';
+import type { Mail, MailText } from './mail.ts';
+
+/** Letters that are written from right to left. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** Characters that end a line or change the direction of the text around them (UAX #9). */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Returns a line of an e-mail: its subject, or a sentence. */
+export function toLine(language: Language, [key, values]: MailText): string {
+  return withoutNeedlessIsolates(language, language.text(key, values).replace(/\s+/gu, ' '));
+}
+
+/** Returns the e-mail as plain text. */
+export function toPlainText({ language, heading, code, paragraphs, notes, link }: Mail): string {
+  const toText = (texts: readonly MailText[]) => texts.map((text) => toLine(language, text)).join('\n');
+  // On a line of its own, a URL is read from left to right.
+  const separator = language.direction === 'rtl' ? ':\n' : ': ';
+  const links = link ? [`${toLine(language, link.text)}${separator}${link.url}`] : [];
+  const blocks = [toText([code?.sentence ?? heading]), toText(paragraphs), [toText(notes), ...links].join('\n')];
+  return `${blocks.join('\n\n')}\n`;
+}
+
+export function withoutControls(value: string): string {
+  return value.replace(CONTROLS, ' ').trim();
+}
+
+/**
+ * Removes U+2068 and U+2069 around values that are read in the direction of the text anyway. Programs that look for a
+ * code, and those that show U+2068 as a box, get plain text.
+ */
+function withoutNeedlessIsolates({ direction }: Language, text: string): string {
+  const isSafe = (value: string) => /^\d+$/.test(value) || (direction === 'ltr' && !RIGHT_TO_LEFT.test(value));
+  return text.replace(/\u2068([^\u2068\u2069]*)\u2069/g, (isolated, value) => (isSafe(value) ? value : isolated));
+}

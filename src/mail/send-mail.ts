@@ -1,0 +1,52 @@
+import { composeMessage } from './compose-message.ts';
+import type { Mail } from './mail.ts';
+import { toLine } from './plain-text.ts';
+import { createConnect } from './smtp-connection.ts';
+import { SmtpPool } from './smtp-pool.ts';
+
+/** One attempt to send an e-mail. */
+interface Attempt {
+  /** The same for every attempt, so that mail programs show an e-mail once if it arrives twice. */
+  readonly id: string;
+  /** Do the same work, but send nothing. */
+  readonly isDecoy: boolean;
+  /** Do not begin after this time of `performance.now()`. */
+  readonly deadline: number;
+}
+
+export interface MailSender {
+  /** Rejects with an error of nodemailer or a `MailError`. */
+  send(mail: Mail, attempt: Attempt): Promise<void>;
+  /** Gives up on attempts that are under way. */
+  close?(): void;
+}
+
+/** Without SMTP settings, the terminal shows the subjects, which have the codes. */
+export function createMailSender(smtp: { readonly url: string; readonly from: string } | undefined): MailSender {
+  return smtp ? createSmtpSender(smtp.url, smtp.from) : { send: printSubject };
+}
+
+function createSmtpSender(url: string, from: string): MailSender {
+  const open = async () => {
+    const [{ createTransport }, connect] = await Promise.all([import('nodemailer'), createConnect(url)]);
+    return { composer: createTransport({ streamTransport: true, buffer: true }), pool: new SmtpPool(connect) };
+  };
+  let opened: ReturnType<typeof open> | undefined;
+  return {
+    async send(mail, { id, isDecoy, deadline }) {
+      opened ??= open();
+      const { composer, pool } = await opened;
+      const fields = composeMessage(mail, from);
+      const messageId = `<${id}@${fields.from.address.split('@')[1] ?? 'usher'}>`;
+      const { envelope, message } = await composer.sendMail({ ...fields, messageId });
+      // With `buffer` it is no stream.
+      const composed = { envelope, message: message as Buffer };
+      await pool.use(deadline, (connection) => (isDecoy ? connection.pretendToSend() : connection.send(composed)));
+    },
+    close: () => void opened?.then(({ pool }) => pool.close()),
+  };
+}
+
+async function printSubject({ language, to, subject }: Mail, { isDecoy }: Attempt): Promise<void> {
+  if (!isDecoy) process.stdout.write(`\n  E-MAIL to ${to}: ${toLine(language, subject)}\n\n`);
+}

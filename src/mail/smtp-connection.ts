@@ -1,0 +1,86 @@
+/** A connection to the mail server, with promises in place of callbacks and events. */
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { MailError } from './mail-error.ts';
+
+/** How long the mail server may take per step. */
+const TIMEOUT_MS = 10_000;
+const TIMEOUTS = {
+  connectionTimeout: TIMEOUT_MS,
+  greetingTimeout: TIMEOUT_MS,
+  socketTimeout: TIMEOUT_MS,
+  /** How long to wait for the peer to close a connection, too. */
+  socketCloseTimeout: 1_000,
+};
+
+/** A message as the mail server gets it. */
+interface ComposedMessage {
+  readonly envelope: { readonly from: string | false; readonly to: string[] };
+  readonly message: Buffer;
+}
+
+export interface SmtpConnection {
+  readonly isOpen: boolean;
+  send(message: ComposedMessage): Promise<void>;
+  /** Costs what sending costs, but sends nothing. */
+  pretendToSend(): Promise<void>;
+  close(): void;
+}
+
+/** Connects and logs in. Gives up when the signal is aborted. */
+export type Connect = (signal: AbortSignal) => Promise<SmtpConnection>;
+
+/** `url` is one of nodemailer, such as smtps://user:password@host. */
+export async function createConnect(url: string): Promise<Connect> {
+  // Loaded with the first e-mail, since most processes send none.
+  const [{ default: Transport }, { default: Connection }] = await Promise.all([
+    import('nodemailer/lib/smtp-transport'),
+    import('nodemailer/lib/smtp-connection'),
+  ]);
+  const { auth, options } = new Transport({ url, ...TIMEOUTS });
+  return async (signal) => {
+    const connection: SMTPConnection & { readonly allowsAuth?: boolean } = new Connection(options);
+    // Each step rejects by itself, and a kept connection may end at any time.
+    connection.on('error', () => {});
+    const close = () => connection.close();
+    signal.addEventListener('abort', close);
+    connection.once('end', () => signal.removeEventListener('abort', close));
+    try {
+      await perform(connection, (done) => connection.connect(done));
+      if (auth && connection.allowsAuth) await perform(connection, (done) => connection.login(auth, done));
+    } catch (cause) {
+      connection.close();
+      throw new MailError(cause, { isOfServer: true });
+    }
+    return toSmtpConnection(connection);
+  };
+}
+
+function toSmtpConnection(connection: SMTPConnection): SmtpConnection {
+  return {
+    get isOpen() {
+      return !connection.destroyed;
+    },
+    send: ({ envelope, message }) => perform(connection, (done) => connection.send(envelope, message, done)),
+    async pretendToSend() {
+      // An e-mail takes two to four round trips, by whether the server lets commands be pipelined.
+      for (let trip = 0; trip < 3; trip++) await perform(connection, (done) => connection.reset(done));
+    },
+    close: () => connection.close(),
+  };
+}
+
+/** Rejects if the step fails, and if the connection ends meanwhile. */
+async function perform(
+  connection: SMTPConnection,
+  start: (done: (error?: Error | null) => void) => void,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const onEnd = () => reject(Object.assign(new Error('The connection has ended'), { code: 'ECONNECTION' }));
+  connection.once('error', reject).once('end', onEnd);
+  try {
+    start((error) => (error ? reject(error) : resolve()));
+    await promise;
+  } finally {
+    connection.off('error', reject).off('end', onEnd);
+  }
+}

@@ -1,0 +1,102 @@
+import { MailError } from './mail-error.ts';
+import type { Connect, SmtpConnection } from './smtp-connection.ts';
+
+const MAX_CONNECTIONS = 5;
+/** Mail servers close idle connections after some minutes, or after seconds when they are busy. */
+const KEEP_MS = 60_000;
+
+interface Waiting {
+  readonly deadline: number;
+  start(): void;
+  giveUp(): void;
+}
+
+/**
+ * Keeps at most five connections to the mail server: the TLS handshake and the login cost more than an e-mail. Not the pool
+ * of nodemailer, which can lend no connection to a decoy.
+ */
+export class SmtpPool {
+  readonly #connect: Connect;
+  /** Idle connections, and the timers that close them. */
+  readonly #kept = new Map<SmtpConnection, NodeJS.Timeout>();
+  readonly #waiting: Waiting[] = [];
+  #inUse = 0;
+  readonly #closing = new AbortController();
+
+  constructor(connect: Connect) {
+    this.#connect = connect;
+  }
+
+  /** Runs the work with a connection. Rejects with a `MailError` if none is free until the deadline. */
+  async use(deadline: number, work: (connection: SmtpConnection) => Promise<void>): Promise<void> {
+    if (this.#inUse >= MAX_CONNECTIONS) await this.#wait(deadline);
+    else this.#inUse++;
+    try {
+      await this.#run(work);
+    } finally {
+      this.#release();
+    }
+  }
+
+  /** Closes all connections, also those in use. */
+  close(): void {
+    this.#closing.abort();
+    this.#closeKept();
+  }
+
+  async #run(work: (connection: SmtpConnection) => Promise<void>): Promise<void> {
+    const { signal } = this.#closing;
+    signal.throwIfAborted();
+    const connection = this.#takeKept() ?? (await this.#connect(signal));
+    try {
+      await work(connection);
+      this.#keep(connection);
+    } catch (error) {
+      connection.close();
+      // If the network or the server dropped this one, the others are gone, too.
+      this.#closeKept();
+      throw error;
+    }
+  }
+
+  #takeKept(): SmtpConnection | undefined {
+    for (const [connection, timer] of this.#kept) {
+      clearTimeout(timer);
+      this.#kept.delete(connection);
+      if (connection.isOpen) return connection;
+    }
+    return undefined;
+  }
+
+  #keep(connection: SmtpConnection): void {
+    const forget = () => {
+      this.#kept.delete(connection);
+      connection.close();
+    };
+    this.#kept.set(connection, setTimeout(forget, KEEP_MS).unref());
+  }
+
+  #closeKept(): void {
+    for (const [connection, timer] of this.#kept) {
+      clearTimeout(timer);
+      connection.close();
+    }
+    this.#kept.clear();
+  }
+
+  #wait(deadline: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => reject(new MailError({ code: 'ETIMEDOUT' }, { isOfServer: true }));
+    this.#waiting.push({ deadline, start: resolve, giveUp });
+    return promise;
+  }
+
+  /** Lets the next one begin that is not too late. */
+  #release(): void {
+    const now = performance.now();
+    let next = this.#waiting.shift();
+    for (; next && next.deadline <= now; next = this.#waiting.shift()) next.giveUp();
+    if (next) next.start();
+    else this.#inUse--;
+  }
+}
