@@ -178,7 +178,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   });
 
   it('a person signs in with the keyboard', async () => {
-    const { page } = await openLogin();
+    const { page } = await openLogin({ wallet: () => ({ code: USER_REJECTED }) });
     const user = await createTestUser(fixture.service);
     const focused = () =>
       page.evaluate<string>('document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent');
@@ -239,13 +239,13 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it.each<[name: string, scheme: Scheme, heading: string, reach: (page: Page) => Promise<unknown>]>([
     [
-      'the choice without a wallet',
+      'the choice with an alert',
       'dark',
       'Sign in to',
       async (page) => {
         await page.getByLabel('E-mail address').fill('ada@example.com');
         await useWallet(page);
-        await page.getByText('There is no wallet in this browser. Install one, or sign in with your e-mail').waitFor();
+        await page.getByText(DECLINED).waitFor();
         expect(await page.getByLabel('E-mail address').inputValue()).toBe('ada@example.com');
       },
     ],
@@ -258,7 +258,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     ['an error', 'dark', 'This sign-in is not known', (page) => page.goto(page.url().replace(/intent=.*/, 'intent=1'))],
   ])('the page of %s is accessible in a %s scheme and fits 180 px', async (...row) => {
     const [, colorScheme, heading, reach] = row;
-    const { page } = await openLogin({ colorScheme });
+    const { page } = await openLogin({ colorScheme, wallet: () => ({ code: USER_REJECTED }) });
     await reach(page);
     await page.getByRole('heading', { name: heading }).waitFor();
     await expectAccessible(page);

@@ -1,4 +1,5 @@
 /** A service whose operator has an Ethereum node, and people with contract wallets. */
+import type { Config } from '../../src/config/config.ts';
 import { ContractWallet, FACTORY_CODE } from './contract-wallet.ts';
 import { EthereumTestNode } from './ethereum-node.ts';
 import { LoginFixture } from './login-fixture.ts';
@@ -23,14 +24,14 @@ export class ContractWalletFixture implements AsyncDisposable {
     this.rpcUrl = rpcUrl;
   }
 
-  static async open(): Promise<ContractWalletFixture> {
+  static async open(config: Partial<Config> = {}): Promise<ContractWalletFixture> {
     const node = await EthereumTestNode.start();
     await node.deploy(FACTORY, FACTORY_CODE);
     const log = new RecordedLog();
     const url = new URL(NODE_PATH, node.url);
     url.username = NODE_CREDENTIALS.user;
     url.password = NODE_CREDENTIALS.password.replace('%', '%25');
-    const login = await LoginFixture.open({ logger: log.logger, config: { ethereumRpcUrl: url.href } });
+    const login = await LoginFixture.open({ logger: log.logger, config: { ...config, ethereumRpcUrl: url.href } });
     return new ContractWalletFixture(log, login, node, url.href);
   }
 

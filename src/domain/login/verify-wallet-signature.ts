@@ -12,7 +12,7 @@ import { takePermit } from './rate-limit.ts';
  * The longest signature. In hex it has 7.5 of the 8 KiB of a form. An owner of a contract adds 65 to 600 bytes, and the
  * call that deploys the contract (EIP-6492) 200 to 1,000.
  */
-const MAX_BYTES = 3_840;
+export const MAX_SIGNATURE_BYTES = 3_840;
 /** Signatures of keys have 64 or 65 bytes. One more may be a damaged one. */
 const MAX_KEY_BYTES = 66;
 
@@ -48,7 +48,8 @@ export async function requireWalletSignature(
   }
   if (!/^0x([0-9a-f]{2})*$/i.test(signature)) throw new ServiceError('INVALID_SIGNATURE');
   const bytes = signature.length / 2 - 1;
-  if (bytes > MAX_BYTES || (!node && bytes > MAX_KEY_BYTES)) throw new ServiceError('CONTRACT_WALLET_NOT_SUPPORTED');
+  if (bytes > MAX_SIGNATURE_BYTES || (!node && bytes > MAX_KEY_BYTES))
+    throw new ServiceError('CONTRACT_WALLET_NOT_SUPPORTED');
   if (!node) throw new ServiceError('INVALID_SIGNATURE');
   await takeCheckPermits(call, codes, browser);
   const wallet = { address, digest: digestText(message), signature };

@@ -4,7 +4,7 @@ import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderMark } from './parts.ts';
 import type { FormView } from './view.ts';
-import { renderWalletForm, WALLET_SCRIPT } from './wallet-form.ts';
+import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
 
 /** Renders the choice of how to sign in. */
 export function renderChoice(view: FormView): PageContent {
@@ -24,7 +24,8 @@ ${
   hasWallet &&
   html`<div class="ways">
 ${renderWalletForm(view)}
-</div>`
+</div>
+${renderWalletNotes(view)}`
 }
 ${renderCancel(view)}`,
     footer: renderFooter(view),

@@ -1,12 +1,65 @@
-// Asks the wallet for a signature. The form has the texts.
+// Offers the wallets of the browser, and asks one for a signature. The form has the texts.
 import { fail, setBusy } from './page.js';
 
 const form = document.querySelector('#wallet');
 const texts = form.dataset;
+const firstButton = form.querySelector('button');
+const blankButton = firstButton.cloneNode(true);
+const missing = document.querySelector('#no-wallet');
 
-async function signIn() {
-  const provider = window.ethereum;
-  if (!provider) return fail(texts.missing);
+// Anything may announce wallets, and as many as it likes.
+const MAX_WALLETS = 10;
+const MAX_NAME = 40;
+const MAX_ICON = 65_536;
+const ICON = /^data:image\/(png|jpeg|webp|svg\+xml)[;,]/i;
+
+// The providers of the buttons.
+const providers = new Map();
+const uuids = new Set();
+
+// EIP-6963. A getter of the announcement may throw.
+function hear({ detail }) {
+  try {
+    const { info, provider } = detail;
+    const { uuid, name, icon } = info;
+    if (typeof uuid !== 'string' || uuids.has(uuid) || typeof provider.request !== 'function') return;
+    if (uuids.add(uuid).size >= MAX_WALLETS) removeEventListener('eip6963:announceProvider', hear);
+    offer(provider, toLabel(name), icon);
+  } catch {}
+}
+
+// The first wallet takes the button that stands for any wallet, which may have the focus.
+function offer(provider, label, icon) {
+  const button = providers.size === 0 ? firstButton : form.appendChild(blankButton.cloneNode(true));
+  button.disabled = firstButton.disabled;
+  providers.set(button, provider);
+  button.lastChild.data = label;
+  showForm();
+  if (typeof icon !== 'string' || icon.length > MAX_ICON || !ICON.test(icon)) return;
+  const image = new Image(20, 20);
+  image.alt = '';
+  image.src = icon;
+  image.decode().then(
+    () => button.firstChild.replaceWith(image),
+    () => {},
+  );
+}
+
+// Invisible characters could make a wallet look like another one, or turn the text around it.
+function toLabel(name) {
+  const visible = typeof name === 'string' ? name.slice(0, 1_000).replace(/\p{C}/gu, '').trim() : '';
+  if (!visible) return blankButton.lastChild.data;
+  const characters = Array.from(visible);
+  const shown = characters.length > MAX_NAME ? `${characters.slice(0, MAX_NAME - 1).join('')}…` : visible;
+  return texts.named.replace('{wallet}', () => shown);
+}
+
+function showForm() {
+  form.hidden = false;
+  if (missing) missing.hidden = true;
+}
+
+async function signIn(provider) {
   try {
     setBusy(texts.connecting);
     const [address] = await provider.request({ method: 'eth_requestAccounts' });
@@ -17,15 +70,14 @@ async function signIn() {
     if (redirectUrl) return location.assign(redirectUrl);
     if (error) return fail(error);
     setBusy(texts.signing);
-    form.elements.signature.value = await provider.request({
-      method: 'personal_sign',
-      params: [toHex(message), address],
-    });
+    const signature = await provider.request({ method: 'personal_sign', params: [toHex(message), address] });
+    if (String(signature).length > Number(texts.longest)) return fail(texts.unsupported);
+    form.elements.signature.value = signature;
     setBusy(texts.sending);
     form.submit();
   } catch (error) {
-    // EIP-1193: the user rejected the request.
-    fail(error?.code === 4001 ? texts.declined : texts.failed);
+    // EIP-1193: the person declined. EIP-1474: the wallet still shows another request.
+    fail({ 4001: texts.declined, '-32002': texts.pending }[error?.code] ?? texts.failed);
   }
 }
 
@@ -33,8 +85,14 @@ function toHex(text) {
   return `0x${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-form.hidden = false;
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  signIn();
+  signIn(providers.get(event.submitter) ?? window.ethereum);
 });
+addEventListener('eip6963:announceProvider', hear);
+// Wallets answer at once, or when they are ready.
+dispatchEvent(new Event('eip6963:requestProvider'));
+// Some phones inject the provider later.
+addEventListener('ethereum#initialized', showForm);
+if (window.ethereum) showForm();
+if (missing) missing.hidden = !form.hidden;
