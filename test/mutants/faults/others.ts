@@ -61,8 +61,8 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'An address without a user gets an e-mail',
     file: 'domain/login/create-login-code.ts',
-    find: 'isDecoy: !user && !allowSignUp,',
-    replace: 'isDecoy: !user && allowSignUp,',
+    find: '(!user && !allowSignUp) || wantsNone',
+    replace: '(!user && allowSignUp) || wantsNone',
     test: 'test/login-page/email.test.ts',
     title: /up to the limit of codes and tries/,
   },
@@ -92,9 +92,9 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A signature of another wallet is accepted',
-    file: 'domain/login/redeem-wallet-signature.ts',
-    find: 'recoverSigner(message, signature) !== address',
-    replace: 'recoverSigner(message, signature) === undefined',
+    file: 'domain/login/verify-wallet-signature.ts',
+    find: 'signer?.address === address',
+    replace: 'signer !== undefined',
     test: 'test/login-page/wallet.test.ts',
     title: /nobody signs in with a signature of another user/,
   },
@@ -173,7 +173,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'The rotation of encryption keys leaves the earlier signing keys',
     file: 'jobs/key-rotation.ts',
-    find: '  createSigningKeyTable(webhookSigningKeys, webhookSigningKeys.webhookId),\n',
+    find: ", createSigningKeyTable('webhook_signing_keys', 'webhook_id')",
     replace: '',
     test: 'test/jobs/webhooks.test.ts',
     title: /^encrypts earlier signing keys anew/,

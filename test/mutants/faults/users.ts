@@ -17,8 +17,8 @@ export const USER_FAULTS: readonly Fault[] = [
     {
       what: 'EraseUser leaves the origins that the user signed in from',
       file: 'users/personal-data.ts',
-      find: 'knownOrigins, webhook',
-      replace: 'webhook',
+      find: 'knownOrigins, passkeys',
+      replace: 'passkeys',
       test: users,
       title: /whose ID is left in few tables/,
     },

@@ -98,7 +98,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'A webhook that is not active gets messages',
       file: 'webhooks/insert-message.ts',
-      find: ' and webhooks.is_active and',
+      find: ' and w.is_active and',
       replace: ' and',
       test: delivery,
       title: /gets the messages that it subscribes to, while it is active/,
@@ -106,7 +106,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'A webhook gets messages that it does not subscribe to',
       file: 'webhooks/insert-message.ts',
-      find: 'and webhooks.event_types && array[${type}::text, ${literal(EVERY_TYPE)}]`',
+      find: 'and w.event_types && array[${type}, ${literal(EVERY_TYPE)}]`',
       replace: '`',
       test: delivery,
       title: /gets the messages that it subscribes to, while it is active/,
