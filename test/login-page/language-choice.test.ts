@@ -90,6 +90,17 @@ describe('the language of a page is', () => {
   });
 });
 
+it('the footer has each language once, in its own words, and marks that of the page', async () => {
+  const { body } = (await arrive({ locale: 'de' })).page;
+  const options = [...body.matchAll(/<option value="([\w-]+)" lang="\1"( dir="rtl")?( selected)?>([^<]+)<\/option>/g)];
+  expect(options.filter(([, , , selected]) => selected).map(([, tag, , , name]) => [tag, name])).toEqual([
+    ['de', 'Deutsch'],
+  ]);
+  expect(options.filter(([, , direction]) => direction).map(([, tag]) => tag)).toEqual(['ar']);
+  const tags = ['ar', 'de', 'en', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt-BR', 'tr', 'zh-Hans'];
+  expect(options.map(([, tag]) => tag)).toEqual(tags);
+});
+
 describe('what is no language', () => {
   const hostile = ['"><script>', '../../en', '__proto__', 'x'.repeat(5_000), '\u202e', 'de\r\nx: 1', ','.repeat(3_000)];
 

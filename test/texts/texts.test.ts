@@ -20,6 +20,9 @@ test('a text that lacks a value is refused', () => {
 test.each([
   ['en', 'ltr', '10 minutes', '1 minute', 'January 2, 2030'],
   ['de', 'ltr', '10 Minuten', '1 Minute', '2. Januar 2030'],
+  ['pl', 'ltr', '10 minut', '1 minuta', '2 stycznia 2030'],
+  ['ar', 'rtl', '10 دقائق', 'دقيقة', '2 يناير 2030'],
+  ['ja', 'ltr', '10 分', '1 分', '2030年1月2日'],
 ])('%s is written %s, with %s, %s and %s', (tag, direction, minutes, minute, date) => {
   const language = LANGUAGES.get(tag);
   expect(language?.direction).toBe(direction);
