@@ -7,6 +7,7 @@ import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import type { LoginRequest } from './login-request.ts';
+import { mute, showMute } from './mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
@@ -42,6 +43,8 @@ export const ACTIONS: readonly Action[] = [
   },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
   { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
+  { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
+  { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 

@@ -4,6 +4,7 @@ import type { Language, TextKey } from '../texts/texts.ts';
 import type { CodeFigures } from './code-figures.ts';
 
 const OTHER_PROBLEM = 'Other';
+export const EMAIL_NOT_SENT = 'E-mail not sent';
 
 /** Alerts by the message of an error, or by the name of an invalid field. */
 const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
@@ -24,6 +25,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Too many signatures', 'wallet.contract.tooMany'],
   ['Wallet already linked', 'alert.walletAlreadyLinked'],
   ['Unknown wallet', 'alert.unknownWallet'],
+  [EMAIL_NOT_SENT, 'alert.emailNotSent'],
   [OTHER_PROBLEM, 'alert.other'],
 ]);
 

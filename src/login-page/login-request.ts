@@ -31,6 +31,8 @@ export function toFields(text: string) {
     name: field('name').trim(),
     /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
     link: field('link'),
+    /** What names the address to which no codes of strangers are to be sent. */
+    muteToken: field('t'),
     /** The problem that the page shows: the previous form was refused. */
     problem: field('problem'),
     figures: readCodeFigures(field),

@@ -1,7 +1,8 @@
 /** Shows the forms of a login, and the problems of forms that were refused. */
 import type { ServiceError } from '../domain/errors.ts';
+import { findLatestCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
-import { alertFor, problemOf } from './alerts.ts';
+import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
 import { renderChoice } from './pages/choice.ts';
@@ -16,10 +17,8 @@ import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendSc
 const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
 
 /** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
-export async function showForm(
-  { context, call, browser, languages, place, fields, parts }: LoginRequest,
-  form: FormPage,
-) {
+export async function showForm(request: LoginRequest, form: FormPage) {
+  const { context, call, browser, languages, place, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
     sendRedirect(context, state.redirectUrl);
@@ -38,7 +37,7 @@ export async function showForm(
       allowSignUp: state.allowSignUp,
       methods: parts.methods,
       email,
-      alert: alertFor(fields.problem, language, fields.figures),
+      alert: alertFor(await findProblem(request, form, state), language, fields.figures),
       figures: fields.figures,
       redirectUri: state.redirectUri,
       loginIntentId: fields.loginIntentId,
@@ -49,6 +48,18 @@ export async function showForm(
     const render = form === 'code' && !email ? renderChoice : RENDER[form];
     sendPage(context, 200, render(view));
   }
+}
+
+/** Returns the problem of the form that was refused, or that the e-mail with the code could not be sent. */
+async function findProblem(
+  { call, browser, fields }: LoginRequest,
+  form: FormPage,
+  { applicationId }: { readonly applicationId: string },
+): Promise<string> {
+  if (fields.problem || form !== 'code') return fields.problem;
+  const { loginIntentId } = fields;
+  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
+  return latest?.isUnsent ? EMAIL_NOT_SENT : '';
 }
 
 /** Shows the problem of a form on its page, or answers it to the script of the page. */

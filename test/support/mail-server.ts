@@ -17,8 +17,11 @@ export class Mailbox {
   /** The oldest first. */
   readonly mails: Mail[] = [];
   readonly codes: SentCode[] = [];
+  /** What sending fails with. */
+  failure: Error | undefined;
 
   readonly sendMail: MailSender['send'] = async (mail, { isDecoy }) => {
+    if (this.failure) throw this.failure;
     if (isDecoy) return;
     this.mails.push(mail);
     const { to: email, code, application } = mail;

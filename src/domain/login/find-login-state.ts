@@ -10,6 +10,7 @@ import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 export type LoginState =
   | {
       readonly kind: 'open';
+      readonly applicationId: string;
       readonly applicationName: string;
       readonly allowSignUp: boolean;
       readonly redirectUri: string;

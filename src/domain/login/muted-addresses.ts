@@ -30,14 +30,21 @@ export async function muteAddress({ run, now }: Call, keys: LoginCodeKeys, token
   return key !== undefined;
 }
 
-/** Returns whether the address is muted, by a link of whichever key. */
-export async function isMuted(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
-  const found = await Promise.all(keys.map((key) => hasMute(call, digestAddress(key, email))));
-  return found.includes(true);
+/** Returns until when the address of the link is muted: null if it is not, undefined if Usher has made no such link. */
+export async function findMute(call: Call, keys: LoginCodeKeys, token: string): Promise<Date | null | undefined> {
+  const key = readMuteToken(keys, token);
+  return key && (await selectUntil(call, key));
 }
 
-async function hasMute({ run, now }: Call, key: Buffer): Promise<boolean> {
-  return (await run(selectMute, { key, now })).length > 0;
+/** Returns whether the address is muted, by a link of whichever key. */
+export async function isMuted(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
+  const found = await Promise.all(keys.map((key) => selectUntil(call, digestAddress(key, email))));
+  return found.some((until) => until !== null);
+}
+
+async function selectUntil({ run, now }: Call, key: Buffer): Promise<Date | null> {
+  const [mute] = await run(selectMute, { key, now });
+  return mute?.expiresAt ?? null;
 }
 
 /** Returns the digest of the address, or undefined if the token is not of any of the keys. */
@@ -59,9 +66,9 @@ function authenticate(key: Buffer | undefined, address: Buffer): Buffer {
   return hmac(key, `link that mutes ${address.toString('hex')}`).subarray(0, MAC_BYTES);
 }
 
-const selectMute: Statement<{ key: Buffer }[]> = (db) =>
+const selectMute: Statement<{ expiresAt: Date }[]> = (db) =>
   db
-    .select({ key: mutedAddresses.key })
+    .select({ expiresAt: mutedAddresses.expiresAt })
     .from(mutedAddresses)
     .where(and(whereEqual(mutedAddresses, 'key'), gt(mutedAddresses.expiresAt, p.instant('now'))))
     .prepare('select_muted_address');

@@ -1,0 +1,41 @@
+/** The page behind the link of an e-mail that stops such e-mails for a day. It belongs to no login. */
+import { findMute, muteAddress } from '../domain/login/muted-addresses.ts';
+import type { LoginRequest } from './login-request.ts';
+import { renderMute } from './pages/mute.ts';
+import { sendPage, sendRedirect } from './responses.ts';
+
+/** Shows the button. Opening the link changes nothing, since scanners of e-mails open links. */
+export async function showMute(request: LoginRequest): Promise<void> {
+  const { call, parts, fields } = request;
+  const until = await findMute(call, parts.codes.keys, fields.muteToken);
+  sendMutePage(request, until);
+}
+
+export async function mute(request: LoginRequest): Promise<void> {
+  const { context, call, languages, parts, fields } = request;
+  const isKnown = await muteAddress(call, parts.codes.keys, fields.muteToken);
+  const query = new URLSearchParams({
+    t: fields.muteToken,
+    ...(languages.chosen && { lang: languages.chosen }),
+  });
+  if (isKnown) sendRedirect(context, `${pathOf(request)}?${query}`);
+  else sendMutePage(request, undefined);
+}
+
+function sendMutePage(request: LoginRequest, until: Date | null | undefined): void {
+  const { context, call, browser, languages, place, fields } = request;
+  const view = {
+    language: languages.languageFor(),
+    place,
+    path: pathOf(request),
+    muteToken: fields.muteToken,
+    formToken: browser.formToken,
+    now: call.now,
+    until,
+  };
+  sendPage(context, until === undefined ? 404 : 200, renderMute(view));
+}
+
+function pathOf({ parts }: LoginRequest): string {
+  return `${new URL(parts.authPageUrl).pathname}/mute`;
+}

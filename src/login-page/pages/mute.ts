@@ -1,0 +1,45 @@
+import { type Html, html } from '../../http/html.ts';
+import type { PageContent } from './document.ts';
+import { renderFooter } from './footer.ts';
+import { renderAlert, renderHeading } from './parts.ts';
+import type { PageView } from './view.ts';
+
+export interface MuteView extends PageView {
+  /** Of this page, in its public URL. */
+  readonly path: string;
+  readonly muteToken: string;
+  readonly formToken: string;
+  readonly now: Date;
+  /** Until when no e-mails are sent, null if they are, undefined if the link is not ours. */
+  readonly until: Date | null | undefined;
+}
+
+const HOUR_MS = 60 * 60_000;
+const HOURS = 24;
+
+/** Renders the button that stops e-mails, or says that it has been pressed. */
+export function renderMute(view: MuteView): PageContent {
+  const { language, until } = view;
+  const name = until ? 'mute.done' : 'mute';
+  return {
+    language,
+    title: language.text(`${name}.title`),
+    body: html`${renderHeading(language.html(`${name}.title`), until === undefined ? undefined : renderText(view))}
+${renderAlert(until === undefined ? language.text('mute.invalid') : '')}
+${until === null && renderButton(view)}`,
+    footer: renderFooter(view),
+  };
+}
+
+function renderText({ language, until, now }: MuteView): Html {
+  const hours = until ? Math.ceil((until.getTime() - now.getTime()) / HOUR_MS) : HOURS;
+  const values = { duration: language.duration(hours, 'hour') };
+  return html`<p>${language.html(until ? 'mute.done.text' : 'mute.text', values)}</p>`;
+}
+
+function renderButton({ language, path, muteToken, formToken }: MuteView): Html {
+  return html`<form method="post" action="${path}">
+<input type="hidden" name="t" value="${muteToken}"><input type="hidden" name="token" value="${formToken}">
+<button>${language.text('mute.submit')}</button>
+</form>`;
+}
