@@ -1,6 +1,7 @@
 import { type Fault, inFolder } from '../fault.ts';
 
 const email = 'test/login-page/email.test.ts';
+const codePage = 'test/login-page/code-page.test.ts';
 const signUp = 'test/login-page/sign-up.test.ts';
 
 /** The login page: codes, wallets, forms and cookies. */
@@ -69,6 +70,38 @@ export const LOGIN_FAULTS: readonly Fault[] = [
       replace: 'address: email || foldEmail(email),',
       test: 'test/robustness/login-limits.test.ts',
       title: /ten codes for an address in whatever case/,
+    },
+    {
+      what: 'Two requests at the same time have a code sent twice',
+      file: 'create-login-code.ts',
+      find: '        isDueForResend,\n',
+      replace: '',
+      test: codePage,
+      title: /twice at the same time gets it once/,
+    },
+    {
+      what: 'A code is sent again after 15 seconds',
+      file: 'resend-delay.ts',
+      find: 'INTERVAL_SECONDS = 30',
+      replace: 'INTERVAL_SECONDS = 15',
+      test: codePage,
+      title: /gets it 30 seconds after the first e-mail/,
+    },
+    {
+      what: 'A deactivated user is asked for a name',
+      file: 'complete-email-login.ts',
+      find: 'knownId ?? (await findUserToSignIn(call, email))?.id;',
+      replace: 'knownId ?? undefined;',
+      test: signUp,
+      title: /told by one that asks for a name that the account is closed/,
+    },
+    {
+      what: 'Digits of other scripts are no digits',
+      file: 'read-login-code.ts',
+      find: '.replace(/\\p{Nd}/gu, toAsciiDigit)',
+      replace: '.replace(/[a-z]/g, toAsciiDigit)',
+      test: email,
+      title: /with Persian digits in the code/,
     },
     {
       what: 'A completed login answers every browser',
