@@ -1,5 +1,5 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
-import type { DescMethodUnary, DescService } from '@bufbuild/protobuf';
+import type { DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
@@ -37,6 +37,11 @@ export const SERVED_SERVICES: readonly DescService[] = [
   Health,
   ServerReflection,
 ];
+
+/** Returns the URL fragment of an RPC in `/docs`. */
+export function anchorOf(method: DescMethod): string {
+  return `${method.parent.name}.${method.name}`;
+}
 
 function defineService(service: DescService, credential: Operation['credential']) {
   const operations = service.methods

@@ -16,8 +16,8 @@ const STALLED_MS = 1_000;
 const VALID_MS = 1_500;
 
 /**
- * Tells connections that have fallen silent from those whose commit waits for a synchronous standby. Such a commit
- * still happens when the standby returns, and a connection that is given up leaves its backend behind until then.
+ * Distinguishes connections that have fallen silent from those whose commit waits for a synchronous standby. Such a
+ * commit still happens when the standby returns. A connection that is given up leaves its backend behind until then.
  */
 export class CommitMonitor {
   readonly #control: PipelinedConnection;

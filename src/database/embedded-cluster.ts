@@ -12,7 +12,6 @@ const HBA = 'local all all trust\n';
 /** How old the rest of an interrupted start must be to be removed: no start takes that long. */
 const LEFTOVER_MS = 10 * 60_000;
 
-/** Returns whether the cluster is there. */
 export function isCluster(cluster: string): boolean {
   return existsSync(join(cluster, 'PG_VERSION'));
 }
@@ -27,13 +26,13 @@ export function logOf(cluster: string): string {
   return join(dirname(cluster), 'postgres.log');
 }
 
-/** Returns the last line of the log that tells of a failure. */
+/** Returns the last line of the log that reports a failure. */
 export async function readFailure(cluster: string): Promise<string> {
   const lines = (await readFile(logOf(cluster), 'utf8')).trimEnd().split('\n');
   return lines.findLast((line) => /error|fatal|panic/i.test(line)) ?? lines.at(-1) ?? '';
 }
 
-/** Returns the process that has the cluster, as its lock file tells, and where that process has its socket. */
+/** Returns the process that uses the cluster, and where that process has its socket, by the lock file. */
 export async function readLockFile(cluster: string): Promise<{ pid: string; socketDirectory: string }> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const [pid = '', , , , directory = ''] = text.split('\n');

@@ -98,7 +98,7 @@ async function startServer({ cluster, runtime, durable, signal }: ServerOptions)
   let othersSince: number | undefined;
   while (performance.now() < startBy && isCluster(cluster) && !signal.aborted) {
     await runtime.prepare();
-    // Tells this server from another that still uses the same socket.
+    // Distinguishes this server from another that still uses the same socket.
     const startId = randomUUID();
     const settings = toArguments({ cluster, socketDirectory, startId, durable });
     const command = runtime.commandOf('postgres', cluster, settings);

@@ -1,4 +1,4 @@
-/** The table that tells which migrations have been applied. */
+/** The table of the migrations that have been applied. */
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 

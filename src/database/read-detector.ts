@@ -6,7 +6,7 @@ const WRITES = /\b(insert into|update|delete from|merge into|for (no key )?updat
 /** Builds statements and sends none. */
 const db = drizzle.mock();
 
-/** Tells statements that only read from those whose commit may wait for a standby. */
+/** Distinguishes statements that only read from those whose commit may wait for a standby. */
 export class ReadDetector {
   readonly #known = new Map<Statement<unknown>, boolean>();
 

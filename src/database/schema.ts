@@ -66,12 +66,16 @@ export const applications = pgTable(
   ],
 );
 
+/** Returns the column of the application that a row belongs to. */
+export const applicationIdColumn = () =>
+  uuid('application_id')
+    .notNull()
+    .references(() => applications.id);
+
 export const apiKeys = pgTable(
   'api_keys',
   {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
+    applicationId: applicationIdColumn(),
     id: uuid('id').notNull(),
     /** SHA-256 of the key. */
     digest: bytes('digest').notNull(),
@@ -116,9 +120,7 @@ export const users = pgTable(
 export const loginIntents = pgTable(
   'login_intents',
   {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
+    applicationId: applicationIdColumn(),
     id: uuid('id').notNull(),
     redirectUri: text('redirect_uri').notNull(),
     state: text('state').notNull(),
@@ -151,9 +153,7 @@ export const loginIntents = pgTable(
 export const events = pgTable(
   'events',
   {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
+    applicationId: applicationIdColumn(),
     id: text('id').notNull(),
     name: text('name'),
     createdAt: instant('created_at').notNull(),

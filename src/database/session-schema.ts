@@ -1,7 +1,7 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { applications, instant, profileColumns, users } from './schema.ts';
+import { applicationIdColumn, instant, profileColumns, users } from './schema.ts';
 
 /**
  * The newest session of each user in each application: the primary key allows one. A renewal replaces the ID and the
@@ -10,9 +10,7 @@ import { applications, instant, profileColumns, users } from './schema.ts';
 export const sessions = pgTable(
   'sessions',
   {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
+    applicationId: applicationIdColumn(),
     userId: uuid('user_id')
       .notNull()
       .references(() => users.id),

@@ -15,7 +15,7 @@ import {
   text,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { applications, bytes, instant, users } from './schema.ts';
+import { applicationIdColumn, bytes, instant, users } from './schema.ts';
 
 /** Returns the ID of the encryption key, which an encrypted signing key begins with. */
 export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
@@ -25,9 +25,7 @@ export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
 export const webhooks = pgTable(
   'webhooks',
   {
-    applicationId: uuid('application_id')
-      .notNull()
-      .references(() => applications.id),
+    applicationId: applicationIdColumn(),
     id: text('id').notNull(),
     url: text('url').notNull(),
     /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
@@ -151,7 +149,6 @@ export const webhookQueues = pgTable(
   ],
 );
 
-/** The log of attempts. */
 export const webhookAttempts = pgTable(
   'webhook_attempts',
   {

@@ -56,7 +56,7 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
       and exists (select 1 from users where users.id = claimed.user_id and ${isErasedUser})
     returning message.id
   ), subscribed as (
-    -- The lock has a concurrent update of the webhook wait or be seen. Else one that it disables might get deliveries.
+    -- A concurrent update of the webhook waits for the lock, or is seen. Else a webhook that it disables gets deliveries.
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
       select id from webhooks w

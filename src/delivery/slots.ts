@@ -15,7 +15,6 @@ const BATCH_SHARE = 1 / 2;
 /** Endpoints with slow attempts share this part of the limit. The rest is for first attempts to other endpoints. */
 const SHARED_SLOW = 1 / 4;
 
-/** The slots of a batch. */
 export interface BatchSlots {
   readonly count: number;
   /** Keeps this many slots and gives back the others. */

@@ -37,7 +37,6 @@ export const ASCII = '^[\\x01-\\x7F]*$';
 
 export class Unacceptable extends Error {}
 
-/** Returns the function as a rule. */
 export function rule<T>(
   schema: Schema,
   accept: (value: unknown) => T,

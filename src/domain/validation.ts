@@ -152,7 +152,6 @@ export function textThat(
   });
 }
 
-/** Accepts an integer of `min` to `max`. */
 export function integer({ min, max }: { min: number; max: number }): Rule<number> {
   return rule({ type: 'integer', minimum: min, maximum: max }, (value) => {
     if (value === undefined) throw new Unacceptable('is required');

@@ -112,8 +112,7 @@ function watchStreams(session: ServerHttp2Session, connection: HttpConnection, l
 export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = stream): void {
   stream.once('wantTrailers', () => {
     if (stream.readableEnded || stream.endAfterHeaders) return;
-    // Not at once: while a reset waits to be sent, nghttp2 ignores the end of the request and counts the stream as
-    // open.
+    // Not at once: while a reset waits to be sent, nghttp2 ignores the end of the request and counts the stream as open.
     // The client counts it as closed, so its next stream would exceed the limit, which closes the connection.
     discardBody(request, () => {
       if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);

@@ -2,8 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import axe from 'axe-core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
-import { anchorOf } from '../../src/api/docs/anchor.ts';
+import { anchorOf, OPERATIONS } from '../../src/api/catalogue.ts';
 import { toBufCurl, toCurl } from '../../src/api/docs/example-commands.ts';
 import { exampleReply } from '../../src/api/docs/example-reply.ts';
 import { OpenApi } from '../../src/api/docs/openapi.ts';

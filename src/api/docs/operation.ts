@@ -1,9 +1,8 @@
 /** Renders the section of one operation. */
 import { type Html, html } from '../../http/html.ts';
-import type { Operation } from '../catalogue.ts';
+import { anchorOf, type Operation } from '../catalogue.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';
 import { STATUSES } from '../rest/rest.ts';
-import { anchorOf } from './anchor.ts';
 import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';
 import { renderRequest, renderResponse } from './field-list.ts';

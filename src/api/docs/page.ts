@@ -1,11 +1,10 @@
 /** The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
-import { SERVICES } from '../catalogue.ts';
+import { anchorOf, SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
 import type { StaticText } from '../operations/generated-text.ts';
 import { renderPage } from '../operations/render-page.ts';
-import { anchorOf } from './anchor.ts';
 import { GUIDES } from './guides.ts';
 import { OpenApi } from './openapi.ts';
 import { renderOperation } from './operation.ts';

@@ -3,8 +3,7 @@ import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
-import { SERVICES } from '../catalogue.ts';
-import { anchorOf } from '../docs/anchor.ts';
+import { anchorOf, SERVICES } from '../catalogue.ts';
 import { renderPage } from './render-page.ts';
 
 /** Links are relative to the path of `PUBLIC_URL`. */

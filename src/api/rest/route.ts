@@ -12,7 +12,6 @@ export interface Route {
   readonly fields: Readonly<Record<string, Source>>;
   /** The status of a success: 201 if the call creates something, else 200. */
   readonly status: number;
-  /** The message of a success. */
   readonly message: string;
   /** The field of the response that becomes `data`. The other fields are added to it. */
   readonly resource?: string;

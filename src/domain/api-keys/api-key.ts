@@ -8,7 +8,6 @@ const CHECKSUM_LENGTH = 6;
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Returns a new key. */
 export function generateApiKey(): string {
   const secret = toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
   return PREFIX + secret + checksumOf(PREFIX + secret);

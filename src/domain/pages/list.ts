@@ -74,7 +74,6 @@ export function createList<
   };
 }
 
-/** Returns the statement that selects a page. */
 export function selectPage<const Type extends TableRowType>(
   name: string,
   { columns, order, select = columnsOf(columns), join = sql``, where = sql`true`, isPlannedAnew }: PageParts<Type>,

@@ -75,7 +75,7 @@ export async function exchangeToken(
     const { isAccepted, isOutdated, session, notifiedIds = [] } = found;
     if (!isAccepted) throw new InvalidTokenError();
     if (isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
-    // There is none if a webhook subscribes to it, or if a concurrent exchange has begun one.
+    // There is no session if a webhook subscribes to its message, or if a concurrent exchange has just begun it.
     if (isOutdated !== false) continue;
     announce(onMessage, { notifiedIds });
     if (notifiedIds.length > 0) subscribed.add(application.id);
@@ -128,7 +128,7 @@ const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify'
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
  * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. Without
- * `notifies` none begins that a webhook subscribes to: the CTE of messages costs time even if it inserts nothing.
+ * `notifies`, no session begins if a webhook subscribes to its message: that CTE costs time even if it inserts nothing.
  */
 function findOrBegin({ notifies }: { notifies: boolean }): SQL {
   return sql`

@@ -1,6 +1,6 @@
 /**
  * Sessions that are inserted while a revocation commits. Neither statement sees the other's row, so the cut-off ends a
- * session that nobody has deleted or told of. Both look again afterwards: whoever comes second sees the other's row.
+ * session that nobody has deleted or announced. Both look again afterwards: whoever comes second sees the other's row.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
@@ -17,7 +17,7 @@ interface LateSession {
 }
 
 /**
- * Ends the user's session in the application if it is late, and tells of it. Returns undefined if it is not late.
+ * Ends the user's session in the application if it is late, and announces that. Returns undefined if it is not late.
  * `leaves` undoes that the user has joined the application by that session.
  */
 export async function endLateSession(

@@ -70,7 +70,6 @@ export function announce(onMessage: Call['onMessage'], { notifiedIds }: HasMessa
   for (const applicationId of notifiedIds) onMessage?.(applicationId);
 }
 
-/** Returns a JSON object of the fields. */
 export function jsonObject(fields: Readonly<Record<string, SQLWrapper>>): SQL {
   const entries = Object.entries(fields).map(([name, value]) => sql`${literal(name)}, ${value}`);
   return sql`json_build_object(${sql.join(entries, sql`, `)})`;

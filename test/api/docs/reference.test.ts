@@ -1,8 +1,7 @@
 /** The API reference at /docs: that it is whole, and how it is served. Its examples: test/robustness/reference.test.ts. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { OPERATIONS } from '../../../src/api/catalogue.ts';
-import { anchorOf } from '../../../src/api/docs/anchor.ts';
+import { anchorOf, OPERATIONS } from '../../../src/api/catalogue.ts';
 import { ERRORS } from '../../../src/domain/errors.ts';
 import { request } from '../../support/http.ts';
 import { startTestService } from '../../support/service.ts';
