@@ -20,6 +20,8 @@ const GLOBAL_KEYS = {
   rate_limits_pkey: 'key',
   // A browser is known whichever application it has signed in to.
   known_origins_pkey: 'key',
+  // A passkey belongs to its user, in whichever application.
+  passkeys_credential_id_pk: 'credential_id',
   // An address is muted whichever application a stranger uses.
   muted_addresses_pkey: 'key',
 };
@@ -28,6 +30,7 @@ const TABLES_WITHOUT_APPLICATION = [
   'applications',
   'known_origins',
   'muted_addresses',
+  'passkeys',
   'rate_limits',
   'user_cutoffs',
   'users',
@@ -40,7 +43,8 @@ const IMPERSONAL = [
   /^application_logos\./,
   /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
-  /^login_intents\.(method|prompt|redirect_uri|state)$/,
+  /^login_intents\.(locale|method|prompt|redirect_uri|state)$/,
+  /^passkeys\.(rp_id|transports)$/,
   /^sessions\.method$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
