@@ -2,7 +2,10 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { applications, bytes, instant } from './schema.ts';
 
-/** The pictures of the login page. Their digests are in `applications`, so that a page needs no second statement. */
+/**
+ * The logos of the login page. Their digests and sizes are in `applications`, too, so that a page needs no second
+ * statement.
+ */
 export const applicationLogos = pgTable(
   'application_logos',
   {

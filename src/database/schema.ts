@@ -11,6 +11,7 @@ import {
   integer,
   pgTable,
   primaryKey,
+  smallint,
   text,
   timestamp,
   uniqueIndex,
@@ -57,6 +58,9 @@ export const applications = pgTable(
     /** SHA-256 of the logos in `application_logos`. */
     logoDigest: bytes('logo_digest'),
     darkLogoDigest: bytes('dark_logo_digest'),
+    /** Width and height in pixels. */
+    logoSize: smallint('logo_size').array(),
+    darkLogoSize: smallint('dark_logo_size').array(),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },

@@ -19,6 +19,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Too many challenges', 'alert.tooManyChallenges'],
   ['Wrong code', 'alert.wrongCode'],
   ['Code no longer valid', 'alert.codeNotValid'],
+  ['Login method not enabled', 'alert.methodNotEnabled'],
   ['Invalid signature', 'alert.invalidSignature'],
   ['Contract wallet not supported', 'wallet.contract.unsupported'],
   ['Signature not checked', 'wallet.contract.unchecked'],

@@ -17,6 +17,7 @@ import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACTIONS, type Action } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
+import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
@@ -65,6 +66,7 @@ function createLoginPage(
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
     const action = findAction(context, options.methods);
     if (action) await serve(action, context, isSecure, options);
+    else if (OF_LOGIN.test(context.query)) await serve(NOT_FOUND, context, isSecure, options);
     else sendErrorPage(context, 'not-found', viewOf(context, context.query, options));
     return true;
   };
@@ -77,25 +79,32 @@ function findAction({ request, path }: HttpContext, methods: readonly LoginMetho
   );
 }
 
+/** A query that may name an application. */
+const OF_LOGIN = /(?:^|&)(?:intent|client_id)=/;
+
+/** Stands for all paths that have no page. */
+const NOT_FOUND: Action = {
+  method: 'GET',
+  path: '/login/*',
+  form: 'choice',
+  run: (request) => showDeadEnd(request, 'not-found'),
+};
+
 async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
   { admission, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
 ): Promise<void> {
-  const name = `${context.request.method} ${context.path}`;
+  const name = `${context.request.method} ${action.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
   let outcome: CallOutcome = { code: 'ok' };
+  let form = context.query;
   const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
-    const form = await readForm(action, context, call.deadline);
+    form = await readForm(action, context, call.deadline);
     const fields = toFields(form);
-    if (action.method === 'POST' && !isOwnForm(browser, fields.token)) {
-      outcome = { code: 'unauthenticated' };
-      refuse(action.form, context, browser.isNew ? 'no-cookie' : 'stale-form', viewOf(context, form, parts));
-      return;
-    }
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, pathOf(parts));
@@ -105,15 +114,25 @@ async function serve(
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // Admission begins here, so that a browser that sends its form slowly does not count.
     const request = { context, call: domainCall, browser, languages, place, fields, parts };
-    const problem = await runInSpan(call.span, () => admission.run('', () => run(action, request)));
+    const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);
+    if (isForeign) outcome = { code: 'unauthenticated' };
+    const work = () => (isForeign ? refuseForm(action, request) : run(action, request));
+    const problem = await runInSpan(call.span, () => admission.run('', work));
     if (problem) outcome = { code: 'ok', reason: problem.reason, detail: problem.detail };
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
-    const view = viewOf(context, context.query, parts);
+    const view = viewOf(context, form, parts);
     if (error instanceof HttpError) refuse(action.form, context, 'bad-request', view, error.status);
     else refuse(action.form, context, 'unavailable', view, error.code === 'internal' ? 500 : 503);
   }
+}
+
+/** Refuses a form that is not of a page which Usher showed to this browser. */
+async function refuseForm(action: Action, request: LoginRequest): Promise<undefined> {
+  const kind = request.browser.isNew ? 'no-cookie' : 'stale-form';
+  if (action.form !== 'script') await showDeadEnd(request, kind);
+  else refuse(action.form, request.context, kind, { language: request.languages.languageFor(), place: request.place });
 }
 
 /** Returns what a page needs that belongs to no login. */

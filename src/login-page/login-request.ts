@@ -23,6 +23,7 @@ export function toFields(text: string) {
   const field = (name: string) => form.get(name) ?? '';
   return {
     loginIntentId: field('intent'),
+    clientId: field('client_id'),
     token: field('token'),
     email: field('email').trim(),
     code: field('code'),

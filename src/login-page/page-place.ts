@@ -22,7 +22,7 @@ const OWN_VALUE = /^[\w .:-]{1,255}$/;
 export function placeOf({ request, path }: HttpContext, form: string, loginPath: string): PagePlace {
   const isForm = request.method === 'POST';
   const given = new URLSearchParams(form);
-  const kept = (isForm ? ['intent'] : KEPT).map((name) => [name, given.get(name) ?? ''] as const);
+  const kept = (isForm ? ['client_id', 'intent'] : KEPT).map((name) => [name, given.get(name) ?? ''] as const);
   return {
     path: isForm ? loginPath : loginPath + path.slice('/login'.length),
     query: kept.filter(([, value]) => OWN_VALUE.test(value)),

@@ -1,14 +1,14 @@
 /** Where a person goes on after a form. */
 import type { ServiceError } from '../domain/errors.ts';
-import { UUID } from '../domain/validation.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import type { LoginRequest } from './login-request.ts';
-import { type FormPage, sendErrorPage, sendRedirect } from './responses.ts';
+import { type FormPage, sendRedirect } from './responses.ts';
 
 /** Returns the page that shows the problem of a form. */
 export function pageOf({ reason }: ServiceError, form: FormPage): FormPage {
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
+  if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
   // Without a valid code, a name is not enough.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
   // Whichever form asked for it, the code is on its way.
@@ -26,15 +26,12 @@ export function redirectToForm(
   form: FormPage,
   { problem, figures = {} }: { problem?: string; figures?: Partial<CodeFigures> } = {},
 ): void {
-  const { context, browser, languages, place, fields, parts } = request;
-  if (!UUID.test(fields.loginIntentId)) {
-    sendErrorPage(context, 'unknown', { language: languages.languageFor(), place });
-    return;
-  }
+  const { context, browser, languages, fields, parts } = request;
   if (fields.email) setEmailCookie(context, browser, fields.email);
-  const { loginIntentId: intent, link } = fields;
+  const { loginIntentId: intent, clientId, link } = fields;
   const query = new URLSearchParams({
     intent,
+    ...(clientId && { client_id: clientId }),
     ...(languages.chosen && { lang: languages.chosen }),
     ...(link && { link: '1' }),
     ...(problem && { problem }),

@@ -29,7 +29,7 @@ export function sendPage(
 export function policyOf(nonce: string): string {
   return (
     `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
-    `img-src data:; base-uri 'none'; frame-ancestors 'none'`
+    `img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'`
   );
 }
 

@@ -1,10 +1,14 @@
 /** Shows the forms of a login, and the problems of forms that were refused. */
+import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
+import { UUID } from '../domain/validation.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
+import { showDeadEnd } from './dead-end.ts';
 import type { LoginRequest } from './login-request.ts';
+import { toPageApplication } from './page-application.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
@@ -24,29 +28,39 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     sendRedirect(context, state.redirectUrl);
     return;
   }
+  if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   const language = languages.languageFor(state.locale);
-  if (state.kind !== 'open') {
-    sendErrorPage(context, state.kind, { language, place });
+  const path = new URL(parts.authPageUrl).pathname;
+  const application = toPageApplication(state, path);
+  const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
+  // Without a method, the operator has disabled all of the application.
+  const kind = state.kind === 'open' && methods.length === 0 ? 'unavailable' : state.kind;
+  if (kind !== 'open') {
+    sendErrorPage(context, kind, { language, place, application });
   } else {
     const email = readEmailCookie(context);
     const view = {
       language,
       place,
+      application,
       chosenLanguage: languages.chosen,
       applicationName: state.applicationName,
       allowSignUp: state.allowSignUp,
-      methods: parts.methods,
+      methods,
       email,
       alert: alertFor(await findProblem(request, form, state), language, fields.figures),
       figures: fields.figures,
       redirectUri: state.redirectUri,
       loginIntentId: fields.loginIntentId,
-      path: new URL(parts.authPageUrl).pathname,
+      clientId: state.clientId,
+      path,
       formToken: browser.formToken,
       linksWallet: form === 'link' || fields.link !== '',
     };
-    const render = form === 'code' && !email ? renderChoice : RENDER[form];
-    sendPage(context, 200, render(view));
+    // All forms but the choice are of e-mails.
+    const isMissing = (form === 'code' && !email) || !methods.includes('email');
+    const render = isMissing ? renderChoice : RENDER[form];
+    sendPage(context, 200, { ...render(view), application });
   }
 }
 
@@ -67,6 +81,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const { context, call, browser, languages, fields, parts } = request;
   const problem = problemOf(error);
   if (form !== 'script') {
+    if (!UUID.test(fields.loginIntentId)) return showDeadEnd(request, 'unknown');
     const figures = { digits: fields.figures.digits, ...error.figures };
     redirectToForm(request, pageOf(error, form), { figures, ...(!isExpected(error, form) && { problem }) });
     return;

@@ -21,6 +21,7 @@ import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
+import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createMuteToken, muteAddress } from '../../src/domain/login/muted-addresses.ts';
 import { recordSending } from '../../src/domain/login/record-sending.ts';
@@ -360,6 +361,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });
   await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
+  await findApplicationOfClient(call, tenant.clientId);
   await usePasskeys(call, { tokens, codes }, encryptionKeys, { service, tenant });
 
   const usage = new ApiKeyUsage();

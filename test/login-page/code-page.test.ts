@@ -36,7 +36,7 @@ async function redirectAfter(
     body: new URLSearchParams({ ...formOf(page, '/login/email').fields, ...typed }).toString(),
   });
   const { searchParams } = new URL(reply.headers.location ?? '', 'https://usher.test');
-  searchParams.delete('intent');
+  for (const name of ['intent', 'client_id']) searchParams.delete(name);
   return Object.fromEntries(searchParams);
 }
 

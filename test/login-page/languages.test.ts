@@ -22,6 +22,7 @@ const view: FormView = {
   alert: '',
   figures: { digits: 6, left: 0, wait: 30 },
   redirectUri: 'https://127.0.0.1/callback',
+  clientId: 'client_1',
   loginIntentId: '',
   path: '/login',
   formToken: '',

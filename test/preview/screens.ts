@@ -62,6 +62,7 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     figures: { digits: 6, left: 0, wait: 30 },
     redirectUri: 'https://shop.example.com/callback',
     loginIntentId: INTENT,
+    clientId: 'client_6f8d2c1a9b3e4f708192a3b4c5d6e7f8',
     path: '/login',
     formToken: 'token',
     linksWallet: false,

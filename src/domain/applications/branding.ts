@@ -15,6 +15,8 @@ export const brandingColumns = {
   loginMethods: applications.loginMethods,
   logoDigest: applications.logoDigest,
   darkLogoDigest: applications.darkLogoDigest,
+  logoSize: applications.logoSize,
+  darkLogoSize: applications.darkLogoSize,
 };
 
 export type Branding = RowOf<typeof brandingColumns>;

@@ -30,6 +30,8 @@ export async function createApplication(
     singleSignOn: singleSignOn ?? false,
     logoDigest: null,
     darkLogoDigest: null,
+    logoSize: null,
+    darkLogoSize: null,
     createdAt: now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();

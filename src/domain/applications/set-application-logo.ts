@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -50,6 +50,14 @@ const isDark = sql`${p.text('theme')} = 'dark'`;
 const lockedApplication = sql`
   select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update`;
 
+/** Changes the columns of the theme. */
+function changedLogo(digest: SQL, size: SQL): SQL {
+  return sql`logo_digest = case when ${isDark} then a.logo_digest else ${digest} end,
+      logo_size = case when ${isDark} then a.logo_size else ${size} end,
+      dark_logo_digest = case when ${isDark} then ${digest} else a.dark_logo_digest end,
+      dark_logo_size = case when ${isDark} then ${size} else a.dark_logo_size end`;
+}
+
 const upsertLogo = statement('upsert_application_logo', applicationColumns)`
   with wanted as (${lockedApplication}
   ), stored as (
@@ -61,8 +69,7 @@ const upsertLogo = statement('upsert_application_logo', applicationColumns)`
       width = excluded.width, height = excluded.height, image = excluded.image
   ), changed as (
     update applications a
-    set logo_digest = case when ${isDark} then a.logo_digest else ${p.bytes('digest')} end,
-      dark_logo_digest = case when ${isDark} then ${p.bytes('digest')} else a.dark_logo_digest end
+    set ${changedLogo(sql`${p.bytes('digest')}`, sql`array[${p.integer('width')}, ${p.integer('height')}]::smallint[]`)}
     from wanted w where a.id = w.id
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
@@ -77,8 +84,7 @@ const deleteLogo = statement('delete_application_logo', applicationColumns)`
     returning l.application_id
   ), changed as (
     update applications a
-    set logo_digest = case when ${isDark} then a.logo_digest end,
-      dark_logo_digest = case when ${isDark} then null else a.dark_logo_digest end
+    set ${changedLogo(sql`null`, sql`null`)}
     from wanted w where a.id = w.id
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`application_id`, from: sql`removed` })}

@@ -44,7 +44,8 @@ export async function updateApplication(
 
 const updateChanged = statement('update_application', applicationColumns)`
   with wanted as (
-    select id, client_id, created_at, logo_digest, dark_logo_digest, ${changedValues(chosenColumns)} from applications
+    select id, client_id, created_at, logo_digest, dark_logo_digest, logo_size, dark_logo_size,
+      ${changedValues(chosenColumns)} from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), changed as (
     update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}) from wanted w

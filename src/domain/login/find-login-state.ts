@@ -3,20 +3,12 @@ import { UUID } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
 import { answerLogin } from './complete-login.ts';
-import { findLoginIntent, statusOf } from './login-intent.ts';
+import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 /** What to show a browser that opens a login intent. */
 export type LoginState =
-  | {
-      readonly kind: 'open';
-      readonly applicationId: string;
-      readonly applicationName: string;
-      readonly allowSignUp: boolean;
-      readonly redirectUri: string;
-      readonly locale: string | null;
-    }
-  | { readonly kind: 'expired' | 'completed'; readonly locale: string | null }
+  | (LoginIntent & { readonly kind: 'open' | 'expired' | 'completed' })
   | { readonly kind: 'unknown'; readonly locale?: undefined }
   /** This browser has completed the intent. It gets the same answer again while the token lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
@@ -31,11 +23,10 @@ export async function findLoginState(
   const intent = UUID.test(loginIntentId) ? await findLoginIntent(call, loginIntentId) : undefined;
   if (!intent) return { kind: 'unknown' };
   const status = statusOf(intent, call.now);
-  if (status === 'open') return { ...intent, kind: 'open' };
+  if (status === 'open') return { ...intent, kind: status };
   const { completedAt, userId, method, browserDigest } = intent;
   const isTokenLive = completedAt && toSeconds(call.now) < toSeconds(completedAt) + TOKEN_LIFETIME_SECONDS;
-  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest))
-    return { kind: status, locale: intent.locale };
+  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest)) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,

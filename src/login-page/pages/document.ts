@@ -3,10 +3,14 @@ import { Html, html, htmlDocument } from '../../http/html.ts';
 import { joinScripts, readScript, readStyle } from '../../http/inline-files.ts';
 import { ENGLISH, type Language } from '../../texts/texts.ts';
 
+import type { PageApplication } from '../page-application.ts';
+import { renderAccent } from './branding.ts';
+
 export interface PageContent {
   /** English if it is missing. */
   readonly language?: Language;
   readonly title: string;
+  readonly application?: PageApplication | undefined;
   /** What the card shows. */
   readonly body: Html;
   /** What stands below the card: a `footer`. */
@@ -27,8 +31,8 @@ const pageScript = readScript(new URL('../scripts/page.js', import.meta.url));
 
 /** The content security policy allows only style and scripts with the nonce. */
 export function renderDocument(page: PageContent, nonce: string): string {
-  const { language = ENGLISH, title, body, footer, scripts = [] } = page;
-  const head = html`<style nonce="${nonce}">${style}</style>`;
+  const { language = ENGLISH, application, title, body, footer, scripts = [] } = page;
+  const head = html`<style nonce="${nonce}">${style}${application && renderAccent(application)}</style>`;
   const content = html`<main class="card">
 ${body}
 <p class="status small soft" role="status"></p>

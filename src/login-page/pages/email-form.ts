@@ -1,5 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
+import { renderTerms } from './branding.ts';
 import { renderHidden } from './parts.ts';
 import type { FormView } from './view.ts';
 
@@ -12,6 +13,6 @@ export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html 
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
 <input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="email" required maxlength="254" value="${email}"${!email && !alert && html` autofocus`}>
-<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
+${renderTerms(view)}<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

@@ -1,8 +1,9 @@
 import { html } from '../../http/html.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
+import { renderWaysOn } from './branding.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading } from './parts.ts';
+import { renderAlert, renderHeading, renderMark } from './parts.ts';
 import type { PageView } from './view.ts';
 
 export type ErrorPage = keyof typeof ERROR_PAGES;
@@ -21,13 +22,16 @@ export const ERROR_PAGES = {
 
 /** Renders the page of a login that cannot go on. */
 export function renderError(kind: ErrorPage, view: PageView): PageContent {
-  const { language } = view;
+  const { language, application } = view;
   const title = language.text(ERROR_PAGES[kind].title);
   return {
     language,
+    application,
     title,
-    body: html`${renderHeading(html`${title}`, html`<p>${language.html(ERROR_PAGES[kind].text, valuesIn(language))}</p>`)}
-${renderAlert()}`,
+    body: html`${application && renderMark({ application, applicationName: application.name })}
+${renderHeading(html`${title}`, html`<p>${language.html(ERROR_PAGES[kind].text, valuesIn(language))}</p>`)}
+${renderAlert()}
+${renderWaysOn(view, { canRetry: kind === 'unavailable' })}`,
     footer: renderFooter(view),
   };
 }

@@ -1,9 +1,11 @@
 import { type Html, html } from '../../http/html.ts';
 import { LANGUAGES, type Language } from '../../texts/texts.ts';
+import { renderLinks } from './branding.ts';
 import type { PageView } from './view.ts';
 
 /** Renders the switch of the language, and links. */
-export function renderFooter({ language, place }: PageView, links?: Html): Html {
+export function renderFooter(view: PageView, links?: Html): Html {
+  const { language, place } = view;
   const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   return html`<footer>
 <form class="language" method="get" action="${place.path}">
@@ -12,8 +14,7 @@ ${kept}<label class="hide" for="lang">${language.text('footer.language')}</label
 ${[...LANGUAGES.values()].map((option) => renderOption(option, option.tag === language.tag))}</select>
 <button class="quiet">${language.text('footer.language.submit')}</button>
 </form>
-${links}
-</footer>`;
+${links}${renderLinks(view)}</footer>`;
 }
 
 /** Shows each language in its own words, so that people find theirs. */

@@ -1,4 +1,5 @@
 import { html } from '../../http/html.ts';
+import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
@@ -16,7 +17,7 @@ ${renderAlert(view.alert)}
 <form method="post" action="${view.path}/name" data-busy="${language.text('name.busy')}">
 ${renderHidden(view)}<label for="name">${language.text('name.field')}</label>
 <input id="name" name="name" dir="auto" autocomplete="name" required maxlength="255"${!view.alert && html` autofocus`}>
-<button>${language.text('name.submit')}</button>
+${renderTerms(view)}<button>${language.text('name.submit')}</button>
 </form>
 ${renderCancel(view)}`,
     footer: renderFooter(view),

@@ -1,9 +1,12 @@
 /** The parts that several pages have. */
 import { type Html, html } from '../../http/html.ts';
+import { renderLogo } from './branding.ts';
 import type { FormView } from './view.ts';
 
-/** Renders the initial of the application. */
-export function renderMark({ applicationName }: Pick<FormView, 'applicationName'>): Html {
+/** Renders the logo of the application, or its initial. */
+export function renderMark({ applicationName, application }: Pick<FormView, 'application' | 'applicationName'>): Html {
+  const logo = application && renderLogo(application);
+  if (logo) return logo;
   const [initial = ''] = applicationName.trim();
   return html`<span class="mark" aria-hidden="true">${initial.toUpperCase()}</span>`;
 }
@@ -29,8 +32,8 @@ ${linksWallet && html`<input type="hidden" name="link" value="1">`}`;
 }
 
 /** Renders the fields that lead to another page of the same login, in the same language. */
-export function renderLogin({ loginIntentId, chosenLanguage }: FormView): Html {
-  return html`<input type="hidden" name="intent" value="${loginIntentId}">${
+export function renderLogin({ loginIntentId, clientId, chosenLanguage }: FormView): Html {
+  return html`<input type="hidden" name="intent" value="${loginIntentId}"><input type="hidden" name="client_id" value="${clientId}">${
     chosenLanguage && html`<input type="hidden" name="lang" value="${chosenLanguage}">`
   }`;
 }

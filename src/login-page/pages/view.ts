@@ -1,12 +1,15 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
 import type { Language } from '../../texts/texts.ts';
 import type { CodeFigures } from '../code-figures.ts';
+import type { PageApplication } from '../page-application.ts';
 import type { PagePlace } from '../page-place.ts';
 
 /** The data of every page. */
 export interface PageView {
   readonly language: Language;
   readonly place: PagePlace;
+  /** Undefined if it is not known. */
+  readonly application?: PageApplication | undefined;
 }
 
 /** The data of pages with forms. */
@@ -24,6 +27,8 @@ export interface FormView extends PageView {
   /** Where the person returns to. */
   readonly redirectUri: string;
   readonly loginIntentId: string;
+  /** Of the application, which pages know by it when the intent is gone. */
+  readonly clientId: string;
   /** The path of the login page in its public URL. */
   readonly path: string;
   /** Binds the form to the browser's cookie. */

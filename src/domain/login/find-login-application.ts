@@ -1,0 +1,47 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { RowOf, Statement } from '../../database/database.ts';
+import { applications } from '../../database/schema.ts';
+import { type Branding, brandingColumns } from '../applications/branding.ts';
+import type { Call } from '../call.ts';
+import { UUID } from '../validation.ts';
+import { findLoginIntent } from './login-intent.ts';
+
+/** The application of a login that cannot go on, and where its page may lead. */
+export interface LoginApplication {
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly branding: Branding;
+  /** That of the login. Of a login that is not known any more, those of its application. */
+  readonly redirectUris: readonly string[];
+  readonly locale?: string | null;
+}
+
+/** Returns the application of the intent or, if that is gone, of the client ID. Both may be any text. */
+export async function findLoginApplication(
+  call: Call,
+  { loginIntentId, clientId }: { loginIntentId: string; clientId: string },
+): Promise<LoginApplication | undefined> {
+  const intent = UUID.test(loginIntentId) ? await findLoginIntent(call, loginIntentId) : undefined;
+  return intent ? { ...intent, redirectUris: [intent.redirectUri] } : findApplicationOfClient(call, clientId);
+}
+
+/** Returns the application of the client ID, which may be any text. */
+export async function findApplicationOfClient({ run }: Call, clientId: string): Promise<LoginApplication | undefined> {
+  if (!/^[\x20-\x7e]{1,255}$/.test(clientId)) return undefined;
+  const [application] = await run(selectApplicationOfClient, { clientId });
+  return application;
+}
+
+const columns = {
+  applicationId: applications.id,
+  applicationName: applications.name,
+  branding: brandingColumns,
+  redirectUris: applications.redirectUris,
+};
+
+const selectApplicationOfClient: Statement<RowOf<typeof columns>[]> = (db) =>
+  db
+    .select(columns)
+    .from(applications)
+    .where(and(eq(applications.clientId, sql.placeholder('clientId')), isNull(applications.deletedAt)))
+    .prepare('select_application_of_client');

@@ -1,0 +1,65 @@
+/** What pages show of an application beside its name. */
+import { Html, html } from '../../http/html.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import { adaptAccent } from '../accent.ts';
+import type { PageApplication } from '../page-application.ts';
+import type { PageView } from './view.ts';
+
+/** Returns the CSS of the accent colour, which is `#rrggbb`. */
+export function renderAccent({ accentColor }: Pick<PageApplication, 'accentColor'>): Html | undefined {
+  if (!accentColor) return undefined;
+  const { accent, onAccent } = adaptAccent(accentColor);
+  const rule = `--accent:light-dark(${accent.light},${accent.dark});--on-accent:light-dark(${onAccent.light},${onAccent.dark})`;
+  return new Html(`:root{${rule}}`);
+}
+
+/** Renders the logo. Undefined without one for light pages, since a dark one may be invisible there. */
+export function renderLogo({ logo, darkLogo }: PageApplication): Html | undefined {
+  if (!logo) return undefined;
+  const { path, width, height } = logo;
+  const dark =
+    darkLogo &&
+    html`<source media="(prefers-color-scheme: dark)" srcset="${darkLogo.path}" width="${String(darkLogo.width)}" height="${String(darkLogo.height)}">`;
+  return html`<picture class="logo${!darkLogo && ' plate'}">${dark}<img src="${path}" width="${String(width)}" height="${String(height)}" alt=""></picture>`;
+}
+
+/** Renders what people accept who sign up. */
+export function renderTerms({
+  language,
+  application,
+  allowSignUp,
+}: PageView & { allowSignUp: boolean }): Html | undefined {
+  if (!allowSignUp || !application?.termsUri) return undefined;
+  const text = language.html('choice.terms.link', { application: application.name });
+  const terms = html`<a href="${application.termsUri}">${text}</a>`;
+  return html`<p class="small soft">${language.html('choice.terms', { terms })}</p>\n`;
+}
+
+/** Renders the links of the footer. */
+export function renderLinks({ language, application }: PageView): Html {
+  const { termsUri, privacyUri, supportUri } = application ?? {};
+  const link = (uri: string | null | undefined, key: TextKey) =>
+    uri ? html`<a href="${uri}">${language.text(key)}</a>\n` : undefined;
+  return html`${link(termsUri, 'footer.terms')}${link(privacyUri, 'footer.privacy')}${link(supportUri, 'footer.help')}`;
+}
+
+/** Renders the ways on from a login that cannot go on. Nothing leads on without a click: a broken application would loop. */
+export function renderWaysOn(view: PageView, { canRetry }: { canRetry: boolean }): Html {
+  const { language, application, place } = view;
+  const { name = '', initiateLoginUri, site, supportUri } = application ?? {};
+  const links: Html[] = [];
+  const add = (uri: string, text: Html) =>
+    links.push(html`<a class="button${links.length > 0 && ' second'}" href="${uri}">${text}</a>\n`);
+  if (canRetry) add(toHref(place), html`${language.text('error.tryAgain')}`);
+  if (initiateLoginUri) add(initiateLoginUri, html`${language.text('error.signInAgain')}`);
+  if (site) add(site.origin, language.html('error.back', { application: name }));
+  return html`${links.length > 0 && html`<div class="ways">\n${links}</div>\n`}${
+    supportUri
+      ? html`<p class="also">${language.text('error.help')} <a href="${supportUri}">${language.text('footer.help')}</a></p>`
+      : undefined
+  }`;
+}
+
+function toHref({ path, query }: PageView['place']): string {
+  return `${path}?${new URLSearchParams(Object.fromEntries(query))}`;
+}
