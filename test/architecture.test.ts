@@ -84,6 +84,11 @@ describe('the layers', () => {
     expect(drivers.filter((path) => !path.startsWith('src/database/'))).toEqual(['src/log.ts']);
   });
 
+  test('load what most processes never need at its first use', () => {
+    const heavy = ['nodemailer', 'viem'];
+    expect(arrowsFrom('src/', ({ loads }) => loads.filter((name) => heavy.includes(name)))).toEqual([]);
+  });
+
   test('have no circle of files that load each other', () => {
     const circles = sources.map(({ path }) => pathBetween(path, path)).filter((circle) => circle !== undefined);
     expect(circles).toEqual([]);

@@ -117,10 +117,18 @@ describe('nobody signs in', () => {
       { isDeployed: false },
     ],
     ['with bytes that only look wrapped', () => `0x${'6492'.repeat(16)}`],
-    ['with a delegation (EIP-8010)', () => `0x${'00'.repeat(300)}${'8010'.repeat(16)}`],
   ])('%s', async (_case, forge, options = {}) => {
     const asked = await askForMessage(options);
     await fixture.expectRefused(asked, await asked.send(forge(asked.wallet, asked.message)), INVALID);
+  });
+
+  it('with a delegation (ERC-8010), and the node is asked nothing else', async () => {
+    const asked = await askForMessage();
+    const word = (number: number) => number.toString(16).padStart(64, '0');
+    const suffix = word(0).repeat(7) + word(256) + word(0);
+    const signature = asked.wallet.sign(asked.message) + suffix + word(suffix.length / 2) + '8010'.repeat(16);
+    await fixture.expectRefused(asked, await asked.send(signature), INVALID);
+    expect(node.asked).toEqual([]);
   });
 
   it('if the contract reverts', async () => {

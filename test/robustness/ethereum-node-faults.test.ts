@@ -15,7 +15,7 @@ const UNCHECKED = ENGLISH.text('wallet.contract.unchecked');
 const OK = `${REDIRECT_URI}?authToken=`;
 
 const wallets = await ContractWalletFixture.open();
-const { login: fixture, node, rpcUrl } = wallets;
+const { log, login: fixture, node, rpcUrl } = wallets;
 const askForMessage = wallets.askForMessage.bind(wallets);
 afterAll(() => wallets.close());
 afterEach(() => {
@@ -57,45 +57,58 @@ function offchainLookup(lookup: string): string {
 }
 
 describe('the page says that a signature was not checked, and lets the person try again, if the node', () => {
-  it.each<[string, NodeAnswer]>([
-    ['hangs', () => {}],
+  it.each<[string, string, NodeAnswer]>([
+    ['hangs', 'timeout', () => {}],
     [
       'sends a byte now and then',
+      'timeout',
       (response) => {
         const sending = setInterval(() => response.write(' '), 100);
         response.on('close', () => clearInterval(sending));
       },
     ],
-    ['closes the connection', (response) => response.destroy()],
+    ['closes the connection', 'UND_ERR_SOCKET', (response) => response.destroy()],
     [
       'sends half an answer',
+      'UND_ERR_SOCKET',
       (response) =>
         response.writeHead(200, { 'content-length': 90 }).write('{"result":"0x01"', () => response.destroy()),
     ],
-    ['answers with status 429', (response) => response.writeHead(429).end('{"result":"0x01"}')],
-    ['answers with status 500', (response) => response.writeHead(500).end('{"result":"0x01"}')],
-    ['redirects', (response) => response.writeHead(307, { location: `${node.url}elsewhere` }).end()],
-    ['sends for ever', sendForEver],
+    [
+      'answers with status 429',
+      'The reply has status 429',
+      (response) => response.writeHead(429).end('{"result":"0x01"}'),
+    ],
+    [
+      'answers with status 500',
+      'The reply has status 500',
+      (response) => response.writeHead(500).end('{"result":"0x01"}'),
+    ],
+    ['redirects', 'no answer', (response) => response.writeHead(307, { location: `${node.url}elsewhere` }).end()],
+    ['sends for ever', 'The reply is too large', sendForEver],
     [
       'sends a bomb',
+      'The reply is too large',
       (response) =>
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50_000_000, ' '))),
     ],
-    ['answers in HTML', answering('<!doctype html>')],
-    ['answers nothing', answering('')],
-    ['answers null', answering('null')],
-    ['answers a list', answering([{ result: '0x01' }])],
-    ['answers true', answering({ result: true })],
-    ['answers a number', answering({ result: 1 })],
-    ['answers no hex', answering({ result: '0x0g' })],
-    ['answers without a result', answering({ jsonrpc: '2.0', id: 1 })],
-    ['is too busy', answering({ error: { code: -32_005, message: 'limit exceeded for node-key' } })],
-    ['has an error without a code', answering({ error: 'execution reverted' })],
-  ])('%s', async (_case, answer) => {
+    ['answers in HTML', 'malformed answer', answering('<!doctype html>')],
+    ['answers nothing', 'malformed answer', answering('')],
+    ['answers null', 'malformed answer', answering('null')],
+    ['answers a list', 'malformed answer', answering([{ result: '0x01' }])],
+    ['answers true', 'malformed answer', answering({ result: true })],
+    ['answers a number', 'malformed answer', answering({ result: 1 })],
+    ['answers no hex', 'malformed answer', answering({ result: '0x0g' })],
+    ['answers without a result', 'malformed answer', answering({ jsonrpc: '2.0', id: 1 })],
+    ['is too busy', 'error -32005', answering({ error: { code: -32_005, message: 'limit exceeded for node-key' } })],
+    ['has an error without a code', 'malformed answer', answering({ error: 'execution reverted' })],
+  ])('%s', async (_case, detail, answer) => {
     node.answer = answer;
     const { wallet, ...asked } = await askForMessage();
     await fixture.expectRefused(asked, await asked.send(wallet.sign(asked.message)), UNCHECKED);
     expect(node.asked).toHaveLength(1);
+    const refusals = log.callLines.filter(({ reason }) => reason === 'SIGNATURE_NOT_CHECKED');
+    expect(refusals.at(-1)).toMatchObject({ detail });
     node.answer = undefined;
     fixture.clock.advance(1);
     const message = await fixture.challenge(asked, wallet.address);

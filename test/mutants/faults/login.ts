@@ -1,12 +1,102 @@
 import { type Fault, inFolder } from '../fault.ts';
 
+const contractWallet = 'test/login-page/contract-wallet.test.ts';
 const email = 'test/login-page/email.test.ts';
 const codePage = 'test/login-page/code-page.test.ts';
+const nodeFaults = 'test/robustness/ethereum-node-faults.test.ts';
 const signUp = 'test/login-page/sign-up.test.ts';
 
 /** The login page: codes, wallets, forms and cookies. */
 export const LOGIN_FAULTS: readonly Fault[] = [
   ...inFolder('src/domain/login', [
+    {
+      what: 'The node is asked about signatures of keys',
+      file: 'verify-wallet-signature.ts',
+      find: 'if (signer?.address === address) {',
+      replace: 'if (!node && signer?.address === address) {',
+      test: contractWallet,
+      title: /is judged without the node/,
+    },
+    {
+      what: 'The node is asked about signatures of any length',
+      file: 'verify-wallet-signature.ts',
+      find: 'bytes > MAX_SIGNATURE_BYTES ||',
+      replace: '',
+      test: contractWallet,
+      title: /with 3,841 bytes, and the node is not asked/,
+    },
+    {
+      what: 'The node is asked as often as anybody likes',
+      file: 'verify-wallet-signature.ts',
+      find: 'await takeCheckPermits(call, codes, browser);',
+      replace: '',
+      test: contractWallet,
+      title: /a network has the node asked 20 times/,
+    },
+    {
+      what: 'The page does not say that a contract wallet is not supported',
+      file: 'verify-wallet-signature.ts',
+      find: '(!node && bytes > MAX_KEY_BYTES)',
+      replace: 'false',
+      test: contractWallet,
+      title: /an undeployed wallet is refused/,
+    },
+    {
+      what: 'A contract may spend any gas',
+      file: 'ethereum-node.ts',
+      find: 'Object.assign({ gas: GAS }, transaction)',
+      replace: 'transaction',
+      test: contractWallet,
+      title: /the node gets credentials, and little gas/,
+    },
+    {
+      what: 'A signature makes the node answer other questions',
+      file: 'contract-wallet.ts',
+      find: "if (method !== 'eth_call') throw new RevertError();",
+      replace: '',
+      test: contractWallet,
+      title: /with a delegation/,
+    },
+    {
+      what: 'A node that fails counts as a wrong signature',
+      file: 'contract-wallet.ts',
+      find: 'if (failure) throw failure;',
+      replace: '',
+      test: nodeFaults,
+      title: /the node is asked for 8|answers in HTML/,
+    },
+    {
+      what: 'The node may send for ever',
+      file: 'ethereum-node.ts',
+      find: 'const MAX_BYTES = 65_536;',
+      replace: 'const MAX_BYTES = Number.POSITIVE_INFINITY;',
+      test: nodeFaults,
+      title: /sends a bomb/,
+    },
+    {
+      what: 'The node may redirect',
+      file: 'ethereum-node.ts',
+      find: "redirect: 'error'",
+      replace: "redirect: 'follow'",
+      test: nodeFaults,
+      title: /if the node redirects/,
+    },
+    {
+      what: 'The node may be of another chain',
+      file: 'ethereum-node.ts',
+      find: 'if (BigInt(chainId) !== BigInt(this.#chainId))',
+      replace: 'if (false)',
+      test: nodeFaults,
+      title: /is of another chain/,
+    },
+    {
+      what: 'The node gets any number of questions at a time',
+      file: 'ethereum-node.ts',
+      find: 'const MAX_IN_FLIGHT = 8;',
+      replace: 'const MAX_IN_FLIGHT = 80;',
+      test: nodeFaults,
+      title: /8 signatures at a time/,
+    },
     {
       what: 'A challenge that nobody signed links the wallet',
       file: 'create-login-code.ts',
