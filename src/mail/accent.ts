@@ -1,7 +1,13 @@
 /** Usher's own, as on its pages. */
 const DEFAULT = { light: '#0f5e5a', dark: '#86d3c8' };
 
-/** Returns the colour of the bar, by theme. It is decoration, so it needs no contrast. */
+/** Returns the colour of the bar, by theme. It is decoration, so no contrast is demanded. */
 export function toAccent(color?: string | null): { readonly light: string; readonly dark: string } {
-  return color && /^#[0-9a-f]{6}$/i.test(color) ? { light: color, dark: color } : DEFAULT;
+  return color && /^#[0-9a-f]{6}$/i.test(color) ? { light: color, dark: lighten(color) } : DEFAULT;
+}
+
+/** Mixes the colour with as much white. */
+function lighten(color: string): string {
+  const channels = [1, 3, 5].map((at) => (Number.parseInt(color.slice(at, at + 2), 16) + 255) >> 1);
+  return `#${channels.map((channel) => channel.toString(16)).join('')}`;
 }

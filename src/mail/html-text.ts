@@ -64,7 +64,9 @@ function renderCode(digits: string): Html {
 function renderText({ language }: Mail, [key, values = {}]: MailText): Html {
   // Programs that know no `<bdi>` drop it.
   const isolated = Object.entries(values).map(([name, value]) => {
-    const bdi = html`<bdi>${withoutControls(value)}</bdi>`;
+    // A number stays on one line with its unit.
+    const attributes = name === 'duration' && html` style="white-space:nowrap"`;
+    const bdi = html`<bdi${attributes}>${withoutControls(value)}</bdi>`;
     return [name, name === 'host' ? html`<strong>${bdi}</strong>` : bdi] as const;
   });
   return language.html(key, Object.fromEntries(isolated));

@@ -7,3 +7,8 @@ const MAILTO = /^mailto:([\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*
 export function supportAddressOf({ supportUri }: MailApplication): string | undefined {
   return MAILTO.exec(supportUri ?? '')?.[1];
 }
+
+/** Returns where to find help: an address, a URL, or the name of the application. */
+export function supportOf(application: MailApplication): string {
+  return supportAddressOf(application) ?? (application.supportUri || application.name);
+}

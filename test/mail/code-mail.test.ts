@@ -134,11 +134,12 @@ describe.each([
 });
 
 test.each([
-  ['#b00020', '#b00020'],
-  [null, '#0f5e5a'],
-  ['red;}</style><script>', '#0f5e5a'],
-])('the accent colour %s makes the bar %s', async (accentColor, bar) => {
+  ['#b00020', '#b00020', '#d77f8f'],
+  [null, '#0f5e5a', '#86d3c8'],
+  ['red;}</style><script>', '#0f5e5a', '#86d3c8'],
+])('the accent colour %s makes the bar %s, and %s in the dark', async (accentColor, light, dark) => {
   const { html } = await forApplication({ accentColor });
-  expect(/class="bar" height="4" bgcolor="([^"]*)"/.exec(html)?.[1]).toBe(bar);
+  expect(/class="bar" height="4" bgcolor="([^"]*)"/.exec(html)?.[1]).toBe(light);
+  expect(html).toContain(`.bar { background: ${dark} !important; }`);
   expect(countOf(html, '<script')).toBe(0);
 });

@@ -5,6 +5,7 @@ import { renderCode } from '../../src/login-page/pages/code.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
 import { renderLink } from '../../src/login-page/pages/link.ts';
+import { renderMute } from '../../src/login-page/pages/mute.ts';
 import { renderName } from '../../src/login-page/pages/name.ts';
 import type { FormView } from '../../src/login-page/pages/view.ts';
 import type { Language } from '../../src/texts/texts.ts';
@@ -40,6 +41,9 @@ export const SCREENS: readonly Screen[] = [
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { linksWallet: true })) },
   { name: 'name', render: (language) => renderName(formView(language)) },
+  { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
+  { name: 'mute-done', render: (language) => renderMute({ ...muteView(language), until: new Date(24 * HOUR_MS) }) },
+  { name: 'mute-invalid', render: (language) => renderMute({ ...muteView(language), until: undefined }) },
   ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
     name: `error-${kind}`,
     render: (language: Language) => renderError(kind, pageView(language)),
@@ -70,4 +74,10 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
   };
 }
 
+function muteView(language: Language) {
+  const place = { path: '/login/mute', query: [['t', 'x'.repeat(32)]] } as const;
+  return { language, place, path: place.path, muteToken: 'x'.repeat(32), formToken: 'token', now: new Date(0) };
+}
+
+const HOUR_MS = 60 * 60_000;
 const INTENT = '0198f0f0-0000-7000-8000-000000000000';

@@ -1,0 +1,47 @@
+/** Every kind of e-mail, with example data: for the preview and for the tests of e-mails. */
+import { createCodeMail } from '../../src/mail/code-mail.ts';
+import type { Mail } from '../../src/mail/mail.ts';
+import { createWalletMail } from '../../src/mail/wallet-mail.ts';
+import type { Language } from '../../src/texts/texts.ts';
+
+export interface MailExample {
+  /** In kebab case, for the name of its file. */
+  readonly name: string;
+  readonly create: (language: Language) => Mail;
+}
+
+const HOST = 'login.example.com';
+const TO = 'ada@example.com';
+const SHOP = { name: 'The Corner Shop', accentColor: '#5b3fd6', supportUri: 'mailto:help@shop.example.com' };
+
+export const MAILS: readonly MailExample[] = [
+  {
+    name: 'mail-code',
+    create: (language) => createCodeMail({ ...codeOf('482913'), language, application: { name: 'Shop' } }),
+  },
+  {
+    name: 'mail-code-branded',
+    create: (language) => createCodeMail({ ...codeOf('48291357'), language, application: SHOP }),
+  },
+  {
+    name: 'mail-code-long-name',
+    create: (language) =>
+      createCodeMail({ ...codeOf('482913'), language, application: { name: 'x'.repeat(255), accentColor: '#ffcc00' } }),
+  },
+  {
+    name: 'mail-wallet',
+    create: (language) =>
+      createWalletMail({
+        to: TO,
+        language,
+        application: SHOP,
+        host: HOST,
+        walletAddress: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045',
+        at: new Date('2026-11-23T12:00:00Z'),
+      }),
+  },
+];
+
+function codeOf(code: string) {
+  return { to: TO, code, host: HOST, muteUrl: `https://${HOST}/login/mute?t=${'x'.repeat(32)}` };
+}
