@@ -10,6 +10,8 @@ export interface StartLoginOptions {
   readonly redirectUri: string;
   /** How many seconds old the sign-in may be at most. With 0 the user has to sign in anew. */
   readonly maxAgeSeconds?: number;
+  /** The languages to show the login page in: BCP 47 tags separated by spaces. Default: the user's own. */
+  readonly locale?: string;
 }
 
 export interface FinishLoginOptions {

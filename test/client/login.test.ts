@@ -26,6 +26,12 @@ test('a login ends with the user and a session', async () => {
   );
 });
 
+test('the application chooses the language of the login page', async () => {
+  const { authUrl } = await startLogin(client, { clientId: tenant.clientId, redirectUri: REDIRECT_URI, locale: 'de' });
+  const { pathname, search } = new URL(authUrl);
+  expect((await fetch(service.url + pathname + search)).headers.get('content-language')).toBe('de');
+});
+
 test('each login has a state of its own', async () => {
   const states = await Promise.all([logIn(), logIn()]);
   expect(new Set(states.map(({ state }) => state)).size).toBe(2);

@@ -2,8 +2,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { deriveLoginCodeKeys, digestLoginCode } from '../../src/domain/login/login-code.ts';
+import { LANGUAGES } from '../../src/texts/texts.ts';
 import { MINUTE, SECOND } from '../support/clock.ts';
-import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
+import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, type Arrived, type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../support/service.ts';
@@ -240,6 +241,21 @@ it('replies do not reveal whether an address has a user, up to the limit of code
   expect(await observe(unknown)).toEqual(seen);
   expect(await observe(deleted)).toEqual(seen);
   expect([known, unknown, deleted].map((email) => mailbox.sentTo(email).length)).toEqual([10, 0, 0]);
+});
+
+it.each([...LANGUAGES.keys()])('replies in %s do not reveal whether an address has a user', async (tag) => {
+  const known = `known.${tag}@example.com`;
+  await createTestUser(service, { email: known });
+  const seen = await Promise.all(
+    [known, `other.${tag}@example.com`].map(async (email) => {
+      const { browser, page } = await fixture.arrive({ browser: new LoginBrowser(service, { languages: tag }) });
+      const codePage = await browser.submit(page, '/login/email', { email });
+      expect(codePage.headers['content-language']).toBe(tag);
+      const refused = await browser.submit(codePage, '/login/code', { code: '000000x' });
+      return [visibleOf(codePage, email), visibleOf(refused, email)];
+    }),
+  );
+  expect(seen[1]).toEqual(seen[0]);
 });
 
 /** Asks for eleven codes, of which ten are allowed, and enters six wrong ones at the first. */
