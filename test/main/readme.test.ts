@@ -70,6 +70,14 @@ test('every link of a page leads to a file, and to a heading in it', () => {
   expect(links.filter(({ page, link }) => !leadsSomewhere(page, link))).toEqual([]);
 });
 
+test('every function that CONTRIBUTING.md links to is in its file', () => {
+  const links = [...readPage('CONTRIBUTING.md').matchAll(/\[`(\w+)`\]\((\S+\.ts)\)/g)];
+  expect(links.length).toBeGreaterThan(2);
+  const isMissing = ([, name = '', path = '']: RegExpExecArray) =>
+    !new RegExp(`export (async )?function ${name}\\b`).test(readPage(path));
+  expect(links.filter((link) => isMissing(link)).map(([link]) => link)).toEqual([]);
+});
+
 /** Returns the block of shell commands that has the text. */
 function findCommands(text: string): string {
   const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
