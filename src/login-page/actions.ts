@@ -1,6 +1,7 @@
 /** The actions of the login page, one per row. */
 import type { LoginMethod } from '../config/login-methods.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
+import type { LinkedWallet } from '../domain/login/complete-email-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
@@ -11,6 +12,7 @@ import { mute, showMute } from './mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
+import { sendWalletMail } from './send-wallet-mail.ts';
 import { showForm } from './show-form.ts';
 
 export interface Action {
@@ -58,12 +60,14 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  returnToApplication(request, await redeemLoginCode(call, parts, browser, fields), 'name');
+  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
+  returnToApplication(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  returnToApplication(request, await nameNewUser(call, parts, browser, fields));
+  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
+  returnToApplication(request, await nameNewUser(call, loginParts, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

@@ -164,12 +164,22 @@ describe('a wallet that nobody has', () => {
     expect(fixture.mailbox.sentTo(email)).toHaveLength(2);
     expect(await profileOf(await asked.enter())).toMatchObject({ email, walletAddress: wallet.address });
     expect((await profileOf((await proveWallet(wallet)).page))?.email).toBe(email);
+    // Who creates an account needs no notice of it.
+    expect(fixture.mailbox.mails.filter(({ to }) => to === email).map(({ kind }) => kind)).toEqual(
+      Array(2).fill('login code'),
+    );
   });
 
   it('becomes that of the user with the e-mail address, in place of another', async () => {
     const [wallet, user] = [new Wallet(), await createTestUser(fixture.service)];
     const asked = await ask(user.email, await proveWallet(wallet));
     expect(await profileOf(await asked.enter())).toMatchObject({ email: user.email, walletAddress: wallet.address });
+    const notices = () => fixture.mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'wallet notice');
+    await expect.poll(() => notices().length).toBe(1);
+    expect(notices()[0]?.paragraphs.map(([, values]) => values?.address)).toEqual([wallet.address]);
+    // A double click links it once.
+    expect((await asked.enter()).status).toBe(303);
+    expect(notices()).toHaveLength(1);
   });
 
   it('is not linked to a user who then signs in another way', async () => {

@@ -14,6 +14,15 @@ import { signUp } from './sign-up.ts';
 export interface EmailLoginParts {
   readonly codes: LoginCodeSettings;
   readonly tokens: AuthTokens;
+  /** Called once a wallet can sign in as a user who existed before. */
+  readonly onWalletLinked?: (linked: LinkedWallet) => void;
+}
+
+export interface LinkedWallet {
+  readonly intent: LoginIntent;
+  /** Of the user. */
+  readonly email: string;
+  readonly walletAddress: string;
 }
 
 /**
@@ -24,7 +33,7 @@ export interface EmailLoginParts {
  */
 export async function completeEmailLogin(
   call: Call,
-  { codes, tokens }: EmailLoginParts,
+  { codes, tokens, onWalletLinked }: EmailLoginParts,
   browser: Browser,
   intent: LoginIntent,
   { userId: knownId, email, walletAddress }: StoredLoginCode,
@@ -32,7 +41,8 @@ export async function completeEmailLogin(
 ): Promise<Completion | undefined> {
   const how = { method: 'email', browserDigest: browser.digest } as const;
   const completeAs = async (userId: string) => {
-    if (walletAddress) await linkWallet(call, { userId, walletAddress, email });
+    if (walletAddress && (await linkWallet(call, { userId, walletAddress, email })))
+      onWalletLinked?.({ intent, email, walletAddress });
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
   // Somebody may have become a user since the code was sent.

@@ -27,26 +27,28 @@ const rules = { userId: uuid, ...changeRules };
 /** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
-  const user = await changeUser(call, { userId, email: null }, changes, 'USER_ALREADY_EXISTS');
-  if (!user) throw new ServiceError('USER_NOT_FOUND');
-  return user;
+  const changed = await changeUser(call, { userId, email: null }, changes, 'USER_ALREADY_EXISTS');
+  if (!changed) throw new ServiceError('USER_NOT_FOUND');
+  return changed.user;
 }
 
 /**
- * Gives the user the wallet, in place of any other, if the user is active and still has the e-mail address.
+ * Gives the user the wallet, in place of any other, if the user is active and still has the e-mail address. Returns
+ * whether that has changed the user.
  *
  * @throws ServiceError `Wallet already linked` if another has it
  */
 export async function linkWallet(
   call: Call,
   { walletAddress, ...target }: { readonly userId: string; readonly email: string; readonly walletAddress: string },
-): Promise<void> {
+): Promise<boolean> {
   const changes = { email: undefined, name: undefined, profileImage: undefined, walletAddress };
-  await changeUser(call, target, changes, 'WALLET_ALREADY_LINKED');
+  const changed = await changeUser(call, target, changes, 'WALLET_ALREADY_LINKED');
+  return changed?.isChanged ?? false;
 }
 
 /**
- * Changes a user, tells every application of it, and returns the user. Values that the user has already change nothing
+ * Changes a user, tells every application of it, and returns the user and whether anything has changed. Values that the user has already change nothing
  * and tell nobody. With an e-mail address, only the active user who has it is changed.
  *
  * @throws ServiceError `takenReason` if another user has the e-mail or wallet address
@@ -56,7 +58,7 @@ async function changeUser(
   { userId, email: provedEmail }: { userId: string; email: string | null },
   changes: Readonly<Record<keyof typeof changeRules, unknown>>,
   takenReason: ErrorReason,
-): Promise<User | undefined> {
+): Promise<{ readonly user: User; readonly isChanged: boolean } | undefined> {
   const parameters = { userId, provedEmail, now, ...changeParameters(changes) };
   const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError(takenReason) : error;
@@ -64,7 +66,7 @@ async function changeUser(
   if (!changed) return undefined;
   if (changed.isTaken) throw new ServiceError(takenReason);
   announce(onMessage, changed);
-  return changed.user;
+  return changed;
 }
 
 const { email, name, profileImage, walletAddress: wallet } = users;
@@ -82,7 +84,12 @@ const isTaken = sql`(
     select 1 from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
       and deleted_at is null and id <> ${p.uuid('userId')}))`;
 
-const updateChanged = statement('update_user', { user: userColumns, isTaken: t.boolean, ...HAS_MESSAGES })`
+const updateChanged = statement('update_user', {
+  user: userColumns,
+  isTaken: t.boolean,
+  isChanged: t.boolean,
+  ...HAS_MESSAGES,
+})`
   with wanted as (
     select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, ${isTaken} as is_taken from users
     where id = ${p.uuid('userId')} and deleted_at is null and (
@@ -95,4 +102,5 @@ const updateChanged = statement('update_user', { user: userColumns, isTaken: t.b
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${messagesOf(userMessage('user.updated', sql`changed`))}
-  select ${columnsOf(userColumns)}, is_taken, ${notified} from wanted`;
+  select ${columnsOf(userColumns)}, is_taken, exists (select 1 from changed) as is_changed, ${notified}
+  from wanted`;
