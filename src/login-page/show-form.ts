@@ -50,7 +50,6 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       email,
       alert: alertFor(await findProblem(request, form, state), language, fields.figures),
       figures: fields.figures,
-      redirectUri: state.redirectUri,
       loginIntentId: fields.loginIntentId,
       clientId: state.clientId,
       path,

@@ -4,10 +4,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { SECOND } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
-import { formOf, type LoginPage, newAddress } from '../support/login-browser.ts';
+import { beginLogin, formOf, type LoginPage, newAddress, textOf } from '../support/login-browser.ts';
 import { type Arrived, type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
-import { createTestUser } from '../support/service.ts';
+import { createTenant, createTestUser, REDIRECT_URI } from '../support/service.ts';
 
 const SENT_JUST_NOW = /^We have just sent the code\./;
 
@@ -137,6 +137,16 @@ describe('the redirect to the page for a code', () => {
     expect(asked.code).toHaveLength(8);
     expect([asked.codePage, await asked.enter('00000000')].map(digitsOn)).toEqual(['8', '8']);
   });
+});
+
+it.each([
+  [REDIRECT_URI, 'You will return to app.test'],
+  ['http://127.0.0.1:4242/callback', 'You will return to 127.0.0.1:4242'],
+  ['com.example.app:/callback', ''],
+])('the choice of a login for %s says %j', async (redirectUri, text) => {
+  const of = await createTenant(service, { redirectUris: [redirectUri] });
+  const { page } = await fixture.arrive({ of, login: await beginLogin(service, of, { redirectUri }) });
+  expect(textOf(/<\/h1>(.*?)<\/div>/s.exec(page.body)?.[1]).trim()).toBe(text);
 });
 
 it.each([

@@ -108,10 +108,13 @@ describe('a person without an account', () => {
   ])('is told by %s that the account is closed if a deactivated user has the address', async (_, of) => {
     const { id: userId, email } = await createTestUser(fixture.service);
     await admin.deactivateUser({ userId });
+    const supportUri = 'https://shop.test/help';
+    await admin.updateApplication({ applicationId: of.id, supportUri });
     const { browser, enter } = await ask(email, { of });
     expect((await enter(wrongCode(fixture.mailbox.codeFor(email)))).alert).toMatch(/^That is not the code/);
     const closed = await enter();
     expect(closed).toMatchObject({ heading: 'This account is closed', alert: '', location: undefined });
+    expect(/<main.*<\/main>/s.exec(closed.body)?.[0]).toContain(`href="${supportUri}"`);
     expect(await usersWith(email)).toHaveLength(1);
     const choice = await browser.submit(closed, '/login');
     const other = newEmail();

@@ -57,6 +57,17 @@ function pageView(language: Language) {
 function formView(language: Language, changes: Partial<FormView> = {}): FormView {
   return {
     ...pageView(language),
+    application: {
+      name: 'The Corner Shop',
+      accentColor: null,
+      termsUri: null,
+      privacyUri: null,
+      supportUri: 'https://shop.example.com/help',
+      initiateLoginUri: null,
+      logo: undefined,
+      darkLogo: undefined,
+      site: { origin: 'https://shop.example.com', host: 'shop.example.com' },
+    },
     chosenLanguage: '',
     applicationName: 'The Corner Shop',
     allowSignUp: false,
@@ -64,7 +75,6 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     email: 'ada.lovelace@mathematics.example.com',
     alert: '',
     figures: { digits: 6, left: 0, wait: 30 },
-    redirectUri: 'https://shop.example.com/callback',
     loginIntentId: INTENT,
     clientId: 'client_6f8d2c1a9b3e4f708192a3b4c5d6e7f8',
     path: '/login',

@@ -100,7 +100,8 @@ describe('strangers get', () => {
     const rows = () => fixture.service.database.sql`select ctid, * from rate_limits order by key`;
     const before = await rows();
     expect((await ask(email(0), address(0))).alert).toEqual(TOO_MANY);
-    expect(await rows()).toEqual(before);
+    // Others may have expired and been removed.
+    expect(before).toEqual(expect.arrayContaining(await rows()));
     expect((await ask(email(0))).alert).toBe('');
   });
 

@@ -33,9 +33,9 @@ ${renderCancel(view)}`,
   };
 }
 
-/** Renders the host of the redirect URI. The private schemes of apps have none that a person knows. */
-function renderReturn({ language, redirectUri }: FormView): Html | undefined {
-  const { protocol, host } = new URL(redirectUri);
-  if (protocol !== 'https:' && protocol !== 'http:') return undefined;
+/** Renders where the person goes next. The private schemes of apps have no host that a person knows. */
+function renderReturn({ language, application }: FormView): Html | undefined {
+  const host = application?.site?.host;
+  if (!host) return undefined;
   return html`<p>${language.html('choice.return', { host: html`<strong><bdi>${host}</bdi></strong>` })}</p>`;
 }

@@ -6,16 +6,20 @@ import type { FormView } from './view.ts';
 
 /** Renders what somebody sees who has proved to have the address of a deactivated user. */
 export function renderClosed(view: FormView): PageContent {
-  const { language, path } = view;
+  const { language, path, application } = view;
+  const support = application?.supportUri ?? undefined;
   return {
     language,
     title: language.text('closed.title'),
     body: html`${renderMark(view)}
 ${renderHeading(language.html('closed.title'), html`<p>${language.text('closed.text')}</p>`)}
 ${renderAlert()}
+<div class="ways">
 <form method="get" action="${path}">${renderLogin(view)}
 <button>${language.text('continue.other')}</button>
 </form>
+${support && html`<a class="button second" href="${support}">${language.text('footer.help')}</a>`}
+</div>
 ${renderCancel(view)}`,
     footer: renderFooter(view),
   };

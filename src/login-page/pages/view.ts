@@ -24,8 +24,6 @@ export interface FormView extends PageView {
   /** What went wrong, or an empty string. */
   readonly alert: string;
   readonly figures: CodeFigures;
-  /** Where the person returns to. */
-  readonly redirectUri: string;
   readonly loginIntentId: string;
   /** Of the application, which pages know by it when the intent is gone. */
   readonly clientId: string;
