@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { LANGUAGES } from '../../src/texts/texts.ts';
 
-const FOLDER = join(import.meta.dirname, '../../src/texts');
+const SOURCES = join(import.meta.dirname, '../../src');
+const FOLDER = join(SOURCES, 'texts');
 
 function readCatalogue(tag: string): Record<string, string> {
   return JSON.parse(readFileSync(join(FOLDER, 'catalogues', `${tag}.json`), 'utf8'));
@@ -43,6 +44,17 @@ describe.each(tags)('%s', (tag) => {
   test('says whether a speaker has reviewed it', () => {
     expect(['draft', 'reviewed']).toContain(catalogue['@status']);
   });
+});
+
+/** These come before their pages. */
+const AWAITED =
+  /^(alert\.(passkey|signInNotRemembered|tooManyPasskeys|unknownPasskey)|continue\.|footer\.passkeys|mail\.passkey|passkey\.)/;
+
+test('every text is shown somewhere', () => {
+  const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const code = sources.map((name) => readFileSync(join(SOURCES, name), 'utf8')).join('\n');
+  const texts = Object.keys(english).filter((key) => !key.startsWith('@') && !AWAITED.test(key));
+  expect(texts.filter((key) => !code.includes(`'${key}'`))).toEqual([]);
 });
 
 test('the README names every language and its state', () => {

@@ -20,11 +20,11 @@ const HOURS = 24;
 /** Renders the button that stops e-mails, or says that it has been pressed. */
 export function renderMute(view: MuteView): PageContent {
   const { language, until } = view;
-  const name = until ? 'mute.done' : 'mute';
+  const title = until ? 'mute.done.title' : 'mute.title';
   return {
     language,
-    title: language.text(`${name}.title`),
-    body: html`${renderHeading(language.html(`${name}.title`), until === undefined ? undefined : renderText(view))}
+    title: language.text(title),
+    body: html`${renderHeading(language.html(title), until === undefined ? undefined : renderText(view))}
 ${renderAlert(until === undefined ? language.text('mute.invalid') : '')}
 ${until === null && renderButton(view)}`,
     footer: renderFooter(view),

@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
+import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
@@ -15,6 +16,7 @@ export const FAULTS: readonly Fault[] = [
   ...USER_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
+  ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,
   ...TOKEN_FAULTS,
   ...EVENT_FAULTS,
