@@ -13,6 +13,7 @@ import {
   parseRpcUrl,
   parseSchema,
   parseSessionMaxAge,
+  parseSingleSignOnMaxAge,
   parseSmtpUrl,
 } from './parse-setting.ts';
 import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
@@ -118,6 +119,12 @@ export const SETTINGS = {
     'SESSION_MAX_AGE',
     parseSessionMaxAge,
     'How long sessions can be renewed after the sign-in: seconds, or a number with `m`, `h` or `d`.',
+    { default: 43_200, defaultText: '`12h`' },
+  ),
+  singleSignOnMaxAgeSeconds: setting(
+    'SINGLE_SIGN_ON_MAX_AGE',
+    parseSingleSignOnMaxAge,
+    'How long browsers remember a sign-in for applications with `single_sign_on`, as above; `0`: not at all.',
     { default: 43_200, defaultText: '`12h`' },
   ),
   trustedProxies: setting(

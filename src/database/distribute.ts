@@ -28,6 +28,7 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   rate_limits: 'key',
   known_origins: 'key',
   muted_addresses: 'key',
+  remembered_sign_ins: 'token_digest',
   passkeys: 'credential_id',
 };
 

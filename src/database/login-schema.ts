@@ -126,3 +126,20 @@ export const mutedAddresses = pgTable(
   },
   (table) => [index('muted_addresses_expires_at_idx').on(table.expiresAt)],
 );
+
+/** The sign-ins that browsers can continue in applications that share them. */
+export const rememberedSignIns = pgTable(
+  'remembered_sign_ins',
+  {
+    /** SHA-256 of the browser's cookie. */
+    tokenDigest: bytes('token_digest').primaryKey(),
+    userId: uuid('user_id').notNull(),
+    method: text('method').notNull(),
+    authenticatedAt: instant('authenticated_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    index('remembered_sign_ins_user_id_idx').on(table.userId),
+    index('remembered_sign_ins_expires_at_idx').on(table.expiresAt),
+  ],
+);

@@ -53,6 +53,7 @@ export const ERRORS = {
   TOO_MANY_SIGNATURES: ['resource_exhausted', 'Too many signatures'],
   UNKNOWN_PASSKEY: ['not_found', 'Unknown passkey'],
   UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
+  SIGN_IN_NOT_REMEMBERED: ['unauthenticated', 'Sign-in not remembered'],
   WRONG_CODE: ['unauthenticated', 'Wrong code'],
 
   HTTP2_REQUIRED: ['unimplemented', 'This method needs HTTP/2'],

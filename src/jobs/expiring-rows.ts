@@ -3,7 +3,14 @@ import { and, gt, lte, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Statement } from '../database/database.ts';
-import { knownOrigins, loginCodes, mutedAddresses, rateLimits, walletChallenges } from '../database/login-schema.ts';
+import {
+  knownOrigins,
+  loginCodes,
+  mutedAddresses,
+  rateLimits,
+  rememberedSignIns,
+  walletChallenges,
+} from '../database/login-schema.ts';
 import { loginIntents } from '../database/schema.ts';
 import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
@@ -47,6 +54,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: auditEvents.occurredAt, graceMs: AUDIT_RETENTION_MS },
   { expiresAt: knownOrigins.expiresAt, graceMs: 0 },
   { expiresAt: mutedAddresses.expiresAt, graceMs: 0 },
+  { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
   { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
   { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },

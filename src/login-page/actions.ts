@@ -2,6 +2,7 @@
 import type { LoginMethod } from '../config/login-methods.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import type { LinkedWallet } from '../domain/login/complete-email-login.ts';
+import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
@@ -10,6 +11,7 @@ import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.t
 import type { LoginRequest } from './login-request.ts';
 import { mute, showMute } from './mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
+import { continueSignIn, forgetAndChoose, rememberCompletion } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { sendWalletMail } from './send-wallet-mail.ts';
@@ -47,6 +49,8 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
+  { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
+  { method: 'POST', path: '/login/forget', form: 'choice', run: forgetAndChoose },
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 
@@ -61,13 +65,13 @@ async function sendCode(request: LoginRequest): Promise<void> {
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
-  returnToApplication(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
+  await returnToApplication(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
-  returnToApplication(request, await nameNewUser(call, loginParts, browser, fields));
+  await returnToApplication(request, await nameNewUser(call, loginParts, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
@@ -77,20 +81,24 @@ async function challengeWallet({ call, parts, browser, fields, context }: LoginR
 async function redeemSignature(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
-  returnToApplication(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
+  await returnToApplication(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
 }
 
 async function cancel(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
-  returnToApplication(request, await cancelLogin(call, parts.tokens.issuer, fields));
+  await returnToApplication(request, await cancelLogin(call, parts.tokens.issuer, fields));
 }
 
 /** Redirects to the application, or to the form that is needed first. */
-function returnToApplication(
+async function returnToApplication(
   request: LoginRequest,
-  completion: { redirectUrl: string } | undefined,
+  completion: Pick<Completion, 'redirectUrl' | 'signIn'> | undefined,
   form: FormPage = 'choice',
-): void {
-  if (completion) sendRedirect(request.context, completion.redirectUrl);
-  else redirectToForm(request, form);
+): Promise<void> {
+  if (completion) {
+    await rememberCompletion(request, completion);
+    sendRedirect(request.context, completion.redirectUrl);
+  } else {
+    redirectToForm(request, form);
+  }
 }

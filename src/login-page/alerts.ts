@@ -25,6 +25,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Signature not checked', 'wallet.contract.unchecked'],
   ['Too many signatures', 'wallet.contract.tooMany'],
   ['Wallet already linked', 'alert.walletAlreadyLinked'],
+  ['Sign-in not remembered', 'alert.signInNotRemembered'],
   ['Unknown wallet', 'alert.unknownWallet'],
   [EMAIL_NOT_SENT, 'alert.emailNotSent'],
   [OTHER_PROBLEM, 'alert.other'],

@@ -39,26 +39,30 @@ interface LoginPageOptions extends LoginPageParts, CallLog {
   readonly requestTimeoutMs: number;
 }
 
+type GivenParts = Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node' | 'singleSignOnMaxAgeSeconds'>;
+
 /** Returns the handlers of the logos and, unless another page is in use, of the login page. */
 export function createLoginHandlers(
   config: Config,
   secrets: Pick<Secrets, 'encryptionKeys'>,
-  parts: Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node'>,
+  parts: GivenParts,
 ): PathHandler[] {
   const logos = createLogoHandler(parts);
   return config.authPageUrl === undefined ? [logos, createLoginPage(config, secrets, parts)] : [logos];
 }
 
 function createLoginPage(
-  { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp }: Config,
+  config: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  parts: Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node'>,
+  parts: GivenParts,
 ): PathHandler {
+  const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp } = config;
+  const { singleSignOnMaxAgeSeconds } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
   const { requestTimeoutMs } = parts;
   const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
-  const options = { ...parts, chainId, codes, methods, node };
+  const options = { ...parts, chainId, codes, methods, node, singleSignOnMaxAgeSeconds };
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;

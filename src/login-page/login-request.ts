@@ -3,6 +3,7 @@ import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
+import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
@@ -12,6 +13,7 @@ import type { PagePlace } from './page-place.ts';
 
 export interface LoginPageParts
   extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
+    SharingSettings,
     WalletSettings {
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];

@@ -3,6 +3,7 @@ import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
+import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { UUID } from '../domain/validation.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
@@ -12,10 +13,12 @@ import { toPageApplication } from './page-application.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
+import { renderContinue } from './pages/continue.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
+import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 
 const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
@@ -59,7 +62,10 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     // All forms but the choice are of e-mails.
     const isMissing = (form === 'code' && !email) || !methods.includes('email');
     const render = isMissing ? renderChoice : RENDER[form];
-    sendPage(context, 200, { ...render(view), application });
+    const token = form === 'choice' ? readSignInToken(context, browser) : undefined;
+    const signIn = await findRememberedSignIn(call, parts, state, token);
+    const page = signIn ? renderContinue({ ...view, signIn, now: call.now }) : render(view);
+    sendPage(context, 200, { ...page, application });
   }
 }
 

@@ -233,6 +233,14 @@ describe('an operator', () => {
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into known_origins (key, user_id, expires_at) values (${Buffer.from(userId)}, ${userId}, ${expiresAt})`;
+    await sql`
+      insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+        is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+      values (${userId}, ${userId}, ${Buffer.from(userId)}, 'usher.test', '', 0, '{}', ${randomUUID()}, true, true, true,
+        'Key', now())`;
+    await sql`
+      insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
+      values (${Buffer.from(userId)}, ${userId}, 'email', ${cutoffAt}, ${expiresAt})`;
     const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;
     await sql`
       insert into login_codes (application_id, login_intent_id, id, user_id, browser_digest, code_digest, email, created_at, expires_at)

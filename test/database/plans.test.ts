@@ -54,6 +54,7 @@ import {
 } from '../support/service.ts';
 import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
+import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
@@ -261,6 +262,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into rate_limits (key, empty_ms, expires_at)
       select sha256(id::text::bytea), 0, expires_at from login_intents;
+    insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
+      select sha256(id::text::bytea), user_id, 'email', created_at, expires_at from login_intents;
     insert into known_origins (key, user_id, expires_at)
       select sha256(id::text::bytea), user_id, expires_at from login_intents;
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
@@ -363,6 +366,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
   await findApplicationOfClient(call, tenant.clientId);
   await usePasskeys(call, { tokens, codes }, encryptionKeys, { service, tenant });
+
+  await service.database.sql`update applications set single_sign_on = true where id = ${tenant.id}`;
+  await useRememberedSignIns(call, tokens, { service, tenant });
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

@@ -24,6 +24,8 @@ const GLOBAL_KEYS = {
   passkeys_credential_id_pk: 'credential_id',
   // An address is muted whichever application a stranger uses.
   muted_addresses_pkey: 'key',
+  // A browser continues its sign-in in any application that shares sign-ins.
+  remembered_sign_ins_pkey: 'token_digest',
 };
 
 const TABLES_WITHOUT_APPLICATION = [
@@ -32,6 +34,7 @@ const TABLES_WITHOUT_APPLICATION = [
   'muted_addresses',
   'passkeys',
   'rate_limits',
+  'remembered_sign_ins',
   'user_cutoffs',
   'users',
 ];
@@ -45,7 +48,7 @@ const IMPERSONAL = [
   /^(check_ins|events)\./,
   /^login_intents\.(locale|method|prompt|redirect_uri|state)$/,
   /^passkeys\.(rp_id|transports)$/,
-  /^sessions\.method$/,
+  /^(remembered_sign_ins|sessions)\.method$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
   /^webhook_messages\.(type|fanned_out_to)$/,

@@ -122,6 +122,8 @@ interface LoginOptions {
   readonly redirectUri?: string;
   readonly state?: string;
   readonly locale?: string;
+  readonly prompt?: 'LOGIN' | 'PASSKEYS';
+  readonly maxAgeSeconds?: number;
 }
 
 export type BegunLogin = Awaited<ReturnType<typeof beginLogin>>;

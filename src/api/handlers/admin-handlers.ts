@@ -100,7 +100,10 @@ export function createAdminHandlers({
       };
       return { loginIntent: { ...toMessage(intent), ...present(branding, applicationId) } };
     },
-    completeLogin: (call, fields) => completeLogin(call, tokens, fields),
+    async completeLogin(call, fields) {
+      const { authToken, redirectUrl } = await completeLogin(call, tokens, fields);
+      return { authToken, redirectUrl };
+    },
     cancelLogin: (call, fields) => cancelLogin(call, tokens.issuer, fields),
 
     listAuditEvents: async (call, fields) =>

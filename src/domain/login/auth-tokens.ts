@@ -52,11 +52,18 @@ export class AuthTokens implements Issuer {
   }
 
   /**
-   * Signs a JWT for the user, issued at the instant of authentication. A cut-off is compared with that instant, so
-   * `auth_time` has it in milliseconds (OpenID Connect has seconds).
+   * Signs a JWT for the user. A cut-off is compared with the instant of authentication, so `auth_time` has it in
+   * milliseconds (OpenID Connect has seconds). The token is issued at that instant, or later.
    */
-  async mint({ userId, loginIntentId, clientId, authenticatedAt, method }: LoginClaims): Promise<string> {
-    const issuedAt = toSeconds(authenticatedAt);
+  async mint({
+    userId,
+    loginIntentId,
+    clientId,
+    authenticatedAt,
+    method,
+    ...times
+  }: LoginClaims & { readonly issuedAt?: Date }): Promise<string> {
+    const issuedAt = toSeconds(times.issuedAt ?? authenticatedAt);
     return new SignJWT({ auth_time: authenticatedAt.getTime(), amr: [method] })
       .setProtectedHeader({ alg: this.#signer.alg, typ: TOKEN_TYPE, kid: this.#signer.kid })
       .setIssuer(this.issuer)

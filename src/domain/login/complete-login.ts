@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
-import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { columnsOf, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -19,6 +19,15 @@ export interface Completion {
   readonly authToken: string;
   /** Where to send the browser. */
   readonly redirectUrl: string;
+  /** What the browser may remember: a sign-in of its own, in an application that shares sign-ins. */
+  readonly signIn?: OwnSignIn | undefined;
+}
+
+export interface OwnSignIn {
+  readonly applicationId: string;
+  readonly userId: string;
+  readonly method: SignInMethod;
+  readonly authenticatedAt: Date;
 }
 
 /**
@@ -57,11 +66,16 @@ export async function completeLogin(
 
 /** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
-  const { redirectUri, state, completedAt } = login;
-  const authToken = await tokens.mint({ ...login, authenticatedAt: completedAt });
+  const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn } = login;
+  const authToken = await tokens.mint({
+    ...login,
+    authenticatedAt: authenticatedAt ?? completedAt,
+    issuedAt: completedAt,
+  });
   // RFC 9207: `iss` tells the application which issuer answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
-  return { authToken, redirectUrl };
+  const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
+  return { authToken, redirectUrl, ...(singleSignOn && !authenticatedAt && { signIn }) };
 }
 
 export interface HowSignedIn {
@@ -78,11 +92,17 @@ export interface Proved {
 
 /** What the answer to a login needs of its intent. */
 export const COMPLETED_INTENT = {
+  applicationId: loginIntents.applicationId,
   clientId: applications.clientId,
+  singleSignOn: applications.singleSignOn,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
   completedAt: t.instant,
+  authenticatedAt: loginIntents.authenticatedAt,
 };
+
+/** Its columns in the CTE `completed`. */
+export const completedColumns = columnsOf(COMPLETED_INTENT);
 
 interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
   readonly loginIntentId: string;
@@ -106,7 +126,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
         and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')})))`,
     completedAt: laterThanCutoffs,
   })}
-  select client_id, redirect_uri, state, completed_at from completed`;
+  select ${completedColumns} from completed`;
 
 /**
  * Returns the CTE `completed`, which completes an open intent of an application that exists, if the condition holds, and
@@ -128,6 +148,7 @@ export function completedIntent({
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}
-    returning i.redirect_uri, i.state, a.client_id, i.completed_at, i.application_id
+    returning i.application_id, i.redirect_uri, i.state, i.completed_at, i.authenticated_at, a.client_id,
+      a.single_sign_on
   ), ${auditEvent(audit)}`;
 }

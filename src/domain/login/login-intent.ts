@@ -15,12 +15,16 @@ const columns = {
   /** Whether a new user gives a name. */
   askName: applications.askName,
   branding: brandingColumns,
+  singleSignOn: applications.singleSignOn,
   clientId: applications.clientId,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
   locale: loginIntents.locale,
+  prompt: loginIntents.prompt,
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,
+  /** When the user had signed in, if that was before. */
+  authenticatedAt: loginIntents.authenticatedAt,
   userId: loginIntents.userId,
   method: sql<SignInMethod | null>`${loginIntents.method}`,
   browserDigest: loginIntents.browserDigest,

@@ -4,7 +4,14 @@ import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import { answerLogin, COMPLETED_INTENT, type Completion, completedIntent, type HowSignedIn } from './complete-login.ts';
+import {
+  answerLogin,
+  COMPLETED_INTENT,
+  type Completion,
+  completedColumns,
+  completedIntent,
+  type HowSignedIn,
+} from './complete-login.ts';
 
 /**
  * Creates a user and completes the login, both or neither. Returns undefined if another user has the e-mail or wallet
@@ -36,4 +43,4 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')}
     from open on conflict do nothing returning id
   ), ${completedIntent({ condition: sql`exists (select 1 from created)` })}
-  select client_id, redirect_uri, state, completed_at from completed`;
+  select ${completedColumns} from completed`;

@@ -36,7 +36,8 @@ export async function requireRecentSignIn(
   const intent = await findLoginIntent(call, loginIntentId);
   if (!intent || statusOf(intent, call.now) === 'open') throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const { applicationId, browserDigest, completedAt, userId } = intent;
-  if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  // A sign-in that the browser has remembered is not recent.
+  if (!completedAt || !userId || intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   const [user] = await call.run(selectProfile, { userId });

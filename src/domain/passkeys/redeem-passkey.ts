@@ -11,6 +11,7 @@ import {
   answerLogin,
   COMPLETED_INTENT,
   type Completion,
+  completedColumns,
   completedIntent,
   laterThanCutoffs,
 } from '../login/complete-login.ts';
@@ -108,4 +109,4 @@ const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT
       select 1 from used join users on users.id = used.user_id where ${isActiveUser})`,
     completedAt: laterThanCutoffs,
   })}
-  select client_id, redirect_uri, state, completed_at from completed`;
+  select ${completedColumns} from completed`;

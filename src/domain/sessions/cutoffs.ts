@@ -8,6 +8,7 @@ import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { pause } from '../pause.ts';
+import { forgetSignIns } from './forget-sign-ins.ts';
 
 /** Stands for all users of an application. */
 const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
@@ -70,7 +71,8 @@ export function cutOffApplicationSessions(target: SQL): SQL {
 }
 
 /**
- * Returns the CTEs `ended` and `cutoff`, which delete the sessions and write a cut-off in every application, for the
+ * Returns the CTEs `ended`, `cutoff` and `forgotten`, which delete the sessions and remembered sign-ins, and write a
+ * cut-off in every application, for the
  * user that the CTE `target` has locked and has as `id`. A sign-in that has come before the lock is ended, too.
  * Parameters: cutoffExpiresAt, instant.
  */
@@ -82,7 +84,7 @@ export function cutOffUserSessions(target: SQL): SQL {
     insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
     select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
     from ${target} ${onConflictMove(sql`user_id`)}
-  )`;
+  ), ${forgetSignIns(target, sql`r.user_id = t.id`)}`;
 }
 
 /** A cut-off moves forward only. */

@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { sessionIds } from '../../database/session-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
+import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
 import { endLateSession } from './late-sessions.ts';
 import { parametersOf, renewableSession, type SessionSettings } from './session.ts';
 
@@ -27,14 +28,24 @@ export async function revokeSession(
   const [revoked] = await runCutoff(call, endRenewableSession, { ...parametersOf(call, settings), sessionId });
   if (!revoked) return undefined;
   announce(call.onMessage, revoked);
-  await endLateSession(call, { applicationId, userId: revoked.userId, leaves: false });
-  return revoked.userId;
+  const { userId, firstSignInAt, lastSignInAt } = revoked;
+  await endLateSession(call, { applicationId, userId, leaves: false });
+  await forgetLateSignIns(call, userId, { from: firstSignInAt ?? new Date(0), until: lastSignInAt });
+  return userId;
 }
 
-const endRenewableSession = statement('end_renewable_session', { userId: sessionIds.userId, ...HAS_MESSAGES })`
+const endRenewableSession = statement('end_renewable_session', {
+  userId: sessionIds.userId,
+  firstSignInAt: nullable(t.instant),
+  lastSignInAt: nullable(t.instant),
+  ...HAS_MESSAGES,
+})`
   with target as (${renewableSession}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
   ${cutOffSessions(sql`target`)},
+  ${forgetSignIns(sql`target`, sql`r.user_id = t.user_id and r.authenticated_at between t.authenticated_at and t.last_sign_in_at`)},
   ${messagesOf(sessionRevoked(sql`ended`))}
-  select user_id, ${notified} from session_ids
+  select user_id, (select authenticated_at from target) as first_sign_in_at,
+    (select last_sign_in_at from target) as last_sign_in_at, ${notified}
+  from session_ids
   where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('sessionId')}`;

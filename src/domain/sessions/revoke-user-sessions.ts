@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
+import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
 import { endLateSession } from './late-sessions.ts';
 
 const rules = { userId: uuid };
@@ -20,10 +21,11 @@ export async function revokeUserSessions(
   const [ended] = await runCutoff(call, endSessionsOfUser, target);
   if (ended) announce(call.onMessage, ended);
   await endLateSession(call, { ...target, leaves: false });
+  await forgetLateSignIns(call, userId, { from: new Date(0), until: ended?.cutoffAt ?? null });
   return userId;
 }
 
-const endSessionsOfUser = statement('end_sessions_of_user', HAS_MESSAGES)`
+const endSessionsOfUser = statement('end_sessions_of_user', { cutoffAt: t.instant, ...HAS_MESSAGES })`
   with target as (
     -- A user who has never signed in may still have an auth token. Other IDs must not fill the table.
     select u.id as user_id, s.authenticated_at
@@ -31,5 +33,6 @@ const endSessionsOfUser = statement('end_sessions_of_user', HAS_MESSAGES)`
     where u.id = ${p.uuid('userId')}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
   ${cutOffSessions(sql`target`)},
+  ${forgetSignIns(sql`target`, sql`r.user_id = t.user_id`)},
   ${messagesOf(sessionRevoked(sql`ended`))}
-  select ${notified} from target`;
+  select (select cutoff_at from cutoff) as cutoff_at, ${notified} from target`;

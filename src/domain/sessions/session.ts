@@ -75,7 +75,7 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  * Parameters: those of `parametersOf`, and sessionId.
  */
 export const renewableSession = sql`
-  select i.user_id, i.authenticated_at, u.email, u.name, u.profile_image, u.wallet_address
+  select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}

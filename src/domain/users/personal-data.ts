@@ -1,6 +1,6 @@
 /** What is stored of a person beside the user's profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
-import { knownOrigins, loginCodes } from '../../database/login-schema.ts';
+import { knownOrigins, loginCodes, rememberedSignIns } from '../../database/login-schema.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
@@ -27,7 +27,16 @@ const erasedUser = sql`select id from users where id = ${p.uuid('userId')} and $
 const selectErased = statement('select_erased_user')`${erasedUser}`;
 
 /** Tables with rows about a user. */
-const TABLES = [sessions, applicationUsers, addedUsers, loginCodes, knownOrigins, passkeys, webhookMessages];
+const TABLES = [
+  sessions,
+  applicationUsers,
+  addedUsers,
+  loginCodes,
+  knownOrigins,
+  rememberedSignIns,
+  passkeys,
+  webhookMessages,
+];
 
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}

@@ -1,0 +1,56 @@
+import { sql } from 'drizzle-orm';
+import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
+import { p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { AuthTokens } from '../login/auth-tokens.ts';
+import type { Browser } from '../login/browser.ts';
+import { answerLogin, COMPLETED_INTENT, type Completion } from '../login/complete-login.ts';
+import { requireOpenIntent } from '../login/login-intent.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { mayContinue, type SharingSettings, signInParameters, usableSignIn } from './usable-sign-in.ts';
+
+const rules = { loginIntentId: uuid };
+
+/**
+ * Completes the login by the sign-in that this browser has remembered. The application learns when that was, and
+ * revocations and longest ages count from then.
+ *
+ * @throws ServiceError `Sign-in not remembered`, and as `requireOpenIntent` does
+ */
+export async function completeRememberedLogin(
+  call: Call,
+  { tokens, ...settings }: SharingSettings & { readonly tokens: AuthTokens },
+  { digest: browserDigest }: Browser,
+  token: string | undefined,
+  request: Unchecked<keyof typeof rules>,
+): Promise<Completion> {
+  const { loginIntentId } = check(request, rules);
+  const { applicationId } = await requireOpenIntent(call, loginIntentId);
+  if (token === undefined || settings.singleSignOnMaxAgeSeconds === 0) throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
+  const parameters = signInParameters(call.now, settings, { applicationId, loginIntentId, token });
+  const [intent] = await call.run(completeRemembered, { ...BY_POSTGRES, ...parameters, browserDigest });
+  if (!intent) {
+    await requireOpenIntent(call, loginIntentId);
+    throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
+  }
+  return answerLogin(tokens, { ...intent, loginIntentId });
+}
+
+const completeRemembered = statement('complete_remembered_login', {
+  ...COMPLETED_INTENT,
+  userId: t.uuid,
+  method: t.textOf<SignInMethod>(),
+})`
+  with ${usableSignIn}, completed as (
+    update login_intents i
+    set completed_at = ${statementInstant}, authenticated_at = r.authenticated_at, user_id = r.user_id,
+      method = r.method, browser_digest = ${p.bytes('browserDigest')}
+    from remembered r, applications a
+    where ${mayContinue}
+    returning i.application_id, i.redirect_uri, i.state, i.completed_at, i.authenticated_at, i.user_id, i.method,
+      a.client_id, a.single_sign_on
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
+  select * from completed`;

@@ -1,0 +1,54 @@
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { OwnSignIn } from '../login/complete-login.ts';
+import { latestCutoff } from '../sessions/cutoffs.ts';
+import { isActiveUser } from '../users/user.ts';
+import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
+
+/**
+ * Remembers the sign-in in this browser, in place of what the browser had before, and returns a token for its cookie.
+ * Returns undefined if a revocation has ended the sign-in already.
+ */
+export async function rememberSignIn(
+  call: Call,
+  signIn: OwnSignIn,
+  { formerToken, maxAgeSeconds }: { readonly formerToken: string | undefined; readonly maxAgeSeconds: number },
+): Promise<string | undefined> {
+  const token = createSignInToken();
+  const parameters = {
+    ...signIn,
+    tokenDigest: digestSignInToken(token),
+    formerDigest: formerToken === undefined ? null : digestSignInToken(formerToken),
+    expiresAt: new Date(signIn.authenticatedAt.getTime() + maxAgeSeconds * 1_000),
+  };
+  const [inserted] = await call.run(insertSignIn, parameters);
+  if (!inserted) return undefined;
+  const [late] = await call.run(withdrawSignIn, parameters);
+  return late ? undefined : token;
+}
+
+/** Whether no revocation has ended the sign-in. */
+const isUnended = sql`users.id = ${p.uuid('userId')} and ${isActiveUser}
+  and ${p.instant('authenticatedAt')} > ${latestCutoff(sql`users.id`)}`;
+
+const insertSignIn = statement('insert_remembered_sign_in')`
+  with replaced as (
+    delete from remembered_sign_ins where token_digest = ${p.bytes('formerDigest')}
+  ), inserted as (
+    insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
+    select ${p.bytes('tokenDigest')}, users.id, ${p.text('method')}, ${p.instant('authenticatedAt')},
+      ${p.instant('expiresAt')}
+    from users where ${isUnended}
+    returning user_id
+  )
+  select from inserted`;
+
+/** Neither of two statements that commit together sees the other's row, so revocations and this one look again. */
+const withdrawSignIn = statement('withdraw_remembered_sign_in')`
+  with withdrawn as (
+    delete from remembered_sign_ins
+    where token_digest = ${p.bytes('tokenDigest')} and not exists (select 1 from users where ${isUnended})
+    returning user_id
+  )
+  select from withdrawn`;

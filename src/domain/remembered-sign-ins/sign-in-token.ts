@@ -1,0 +1,11 @@
+/** The secret of a browser whose sign-in is remembered. Postgres has only its digest. */
+import { hash, randomBytes } from 'node:crypto';
+
+/** Returns 32 random bytes in base64url. */
+export function createSignInToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+export function digestSignInToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}

@@ -1,0 +1,52 @@
+/** What a remembered sign-in is good for: logins of applications that share sign-ins, while nothing has ended it. */
+import { sql } from 'drizzle-orm';
+import { p } from '../../database/template.ts';
+import { latestCutoff } from '../sessions/cutoffs.ts';
+import { isActiveUser } from '../users/user.ts';
+import { digestSignInToken } from './sign-in-token.ts';
+
+export interface SharingSettings {
+  /** How long a sign-in is remembered. 0 for not at all. */
+  readonly singleSignOnMaxAgeSeconds: number;
+  readonly sessionMaxAgeSeconds: number;
+}
+
+/** Returns the parameters of `usableSignIn` and `mayContinue`. */
+export function signInParameters(
+  now: Date,
+  { singleSignOnMaxAgeSeconds, sessionMaxAgeSeconds }: SharingSettings,
+  { applicationId, loginIntentId, token }: { applicationId: string; loginIntentId: string; token: string },
+) {
+  const tokenDigest = digestSignInToken(token);
+  const oldest = new Date(now.getTime() - singleSignOnMaxAgeSeconds * 1_000);
+  return { applicationId, loginIntentId, tokenDigest, now, oldest, sessionMaxAgeSeconds };
+}
+
+/**
+ * The CTE `remembered`: the sign-in of that token if the user can sign in, and no cut-off in the application has ended
+ * it, and the CTEs that it needs. They are apart for Citus, which has their tables in different places.
+ */
+export const usableSignIn = sql`known as (
+    select r.user_id, r.method, r.authenticated_at, users.email, users.name
+    from remembered_sign_ins r join users on users.id = r.user_id
+    where r.token_digest = ${p.bytes('tokenDigest')} and r.expires_at > ${p.instant('now')}
+      and r.authenticated_at > ${p.instant('oldest')} and ${isActiveUser}
+  ), cutoff as (
+    select known.user_id, ${latestCutoff(sql`known.user_id`)} as cutoff_at from known
+  ), remembered as (
+    select known.* from known join cutoff on known.user_id = cutoff.user_id
+    where known.authenticated_at > cutoff.cutoff_at
+  )`;
+
+const age = (seconds: ReturnType<typeof sql>) => sql`r.authenticated_at + ${seconds} * interval '1 second'`;
+
+/**
+ * Whether the sign-in `r` may complete the intent `i` of the application `a`: the application shares sign-ins, allows the
+ * method, asks for no new sign-in, and for no younger one. A session of it must be able to live, too.
+ */
+export const mayContinue = sql`i.id = ${p.uuid('loginIntentId')} and i.completed_at is null
+  and i.expires_at > ${p.instant('now')} and a.id = i.application_id and a.deleted_at is null
+  and a.single_sign_on and i.prompt <> 'LOGIN'
+  and (a.login_methods = '{}' or r.method = any(a.login_methods))
+  and (i.max_age_seconds is null or ${age(sql`i.max_age_seconds`)} >= ${p.instant('now')})
+  and ${age(sql`coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)} > ${p.instant('now')}`;

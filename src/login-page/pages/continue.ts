@@ -1,0 +1,52 @@
+import type { RememberedSignIn } from '../../domain/remembered-sign-ins/find-remembered-sign-in.ts';
+import { html } from '../../http/html.ts';
+import type { PageContent } from './document.ts';
+import { renderFooter } from './footer.ts';
+import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
+import type { FormView } from './view.ts';
+
+interface ContinueView extends FormView {
+  readonly signIn: RememberedSignIn;
+  readonly now: Date;
+}
+
+/** Renders the offer to sign in as the person who has signed in before in this browser. */
+export function renderContinue(view: ContinueView): PageContent {
+  const { language, path, signIn, applicationName: application } = view;
+  const { email } = signIn;
+  const name = signIn.name ?? email;
+  const [initial = ''] = name.trim();
+  const time = describeAge(signIn.authenticatedAt, view.now, language.tag);
+  return {
+    language,
+    title: language.text('continue.titleBar', { email, application }),
+    body: html`${renderMark(view)}
+${renderHeading(language.html('continue.title'))}
+${renderAlert(view.alert)}
+<div class="person">
+<span class="mark round" aria-hidden="true">${initial.toUpperCase()}</span>
+<p><strong><bdi>${name}</bdi></strong><br><span class="soft small">${language.html('continue.lastSignIn', { time })}</span></p>
+</div>
+<form class="ways" method="post" action="${path}/continue" data-busy="${language.text('code.busy')}">
+${renderHidden(view)}<button>${language.html('continue.submit', { email })}</button>
+</form>
+<form class="also" method="post" action="${path}/forget">
+${renderHidden(view)}${language.text('continue.question')} <button class="quiet">${language.text('continue.other')}</button>
+</form>
+${renderCancel(view)}`,
+    footer: renderFooter(view),
+  };
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** Returns how long ago that was, such as `2 hours ago`. */
+function describeAge(instant: Date, now: Date, tag: string): string {
+  const seconds = Math.max(0, (now.getTime() - instant.getTime()) / 1_000);
+  const [unit, length] = UNITS.find(([, most]) => seconds >= most) ?? (['minute', 60] as const);
+  return new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }).format(-Math.floor(seconds / length), unit);
+}

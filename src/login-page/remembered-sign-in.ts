@@ -1,0 +1,46 @@
+/** The sign-in that a browser can continue in applications that share sign-ins. */
+import type { Completion } from '../domain/login/complete-login.ts';
+import { completeRememberedLogin } from '../domain/remembered-sign-ins/complete-remembered-login.ts';
+import { forgetSignIn } from '../domain/remembered-sign-ins/forget-sign-in.ts';
+import { rememberSignIn } from '../domain/remembered-sign-ins/remember-sign-in.ts';
+import type { HttpContext } from '../http/http-context.ts';
+import { type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
+import type { LoginRequest } from './login-request.ts';
+import { redirectToForm } from './redirect-to-form.ts';
+import { sendRedirect } from './responses.ts';
+
+/** The prefix keeps other hosts from setting the cookie over https. It is new with every sign-in, unlike the browser's. */
+const nameFor = ({ isSecure }: KnownBrowser) => (isSecure ? '__Host-usher-sso' : 'usher-sso');
+
+/** Returns the token of the sign-in that this browser has remembered, if it has one. */
+export function readSignInToken(context: HttpContext, browser: KnownBrowser): string | undefined {
+  const token = readCookie(context, nameFor(browser)) ?? '';
+  return /^[\w-]{43}$/.test(token) ? token : undefined;
+}
+
+/** Signs in with the sign-in that this browser has remembered. */
+export async function continueSignIn({ context, call, browser, fields, parts }: LoginRequest): Promise<void> {
+  const token = readSignInToken(context, browser);
+  sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);
+}
+
+/** Forgets the sign-in, here and in Postgres, and shows how to sign in as somebody else. */
+export async function forgetAndChoose(request: LoginRequest): Promise<void> {
+  const { context, call, browser } = request;
+  const token = readSignInToken(context, browser);
+  if (token) await forgetSignIn(call, token);
+  setCookie(context, nameFor(browser), '', 0, browser.isSecure);
+  redirectToForm(request, 'choice');
+}
+
+/** Remembers a sign-in in this browser. Without it, the next application asks again. */
+export async function rememberCompletion(
+  { context, call, browser, parts }: LoginRequest,
+  { signIn }: Pick<Completion, 'signIn'>,
+): Promise<void> {
+  const maxAgeSeconds = parts.singleSignOnMaxAgeSeconds;
+  if (!signIn || maxAgeSeconds === 0) return;
+  const formerToken = readSignInToken(context, browser);
+  const token = await rememberSignIn(call, signIn, { formerToken, maxAgeSeconds }).catch(() => undefined);
+  if (token) setCookie(context, nameFor(browser), token, maxAgeSeconds, browser.isSecure);
+}
