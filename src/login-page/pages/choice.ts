@@ -1,8 +1,8 @@
-import { type Html, html } from '../../http/html.ts';
+import { html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderCancel, renderHeading, renderMark } from './parts.ts';
+import { renderAlert, renderCancel, renderHeading, renderMark, renderReturn } from './parts.ts';
 import type { FormView } from './view.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
 
@@ -31,11 +31,4 @@ ${renderCancel(view)}`,
     footer: renderFooter(view),
     scripts: [...(hasEmail ? [EMAIL_SCRIPT] : []), ...(hasWallet ? [WALLET_SCRIPT] : [])],
   };
-}
-
-/** Renders where the person goes next. The private schemes of apps have no host that a person knows. */
-function renderReturn({ language, application }: FormView): Html | undefined {
-  const host = application?.site?.host;
-  if (!host) return undefined;
-  return html`<p>${language.html('choice.return', { host: html`<strong><bdi>${host}</bdi></strong>` })}</p>`;
 }

@@ -2,7 +2,7 @@ import type { RememberedSignIn } from '../../domain/remembered-sign-ins/find-rem
 import { html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
+import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark, renderReturn } from './parts.ts';
 import type { FormView } from './view.ts';
 
 interface ContinueView extends FormView {
@@ -21,7 +21,7 @@ export function renderContinue(view: ContinueView): PageContent {
     language,
     title: language.text('continue.titleBar', { email, application }),
     body: html`${renderMark(view)}
-${renderHeading(language.html('continue.title'))}
+${renderHeading(language.html('continue.title'), renderReturn(view))}
 ${renderAlert(view.alert)}
 <div class="person">
 <span class="mark round" aria-hidden="true">${initial.toUpperCase()}</span>

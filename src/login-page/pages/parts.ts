@@ -19,6 +19,13 @@ ${text}
 </div>`;
 }
 
+/** Renders where the person goes next. The private schemes of apps have no host that a person knows. */
+export function renderReturn({ language, application }: FormView): Html | undefined {
+  const host = application?.site?.host;
+  if (!host) return undefined;
+  return html`<p>${language.html('choice.return', { host: html`<strong><bdi>${host}</bdi></strong>` })}</p>`;
+}
+
 /** Renders an empty alert, too, which the script of the page fills. */
 export function renderAlert(text = ''): Html {
   return html`<p class="alert" role="alert" tabindex="-1" id="alert">${text}</p>`;
