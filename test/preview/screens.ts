@@ -1,4 +1,5 @@
 /** Every page that people see, with example data: for the preview and for the tests of pages. */
+import type { PageApplication } from '../../src/login-page/page-application.ts';
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
 import { renderClosed } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
@@ -9,6 +10,7 @@ import { renderMute } from '../../src/login-page/pages/mute.ts';
 import { renderName } from '../../src/login-page/pages/name.ts';
 import type { FormView } from '../../src/login-page/pages/view.ts';
 import type { Language } from '../../src/texts/texts.ts';
+import { BAKERY, SHOP } from './brands.ts';
 
 export interface Screen {
   /** In kebab case, for the name of its file. */
@@ -44,11 +46,39 @@ export const SCREENS: readonly Screen[] = [
   { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
   { name: 'mute-done', render: (language) => renderMute({ ...muteView(language), until: new Date(24 * HOUR_MS) }) },
   { name: 'mute-invalid', render: (language) => renderMute({ ...muteView(language), until: undefined }) },
+  { name: 'shop-choice', render: (language) => renderAt(SHOP, renderChoice, language, { email: '' }) },
+  { name: 'shop-code', render: (language) => renderAt(SHOP, renderCode, language) },
+  { name: 'shop-name', render: (language) => renderAt(SHOP, renderName, language) },
+  {
+    name: 'shop-error',
+    render: (language) => renderError('expired', { ...pageView(language), application: SHOP }),
+  },
+  {
+    name: 'bakery-choice',
+    render: (language) => renderAt(BAKERY, renderChoice, language, { methods: ['email'] }),
+  },
+  {
+    name: 'bakery-unavailable',
+    render: (language) => renderError('unavailable', { ...pageView(language), application: BAKERY }),
+  },
   ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
     name: `error-${kind}`,
     render: (language: Language) => renderError(kind, pageView(language)),
   })),
 ];
+
+/** Renders the page of an application with a branding, where people may sign up. */
+function renderAt(
+  application: PageApplication,
+  render: (view: FormView) => PageContent,
+  language: Language,
+  changes: Partial<FormView> = {},
+): PageContent {
+  const { name: applicationName, site } = application;
+  const redirectUri = `${site?.origin}/callback`;
+  const view = { application, applicationName, redirectUri, allowSignUp: true, ...changes };
+  return { ...render(formView(language, view)), application };
+}
 
 function pageView(language: Language) {
   return { language, place: { path: '/login', query: [['intent', INTENT]] } } as const;

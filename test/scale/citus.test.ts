@@ -7,6 +7,8 @@ import { JOURNAL } from '../../src/database/journal.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';
+import { request } from '../support/http.ts';
+import { png } from '../support/images.ts';
 import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
@@ -14,7 +16,15 @@ import { call, mainProtocolOf } from '../support/protocols.ts';
 import { raceCheckInsWithDeletes, raceExchanges, raceRevocations } from '../support/races.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
-import { clientsOf, createTestEvent, createTestUser, type Tenant, type TestService } from '../support/service.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  type Tenant,
+  type TestService,
+} from '../support/service.ts';
 import { report } from '../support/soak.ts';
 import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
 
@@ -84,6 +94,19 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     // The others read what every server has. Jobs may run meanwhile, more often than once.
     const ofCalls = statements.filter(({ name }) => !(name in SHARDS));
     expect(single.length).toBeGreaterThan(ofCalls.length * 0.8);
+  });
+
+  test('an application gets logos, loses one, and takes the other along when it is deleted', async () => {
+    const admin = adminClient(service);
+    const { id: applicationId } = await createTenant(service);
+    const set = (theme: string, image: Uint8Array) => admin.setApplicationLogo({ applicationId, theme, image });
+    for (const theme of ['light', 'dark', 'light']) await set(theme, png(9, 9));
+    const { application } = await set('dark', Buffer.alloc(0));
+    expect([application?.logoUri, application?.darkLogoUri]).toEqual([expect.stringContaining('/light/'), undefined]);
+    const { pathname } = new URL(application?.logoUri ?? '');
+    expect(await request(service.url, { path: pathname })).toMatchObject({ status: 200 });
+    await admin.deleteApplication({ applicationId });
+    expect(await request(service.url, { path: pathname })).toMatchObject({ status: 404 });
   });
 
   test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {
