@@ -3,12 +3,45 @@ import { type Fault, inFolder } from '../fault.ts';
 const contractWallet = 'test/login-page/contract-wallet.test.ts';
 const email = 'test/login-page/email.test.ts';
 const codePage = 'test/login-page/code-page.test.ts';
+const mute = 'test/login-page/mute.test.ts';
 const nodeFaults = 'test/robustness/ethereum-node-faults.test.ts';
 const signUp = 'test/login-page/sign-up.test.ts';
 
 /** The login page: codes, wallets, forms and cookies. */
 export const LOGIN_FAULTS: readonly Fault[] = [
   ...inFolder('src/domain/login', [
+    {
+      what: 'Strangers have codes sent again without a permit',
+      file: 'create-login-code.ts',
+      find: 'await admitRepetition(call, settings, asker);',
+      replace: '',
+      test: 'test/robustness/login-limits.test.ts',
+      title: /82 e-mails a day/,
+    },
+    {
+      what: 'A muted address gets the codes that strangers ask for',
+      file: 'create-login-code.ts',
+      find: ' || wantsNone',
+      replace: '',
+      test: mute,
+      title: /the button stops the e-mails that strangers cause/,
+    },
+    {
+      what: 'A muted address gets no codes in known browsers',
+      file: 'create-login-code.ts',
+      find: "asker.familiarity === 'stranger' && ",
+      replace: '',
+      test: mute,
+      title: /still get codes/,
+    },
+    {
+      what: 'Anybody can make a link that mutes an address',
+      file: 'muted-addresses.ts',
+      find: 'return isOurs ? address : undefined;',
+      replace: 'return address;',
+      test: mute,
+      title: /with the code of another address mutes nothing/,
+    },
     {
       what: 'The node is asked about signatures of keys',
       file: 'verify-wallet-signature.ts',
