@@ -15,7 +15,7 @@ import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginC
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { isMuted } from './muted-addresses.ts';
-import { isDueForResend, refuseResend, secondsUntilResend } from './resend-delay.ts';
+import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const SENDS = 3;
@@ -118,14 +118,14 @@ async function repeatLiveCode(
   const code = recoverLoginCode(settings.keys, id, codeDigest);
   if (!code) return undefined;
   const limit = SENDS * settings.limitFactor;
-  const refuse = () => refuseResend(call.now, { ...latest, code }, limit);
-  if (latest.sends >= limit || secondsUntilResend(call.now, latest) > 0) throw refuse();
+  const refuse = () => refuseRepeat(call.now, { ...latest, code }, limit);
+  if (latest.sends >= limit || secondsUntilRepeat(call.now, latest) > 0) throw refuse();
   await admitRepetition(call, settings, asker);
   const [sent] = await call.run(countSend, { ...login, id, limit, now: call.now });
   // Another request has had it sent in the meantime.
   if (!sent) throw refuse();
   const sends = latest.sends + 1;
-  return { id, code, isUnsent, wait: sends < limit ? secondsUntilResend(call.now, { ...latest, sends }) : 0 };
+  return { id, code, isUnsent, wait: sends < limit ? secondsUntilRepeat(call.now, { ...latest, sends }) : 0 };
 }
 
 async function insertNewCode(
@@ -143,7 +143,7 @@ async function insertNewCode(
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
   });
-  return { id, code, isUnsent: false, wait: secondsUntilResend(call.now, { createdAt: call.now, sends: 1 }) };
+  return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
 /** Selects the wallet without a user that this browser has proved to have at this login. */
@@ -170,7 +170,7 @@ const countSend: Statement<{ id: string }[]> = (db) =>
       and(
         whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'id'),
         lt(loginCodes.sends, sql.placeholder('limit')),
-        isDueForResend,
+        isDueForRepeat,
       ),
     )
     .returning({ id: loginCodes.id })

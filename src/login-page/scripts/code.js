@@ -20,19 +20,19 @@ code.addEventListener('input', ({ data, inputType }) => {
 const wait = document.querySelector('#wait');
 if (wait) {
   // The history keeps it, so that a reload does not begin anew.
-  const resendAt = history.state?.resendAt ?? Date.now() + wait.dataset.seconds * 1_000;
-  history.replaceState({ resendAt }, '');
-  countDown(resendAt);
+  const repeatAt = history.state?.repeatAt ?? Date.now() + wait.dataset.seconds * 1_000;
+  history.replaceState({ repeatAt }, '');
+  countDown(repeatAt);
 }
 
-function countDown(resendAt) {
-  const seconds = Math.ceil((resendAt - Date.now()) / 1_000);
+function countDown(repeatAt) {
+  const seconds = Math.ceil((repeatAt - Date.now()) / 1_000);
   const button = wait.closest('form').querySelector('button');
   button.disabled = seconds > 0;
   wait.hidden = seconds <= 0;
   if (seconds > 0) {
     wait.querySelector('bdi').textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-    setTimeout(countDown, 1_000, resendAt);
+    setTimeout(countDown, 1_000, repeatAt);
   } else if (!status.textContent) {
     status.textContent = wait.dataset.ready;
   }

@@ -25,7 +25,7 @@ export const LANGUAGE_FAULTS: readonly Fault[] = [
     what: 'The language that the person chooses is forgotten at the next login',
     file: 'src/login-page/language-choice.ts',
     find: 'if (chosen && readCookie(context, COOKIE) !== chosen) setCookie',
-    replace: 'if (!chosen) setCookie',
+    replace: 'if (chosen.length > 9) setCookie',
     test: choice,
     title: /at the next login the one that the person has chosen/,
   },

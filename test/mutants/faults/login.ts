@@ -197,14 +197,14 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'Two requests at the same time have a code sent twice',
       file: 'create-login-code.ts',
-      find: '        isDueForResend,\n',
+      find: '        isDueForRepeat,\n',
       replace: '',
       test: codePage,
       title: /twice at the same time gets it once/,
     },
     {
       what: 'A code is sent again after 15 seconds',
-      file: 'resend-delay.ts',
+      file: 'repeat-delay.ts',
       find: 'INTERVAL_SECONDS = 30',
       replace: 'INTERVAL_SECONDS = 15',
       test: codePage,

@@ -14,19 +14,19 @@ interface SentCode {
 }
 
 /** Returns the seconds until the code may be sent again. */
-export function secondsUntilResend(now: Date, { createdAt, sends }: Omit<SentCode, 'code'>): number {
+export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCode, 'code'>): number {
   const age = (now.getTime() - createdAt.getTime()) / 1_000;
   return Math.max(0, Math.ceil(sends * INTERVAL_SECONDS - age));
 }
 
 /** Selects the code if it may be sent again. In SQL, so that one of two requests at the same time is refused. */
-export const isDueForResend: SQL = sql`${loginCodes.createdAt} + ${loginCodes.sends} * interval '${sql.raw(String(INTERVAL_SECONDS))} s' <= ${p.instant('now')}`;
+export const isDueForRepeat: SQL = sql`${loginCodes.createdAt} + ${loginCodes.sends} * interval '${sql.raw(String(INTERVAL_SECONDS))} s' <= ${p.instant('now')}`;
 
 /** Returns the error of a code that was sent `limit` times, or too recently. */
-export function refuseResend(now: Date, sent: SentCode, limit: number): ServiceError {
+export function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceError {
   const digits = sent.code.length;
   if (sent.sends >= limit) return new ServiceError('CODE_SENT_TOO_OFTEN', { figures: { digits } });
   // The row may be older than the refusal.
-  const wait = secondsUntilResend(now, sent) || INTERVAL_SECONDS;
+  const wait = secondsUntilRepeat(now, sent) || INTERVAL_SECONDS;
   return new ServiceError('CODE_SENT_TOO_OFTEN', { message: 'Code sent just now', figures: { digits, wait } });
 }
