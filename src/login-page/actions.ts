@@ -8,10 +8,12 @@ import { createWalletChallenge } from '../domain/login/create-wallet-challenge.t
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
+import { leaveSignedIn } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
 import { mute, showMute } from './mute.ts';
+import { PASSKEY_ACTIONS } from './passkey-actions.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { continueSignIn, forgetAndChoose, rememberCompletion } from './remembered-sign-in.ts';
+import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { sendWalletMail } from './send-wallet-mail.ts';
@@ -51,6 +53,7 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
   { method: 'POST', path: '/login/forget', form: 'choice', run: forgetAndChoose },
+  ...PASSKEY_ACTIONS,
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 
@@ -65,13 +68,13 @@ async function sendCode(request: LoginRequest): Promise<void> {
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
-  await returnToApplication(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
+  await continueAfter(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
-  await returnToApplication(request, await nameNewUser(call, loginParts, browser, fields));
+  await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
@@ -81,24 +84,20 @@ async function challengeWallet({ call, parts, browser, fields, context }: LoginR
 async function redeemSignature(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
-  await returnToApplication(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
+  await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
 }
 
 async function cancel(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
-  await returnToApplication(request, await cancelLogin(call, parts.tokens.issuer, fields));
+  sendRedirect(request.context, (await cancelLogin(call, parts.tokens.issuer, fields)).redirectUrl);
 }
 
-/** Redirects to the application, or to the form that is needed first. */
-async function returnToApplication(
+/** Leads on after a sign-in, or to the form that is needed first. */
+async function continueAfter(
   request: LoginRequest,
-  completion: Pick<Completion, 'redirectUrl' | 'signIn'> | undefined,
+  completion: Completion | undefined,
   form: FormPage = 'choice',
 ): Promise<void> {
-  if (completion) {
-    await rememberCompletion(request, completion);
-    sendRedirect(request.context, completion.redirectUrl);
-  } else {
-    redirectToForm(request, form);
-  }
+  if (completion) await leaveSignedIn(request, completion, { offersPasskey: true });
+  else redirectToForm(request, form);
 }

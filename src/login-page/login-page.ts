@@ -11,6 +11,7 @@ import { withAudit } from '../domain/audit/audit-event.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
+import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
@@ -39,7 +40,10 @@ interface LoginPageOptions extends LoginPageParts, CallLog {
   readonly requestTimeoutMs: number;
 }
 
-type GivenParts = Omit<LoginPageOptions, 'chainId' | 'codes' | 'methods' | 'node' | 'singleSignOnMaxAgeSeconds'>;
+type GivenParts = Omit<
+  LoginPageOptions,
+  'chainId' | 'codes' | 'methods' | 'node' | 'relyingParty' | 'singleSignOnMaxAgeSeconds'
+>;
 
 /** Returns the handlers of the logos and, unless another page is in use, of the login page. */
 export function createLoginHandlers(
@@ -62,7 +66,8 @@ function createLoginPage(
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
   const { requestTimeoutMs } = parts;
   const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
-  const options = { ...parts, chainId, codes, methods, node, singleSignOnMaxAgeSeconds };
+  const relyingParty = createRelyingParty(parts.authPageUrl, config.passkeyRpId, encryptionKeys);
+  const options = { ...parts, chainId, codes, methods, node, relyingParty, singleSignOnMaxAgeSeconds };
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
     if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
@@ -117,7 +122,7 @@ async function serve(
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
     const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
     // Admission begins here, so that a browser that sends its form slowly does not count.
-    const request = { context, call: domainCall, browser, languages, place, fields, parts };
+    const request = { context, logger, call: domainCall, browser, languages, place, fields, parts };
     const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForeign) outcome = { code: 'unauthenticated' };
     const work = () => (isForeign ? refuseForm(action, request) : run(action, request));

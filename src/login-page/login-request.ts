@@ -1,8 +1,10 @@
 /** A request to the login page, as its actions see it. */
+import type { Logger } from 'pino';
 import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
+import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
 import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
@@ -17,6 +19,7 @@ export interface LoginPageParts
     WalletSettings {
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
+  readonly relyingParty: RelyingParty;
 }
 
 /** Parses a form or a query. Missing fields are empty strings. */
@@ -36,6 +39,13 @@ export function toFields(text: string) {
     link: field('link'),
     /** What names the address to which no codes of strangers are to be sent. */
     muteToken: field('t'),
+    /** The answer of a passkey, as JSON. */
+    credential: field('credential'),
+    passkeyId: field('id'),
+    /** `1` if the browser can save a passkey on this device. */
+    passkey: field('passkey'),
+    /** `passkeys` if the person wants to see their passkeys after the sign-in. */
+    next: field('then') === 'passkeys' ? 'passkeys' : '',
     /** The problem that the page shows: the previous form was refused. */
     problem: field('problem'),
     figures: readCodeFigures(field),
@@ -44,6 +54,7 @@ export function toFields(text: string) {
 
 export interface LoginRequest {
   readonly context: HttpContext;
+  readonly logger: Logger;
   readonly call: Call;
   readonly browser: KnownBrowser;
   readonly languages: LanguageChoice;

@@ -8,7 +8,7 @@ export interface PagePlace {
 }
 
 /** The parameters that a page keeps. */
-const KEPT = ['client_id', 'digits', 'intent', 'left', 'link', 'problem', 't'];
+const KEPT = ['client_id', 'digits', 'intent', 'left', 'link', 'problem', 'then', 't'];
 /** Other values are not ours. */
 const OWN_VALUE = /^[\w .:-]{1,255}$/;
 

@@ -3,10 +3,16 @@ import type { ServiceError } from '../domain/errors.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import type { LoginRequest } from './login-request.ts';
-import { type FormPage, sendRedirect } from './responses.ts';
+import { type FormPage, type PasskeyPage, sendRedirect } from './responses.ts';
 
 /** Returns the page that shows the problem of a form. */
-export function pageOf({ reason }: ServiceError, form: FormPage): FormPage {
+export function pageOf(
+  { reason }: ServiceError,
+  form: FormPage | PasskeyPage,
+  { next }: Pick<LoginRequest['fields'], 'next'>,
+): FormPage | PasskeyPage {
+  // The list has the form of the offer, too.
+  if (form === 'passkey/new' && next) return 'passkeys';
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
   if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
   // Without a valid code, a name is not enough.
@@ -16,19 +22,19 @@ export function pageOf({ reason }: ServiceError, form: FormPage): FormPage {
 }
 
 /** Returns whether the person has got what they asked for: they entered the address again whose code was just sent. */
-export function isExpected({ reason, figures }: ServiceError, form: FormPage): boolean {
+export function isExpected({ reason, figures }: ServiceError, form: FormPage | PasskeyPage): boolean {
   return reason === 'CODE_SENT_TOO_OFTEN' && form !== 'code' && figures.wait !== undefined;
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
 export function redirectToForm(
   request: LoginRequest,
-  form: FormPage,
+  form: FormPage | PasskeyPage,
   { problem, figures = {} }: { problem?: string; figures?: Partial<CodeFigures> } = {},
 ): void {
   const { context, browser, languages, fields, parts } = request;
   if (fields.email) setEmailCookie(context, browser, fields.email);
-  const { loginIntentId: intent, clientId, link } = fields;
+  const { loginIntentId: intent, clientId, link, next } = fields;
   const query = new URLSearchParams({
     intent,
     ...(clientId && { client_id: clientId }),
@@ -36,6 +42,7 @@ export function redirectToForm(
     ...(link && { link: '1' }),
     ...(problem && { problem }),
   });
+  if (next) query.set('then', next);
   if (form === 'code') for (const [name, value] of Object.entries(figures)) if (value) query.set(name, String(value));
   const page = new URL(parts.authPageUrl).pathname;
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);

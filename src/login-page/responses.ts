@@ -49,7 +49,10 @@ export function sendScriptResponse(
 export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name';
 
 /** Where a problem is shown: on a page, or by the script of the page. */
-export type Form = FormPage | 'script';
+export type Form = FormPage | PasskeyPage | 'script';
+
+/** The pages after a sign-in: the offer of a passkey, and the list of them. */
+export type PasskeyPage = 'passkey/new' | 'passkeys';
 
 export function sendErrorPage(
   context: HttpContext,

@@ -17,6 +17,7 @@ import { renderContinue } from './pages/continue.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
+import { viewPasskey } from './passkey-view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
@@ -28,7 +29,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const { context, call, browser, languages, place, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
-    sendRedirect(context, state.redirectUrl);
+    if (fields.next) redirectToForm(request, 'passkeys');
+    else sendRedirect(context, state.redirectUrl);
     return;
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
@@ -57,6 +59,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       clientId: state.clientId,
       path,
       formToken: browser.formToken,
+      passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
+      next: fields.next,
       linksWallet: form === 'link' || fields.link !== '',
     };
     // All forms but the choice are of e-mails.
@@ -88,7 +92,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   if (form !== 'script') {
     if (!UUID.test(fields.loginIntentId)) return showDeadEnd(request, 'unknown');
     const figures = { digits: fields.figures.digits, ...error.figures };
-    redirectToForm(request, pageOf(error, form), { figures, ...(!isExpected(error, form) && { problem }) });
+    redirectToForm(request, pageOf(error, form, fields), { figures, ...(!isExpected(error, form) && { problem }) });
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);

@@ -8,7 +8,9 @@ import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/p
 import { renderLink } from '../../src/login-page/pages/link.ts';
 import { renderMute } from '../../src/login-page/pages/mute.ts';
 import { renderName } from '../../src/login-page/pages/name.ts';
-import type { FormView } from '../../src/login-page/pages/view.ts';
+import { renderPasskeyList } from '../../src/login-page/pages/passkey-list.ts';
+import { renderPasskeyOffer } from '../../src/login-page/pages/passkey-offer.ts';
+import type { FormView, PasskeysView } from '../../src/login-page/pages/view.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import { BAKERY, SHOP } from './brands.ts';
 
@@ -61,6 +63,14 @@ export const SCREENS: readonly Screen[] = [
     name: 'bakery-unavailable',
     render: (language) => renderError('unavailable', { ...pageView(language), application: BAKERY }),
   },
+  {
+    name: 'choice-passkey',
+    render: (language) =>
+      renderChoice(formView(language, { methods: ['email', 'wallet', 'passkey'], passkey: PASSKEY })),
+  },
+  { name: 'passkey-offer', render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [] })) },
+  { name: 'passkey-list', render: (language) => renderPasskeyList(passkeysView(language)) },
+  { name: 'passkey-list-empty', render: (language) => renderPasskeyList(passkeysView(language, { passkeys: [] })) },
   ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
     name: `error-${kind}`,
     render: (language: Language) => renderError(kind, pageView(language)),
@@ -120,4 +130,32 @@ function muteView(language: Language) {
 }
 
 const HOUR_MS = 60 * 60_000;
+function passkeysView(language: Language, changes: Partial<PasskeysView> = {}): PasskeysView {
+  const shared = { credentialId: Buffer.alloc(16), rpId: 'example.com', transports: [], isUserVerified: true };
+  const ring = { ...shared, id: INTENT, aaguid: INTENT, name: 'Key on the ring', createdAt: new Date('2026-01-09') };
+  return {
+    ...formView(language),
+    host: 'login.example.com',
+    passkeys: [
+      {
+        ...ring,
+        ...{ id: `${INTENT}1`, name: 'Apple Passwords', createdAt: new Date('2026-03-03') },
+        ...{ isBackupEligible: true, isBackedUp: true, lastUsedAt: new Date('2026-11-22') },
+      },
+      { ...ring, isBackupEligible: false, isBackedUp: false, lastUsedAt: null },
+    ],
+    options: {
+      challenge: 'AAAA',
+      rp: { id: 'example.com', name: 'login.example.com' },
+      user: { id: 'AAAA', name: 'ada@example.com', displayName: 'Ada' },
+      pubKeyCredParams: [],
+      excludeCredentials: [],
+      authenticatorSelection: {},
+      attestation: 'none',
+    },
+    ...changes,
+  };
+}
+
+const PASSKEY = { challenge: 'AAAA', rpId: 'login.example.com', problem: undefined };
 const INTENT = '0198f0f0-0000-7000-8000-000000000000';

@@ -136,8 +136,8 @@ export async function beginLogin(
 ) {
   const { clientId } = tenant;
   const answer = await clientsOf(service, tenant).auth.generateAuthUrl({ clientId, redirectUri, state, ...options });
-  const { pathname, search } = new URL(answer.authUrl);
-  return { loginIntentId: answer.loginIntentId, path: pathname + search, state };
+  const { origin, pathname, search } = new URL(answer.authUrl);
+  return { loginIntentId: answer.loginIntentId, path: pathname + search, origin, state };
 }
 
 /** Asks for a code from a new browser, and returns the page for the code. */

@@ -4,6 +4,7 @@ import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf'
 import type { Operation } from '../../src/api/catalogue.ts';
 import { exampleOf, type Variable } from '../../src/api/docs/examples.ts';
 import { refusal, success } from './answers.ts';
+import { addPasskey } from './passkey-page.ts';
 import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
@@ -71,6 +72,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
+  PASSKEY_ID: async (values, { service, tenant }) => addPasskey(service, tenant, await values.get('USER_ID')),
 };
 
 /** What must be so before the request, beyond that its variables name what exists. */

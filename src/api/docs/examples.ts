@@ -26,6 +26,7 @@ export const VARIABLES = {
   NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
   WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
   LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
+  PASSKEY_ID: '`passkeyId` of ListPasskeys',
 } as const;
 
 export type Variable = keyof typeof VARIABLES;
@@ -136,6 +137,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       walletAddress: '$WALLET_ADDRESS',
     },
   },
+  'AdminService/ListPasskeys': USER,
+  'AdminService/DeletePasskey': { required: { userId: '$USER_ID', passkeyId: '$PASSKEY_ID' } },
   'AdminService/AddApplicationUser': APPLICATION_USER,
   'AdminService/RemoveApplicationUser': APPLICATION_USER,
   'AdminService/GetUser': USER,

@@ -17,6 +17,9 @@ import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
+import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
+import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
+import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/users/end-user.ts';
@@ -83,6 +86,9 @@ export function createAdminHandlers({
     eraseUser: async (call, fields) => liveSessions.forgetUser(await eraseUser(call, fields)),
     deleteUser: async (call, fields) => liveSessions.forgetUser(await deleteUser(call, fields)),
 
+    listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
+    deletePasskey: async (call, fields) => void (await deletePasskey(call, fields)),
+
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
@@ -118,4 +124,10 @@ function fromTimestamp(value: unknown): unknown {
 
 function toAuditEvent({ id, applicationId, ...event }: AuditEvent) {
   return { ...toMessage(event), auditEventId: id, ...(applicationId !== NO_APPLICATION && { applicationId }) };
+}
+
+function toPasskey({ id, isBackupEligible, isBackedUp, isUserVerified, ...passkey }: Passkey) {
+  const { credentialId: _, ...fields } = toMessage(passkey);
+  const flags = { backupEligible: isBackupEligible, backedUp: isBackedUp, userVerified: isUserVerified };
+  return { ...fields, ...flags, passkeyId: id };
 }

@@ -26,5 +26,14 @@ export async function listOwnPasskeys(
   return passkeys.filter((passkey) => passkey.rpId === rpId);
 }
 
+/** Returns whether the user has a passkey for this login page. */
+export async function hasPasskey(
+  call: Call,
+  owner: Pick<RecentSignIn, 'userId'>,
+  relyingParty: RelyingParty,
+): Promise<boolean> {
+  return (await listOwnPasskeys(call, owner, relyingParty)).length > 0;
+}
+
 const selectPasskeys = statement('select_passkeys', passkeyColumns)`
   select ${columnsOf(passkeyColumns)} from passkeys where user_id = ${p.uuid('userId')} order by created_at, id`;

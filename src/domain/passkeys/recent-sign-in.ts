@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
-import { findLoginIntent, statusOf } from '../login/login-intent.ts';
+import { findLoginIntent, type LoginIntent, statusOf } from '../login/login-intent.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
@@ -15,6 +15,7 @@ export const signInRules = { loginIntentId: uuid };
 export interface RecentSignIn {
   readonly loginIntentId: string;
   readonly applicationId: string;
+  readonly intent: LoginIntent;
   readonly userId: string;
   readonly completedAt: Date;
   readonly email: string;
@@ -25,7 +26,7 @@ export interface RecentSignIn {
  * Returns the sign-in that has completed the intent, in this browser and less than 10 minutes ago.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed` (in another browser), `Login intent
- * expired` (earlier), `User not found`
+ * expired` (earlier, or a remembered sign-in), `User not found`
  */
 export async function requireRecentSignIn(
   call: Call,
@@ -39,10 +40,12 @@ export async function requireRecentSignIn(
   // A sign-in that the browser has remembered is not recent.
   if (!completedAt || !userId || intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
+  // Whoever continues a sign-in of before has not shown again who they are.
+  if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   const [user] = await call.run(selectProfile, { userId });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
-  return { loginIntentId, applicationId, userId, completedAt, ...user };
+  return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }
 
 const selectProfile = statement('select_signed_in_user', { email: users.email, name: users.name })`

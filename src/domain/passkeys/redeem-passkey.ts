@@ -44,7 +44,7 @@ export async function redeemPasskey(
   request: Unchecked<keyof typeof rules>,
 ): Promise<PasskeyCompletion> {
   const { loginIntentId, credential: json } = check(request, rules);
-  await requireOpenIntent(call, loginIntentId);
+  await requireOpenIntent(call, loginIntentId, METHOD);
   const credential = parseCredential(json);
   requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
   const passkey = await findPasskey(call, credential.id, relyingParty);

@@ -3,6 +3,7 @@ import type { PageContent } from './document.ts';
 import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderMark, renderReturn } from './parts.ts';
+import { PASSKEY_SCRIPT, renderManagePasskeys, renderPasskeyForm } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
 
@@ -11,6 +12,7 @@ export function renderChoice(view: FormView): PageContent {
   const { language, applicationName: application, methods } = view;
   const hasEmail = methods.includes('email');
   const hasWallet = methods.includes('wallet');
+  const hasPasskey = view.passkey !== undefined;
   const title = view.allowSignUp ? 'choice.title.signUp' : 'choice.title';
   return {
     language,
@@ -19,16 +21,21 @@ export function renderChoice(view: FormView): PageContent {
 ${renderHeading(language.html(title, { application }), renderReturn(view))}
 ${renderAlert(view.alert)}
 ${hasEmail && renderEmailForm(view, 'email')}
-${hasEmail && hasWallet && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
+${hasEmail && (hasWallet || hasPasskey) && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
 ${
-  hasWallet &&
+  (hasWallet || hasPasskey) &&
   html`<div class="ways">
-${renderWalletForm(view)}
+${hasPasskey && renderPasskeyForm(view)}
+${hasWallet && renderWalletForm(view)}
 </div>
-${renderWalletNotes(view)}`
+${hasWallet && renderWalletNotes(view)}`
 }
 ${renderCancel(view)}`,
-    footer: renderFooter(view),
-    scripts: [...(hasEmail ? [EMAIL_SCRIPT] : []), ...(hasWallet ? [WALLET_SCRIPT] : [])],
+    footer: renderFooter(view, renderManagePasskeys(view)),
+    scripts: [
+      ...(hasEmail ? [EMAIL_SCRIPT] : []),
+      ...(hasWallet ? [WALLET_SCRIPT] : []),
+      ...(hasPasskey ? [PASSKEY_SCRIPT] : []),
+    ],
   };
 }

@@ -24,6 +24,7 @@ const style = new Html(
     new URL('../../http/styles/base.css', import.meta.url),
     new URL('../../http/styles/forms.css', import.meta.url),
     new URL('../login.css', import.meta.url),
+    new URL('../passkeys.css', import.meta.url),
     new URL('../../http/styles/preferences.css', import.meta.url),
   ),
 );

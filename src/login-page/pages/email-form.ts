@@ -9,10 +9,10 @@ export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.met
 
 /** Renders the form that asks for a code. */
 export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html {
-  const { language, path, email, alert, allowSignUp } = view;
+  const { language, path, email, alert, allowSignUp, passkey } = view;
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="email" required maxlength="254" value="${email}"${!email && !alert && html` autofocus`}>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${passkey ? 'username webauthn' : 'email'}" required maxlength="254" value="${email}"${!email && !alert && html` autofocus`}>
 ${renderTerms(view)}<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

@@ -1,7 +1,7 @@
 /** The parts that several pages have. */
 import { type Html, html } from '../../http/html.ts';
 import { renderLogo } from './branding.ts';
-import type { FormView } from './view.ts';
+import type { FormView, LoginView } from './view.ts';
 
 /** Renders the logo of the application, or its initial. */
 export function renderMark({ applicationName, application }: Pick<FormView, 'application' | 'applicationName'>): Html {
@@ -33,16 +33,27 @@ export function renderAlert(text = ''): Html {
 
 /** Renders the fields that every form needs which changes something. */
 export function renderHidden(view: FormView): Html {
-  const { formToken, linksWallet } = view;
-  return html`${renderLogin(view)}<input type="hidden" name="token" value="${formToken}">
+  const { linksWallet, passkey } = view;
+  return html`${renderOwnLogin(view)}
+${passkey && html`<input type="hidden" name="passkey">`}
 ${linksWallet && html`<input type="hidden" name="link" value="1">`}`;
 }
 
+/** Renders the fields that a form of a login needs, and the proof that it comes from a page of this browser. */
+export function renderOwnLogin(view: LoginView & { readonly next?: string }): Html {
+  return html`${renderLogin(view)}<input type="hidden" name="token" value="${view.formToken}">`;
+}
+
 /** Renders the fields that lead to another page of the same login, in the same language. */
-export function renderLogin({ loginIntentId, clientId, chosenLanguage }: FormView): Html {
+export function renderLogin({
+  loginIntentId,
+  clientId,
+  chosenLanguage,
+  next,
+}: Pick<LoginView, 'loginIntentId' | 'clientId' | 'chosenLanguage'> & { readonly next?: string }): Html {
   return html`<input type="hidden" name="intent" value="${loginIntentId}"><input type="hidden" name="client_id" value="${clientId}">${
     chosenLanguage && html`<input type="hidden" name="lang" value="${chosenLanguage}">`
-  }`;
+  }${next && html`<input type="hidden" name="then" value="${next}">`}`;
 }
 
 /** Renders the form that leads back to the choice of how to sign in. */

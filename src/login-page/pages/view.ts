@@ -1,4 +1,6 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
+import type { CreationOptions } from '../../domain/passkeys/creation-options.ts';
+import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import type { Language } from '../../texts/texts.ts';
 import type { CodeFigures } from '../code-figures.ts';
 import type { PageApplication } from '../page-application.ts';
@@ -12,18 +14,29 @@ export interface PageView {
   readonly application?: PageApplication | undefined;
 }
 
-/** The data of pages with forms. */
-export interface FormView extends PageView {
+/** What the script asks a passkey for. */
+export interface PasskeyView {
+  readonly challenge: string;
+  readonly rpId: string;
+  /** Whether the previous passkey was refused, and whether nobody knows it. */
+  readonly problem: 'invalid' | 'unknown' | undefined;
+}
+
+/** The data of the pages that show and add passkeys after a sign-in. */
+export interface PasskeysView extends LoginView {
+  /** The host that passkeys are for. */
+  readonly host: string;
+  readonly passkeys: readonly Passkey[];
+  readonly options: CreationOptions;
+}
+
+/** The data of pages that belong to a login. */
+export interface LoginView extends PageView {
   /** The tag of the language that the person has chosen at this login, or an empty string. */
   readonly chosenLanguage: string;
   readonly applicationName: string;
-  readonly allowSignUp: boolean;
-  readonly methods: readonly LoginMethod[];
-  /** The address that the user entered before. */
-  readonly email: string;
   /** What went wrong, or an empty string. */
   readonly alert: string;
-  readonly figures: CodeFigures;
   readonly loginIntentId: string;
   /** Of the application, which pages know by it when the intent is gone. */
   readonly clientId: string;
@@ -31,6 +44,19 @@ export interface FormView extends PageView {
   readonly path: string;
   /** Binds the form to the browser's cookie. */
   readonly formToken: string;
+}
+
+/** The data of pages with forms. */
+export interface FormView extends LoginView {
+  readonly figures: CodeFigures;
+  readonly allowSignUp: boolean;
+  readonly methods: readonly LoginMethod[];
+  /** The address that the user entered before. */
+  readonly email: string;
+  /** Undefined where people cannot sign in with a passkey. */
+  readonly passkey?: PasskeyView | undefined;
+  /** `passkeys` if the person wants to see their passkeys after the sign-in. */
+  readonly next?: string;
   /** Whether the user with the e-mail address gets the wallet that has signed before. */
   readonly linksWallet: boolean;
 }

@@ -1,0 +1,114 @@
+/** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
+import { ServiceError } from '../domain/errors.ts';
+import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
+import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
+import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';
+import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
+import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
+import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
+import { storePasskey } from '../domain/passkeys/store-passkey.ts';
+import type { Action } from './actions.ts';
+import { alertFor } from './alerts.ts';
+import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
+import type { LoginRequest } from './login-request.ts';
+import { toPageApplication } from './page-application.ts';
+import type { PageContent } from './pages/document.ts';
+import { renderPasskeyList } from './pages/passkey-list.ts';
+import { renderPasskeyOffer } from './pages/passkey-offer.ts';
+import type { PasskeysView } from './pages/view.ts';
+import { redirectToForm } from './redirect-to-form.ts';
+import { sendPage } from './responses.ts';
+import { showForm } from './show-form.ts';
+
+const needs = 'passkey';
+
+export const PASSKEY_ACTIONS: readonly Action[] = [
+  { method: 'POST', path: '/login/passkey', needs, form: 'choice', run: signIn },
+  { method: 'GET', path: '/login/passkey/new', needs, form: 'passkey/new', run: showOffer },
+  { method: 'POST', path: '/login/passkey/new', needs, form: 'passkey/new', run: add },
+  { method: 'POST', path: '/login/passkey/later', needs, form: 'passkey/new', run: postpone },
+  { method: 'GET', path: '/login/passkeys', needs, form: 'passkeys', run: showList },
+  { method: 'POST', path: '/login/passkeys/name', needs, form: 'passkeys', run: rename },
+  { method: 'POST', path: '/login/passkeys/delete', needs, form: 'passkeys', run: remove },
+];
+
+async function signIn(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, context, fields, logger } = request;
+  const { hasSteppedBack, ...completion } = await redeemPasskey(call, parts, browser, fields);
+  // An authenticator was copied, or is an old one that counts badly. It is no reason to lock its owner out.
+  if (hasSteppedBack) logger.warn({ requestId: context.requestId }, 'passkey counter stepped back');
+  await leaveSignedIn(request, completion, { offersPasskey: false });
+}
+
+async function add(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields } = request;
+  await storePasskey(call, parts.relyingParty, browser, fields);
+  await goOn(request);
+}
+
+async function postpone(request: LoginRequest): Promise<void> {
+  postponeOffer(request);
+  await goOn(request);
+}
+
+async function rename(request: LoginRequest): Promise<void> {
+  const { call, browser, fields } = request;
+  const { userId } = await requireRecentSignIn(call, browser, fields);
+  await renamePasskey(call, { ...fields, userId });
+  redirectToForm(request, 'passkeys');
+}
+
+async function remove(request: LoginRequest): Promise<void> {
+  const { call, browser, fields } = request;
+  const { userId } = await requireRecentSignIn(call, browser, fields);
+  await deletePasskey(call, { ...fields, userId });
+  redirectToForm(request, 'passkeys');
+}
+
+/** Redirects to the list that the person came from, or to the application. */
+async function goOn(request: LoginRequest): Promise<void> {
+  if (request.fields.next) redirectToForm(request, 'passkeys');
+  else await showForm(request, 'choice');
+}
+
+function showOffer(request: LoginRequest): Promise<void> {
+  return show(request, renderPasskeyOffer);
+}
+
+function showList(request: LoginRequest): Promise<void> {
+  return show(request, renderPasskeyList);
+}
+
+/** Shows a page to the browser that has signed in. To others, it shows what they get of the login anyway. */
+async function show(request: LoginRequest, render: (view: PasskeysView) => PageContent): Promise<void> {
+  const { call, browser, context, fields, languages, parts, place } = request;
+  const signIn = await requireRecentSignIn(call, browser, fields).catch((error: unknown) => {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  });
+  if (!signIn) {
+    await showForm({ ...request, fields: { ...fields, next: '' } }, 'choice');
+    return;
+  }
+  const passkeys = await listOwnPasskeys(call, signIn, parts.relyingParty);
+  const isOnThisDevice = render === renderPasskeyOffer;
+  const language = languages.languageFor(signIn.intent.locale);
+  const path = new URL(parts.authPageUrl).pathname;
+  const application = toPageApplication(signIn.intent, path);
+  const page = render({
+    language,
+    place,
+    chosenLanguage: languages.chosen,
+    application,
+    applicationName: signIn.intent.applicationName,
+    alert: alertFor(fields.problem, language),
+    loginIntentId: signIn.loginIntentId,
+    clientId: signIn.intent.clientId,
+    path,
+    formToken: browser.formToken,
+    host: parts.relyingParty.rpId,
+    passkeys,
+    options: createCreationOptions(call, parts.relyingParty, browser, signIn, { passkeys, isOnThisDevice }),
+  });
+  sendPage(context, 200, { ...page, application });
+}

@@ -1,0 +1,65 @@
+/** Passkeys on the login page, without a real browser. */
+import { beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from './login-browser.ts';
+import type { Arrived } from './login-fixture.ts';
+import { type AskedPasskey, type Oddities, SoftwarePasskey } from './passkey.ts';
+import { adminClient, type Tenant } from './service.ts';
+import { Wallet } from './wallet.ts';
+
+/** The field of a form that leads to the list of passkeys after the sign-in. The lint takes it for a promise's. */
+export const TO_PASSKEYS: Readonly<Record<string, string>> = Object.fromEntries([['then', 'passkeys']]);
+
+/** Returns what the page asks a passkey for at a sign-in. */
+export function askedAtSignIn(page: LoginPage, origin: string): AskedPasskey {
+  return { origin, challenge: attributeOf(page, 'challenge'), rpId: attributeOf(page, 'rp-id') };
+}
+
+/** Returns what the page asks a new passkey for. */
+function askedForNew(page: LoginPage, origin: string): AskedPasskey {
+  const { challenge, rp, user } = JSON.parse(attributeOf(page, 'options'));
+  return { origin, challenge, rpId: rp.id, userHandle: user.id };
+}
+
+/** Signs in with the passkey on the page where a person chooses how to sign in. */
+export function sendPasskey(
+  { browser, page }: Pick<Arrived, 'browser' | 'page'>,
+  passkey: SoftwarePasskey,
+  origin: string,
+  odd?: Oddities,
+): Promise<LoginPage> {
+  return browser.submit(page, '/login/passkey', { credential: passkey.answer(askedAtSignIn(page, origin), odd) });
+}
+
+/** Saves the passkey on a page that offers that. */
+export function savePasskey(
+  { browser, page }: Pick<Arrived, 'browser' | 'page'>,
+  passkey: SoftwarePasskey,
+  origin: string,
+  odd?: Oddities,
+): Promise<LoginPage> {
+  formOf(page, '/login/passkey/new');
+  return browser.submit(page, '/login/passkey/new', { credential: passkey.create(askedForNew(page, origin), odd) });
+}
+
+/** Adds a passkey to the user, who signs in with a new wallet, and returns its ID. */
+export async function addPasskey(service: { url: string }, tenant: Tenant, userId: string): Promise<string> {
+  const admin = adminClient(service);
+  const wallet = new Wallet();
+  await admin.updateUser({ userId, walletAddress: wallet.address });
+  const login = await beginLogin(service, tenant);
+  const browser = new LoginBrowser(service);
+  const choice = await browser.open(login.path);
+  const { fields } = formOf(choice, '/login/wallet');
+  const { body } = await browser.post('/login/wallet/challenge', { ...fields, address: wallet.address });
+  const signature = wallet.sign(JSON.parse(body).message);
+  const page = await browser.submit(choice, '/login/wallet', { signature, ...TO_PASSKEYS });
+  await savePasskey({ browser, page }, new SoftwarePasskey(), login.origin);
+  const [passkey] = (await admin.listPasskeys({ userId })).passkeys;
+  if (!passkey) throw new Error('No passkey was saved');
+  return passkey.passkeyId;
+}
+
+function attributeOf({ body }: LoginPage, name: string): string {
+  const found = new RegExp(` data-${name}="([^"]*)"`).exec(body.slice(body.search(/id="(new-)?passkey"/)));
+  if (!found) throw new Error(`The page has no data-${name}`);
+  return textOf(found[1]);
+}
