@@ -237,7 +237,7 @@ describe('an operator', () => {
       insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
         is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
       values (${userId}, ${userId}, ${Buffer.from(userId)}, 'usher.test', '', 0, '{}', ${randomUUID()}, true, true, true,
-        'Key', now())`;
+        ${email}, now())`;
     await sql`
       insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
       values (${Buffer.from(userId)}, ${userId}, 'email', ${cutoffAt}, ${expiresAt})`;
@@ -248,10 +248,6 @@ describe('an operator', () => {
     await sql`
       insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms, response_body, user_id)
       values (${tenant.id}, ${webhookId}, 1, now(), 1, ${email}, ${userId})`;
-    await sql`
-      insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
-        is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
-      values (${userId}, ${userId}, ${Buffer.from(userId)}, '', '', 0, '{}', ${userId}, false, false, true, ${email}, now())`;
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns
