@@ -1,4 +1,5 @@
 import type { Fault } from '../fault.ts';
+import { BRANDING_FAULTS } from './branding.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
@@ -16,6 +17,7 @@ export const FAULTS: readonly Fault[] = [
   ...USER_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
+  ...BRANDING_FAULTS,
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,
   ...TOKEN_FAULTS,
