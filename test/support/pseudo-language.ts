@@ -11,7 +11,10 @@ const pseudoCatalogue = Object.fromEntries(
 /** The tag is that of accented English (CLDR). */
 export const PSEUDO = createLanguage('en-XA', pseudoCatalogue as Catalogue);
 
-/** Returns what is left of a text without the texts of the catalogue. */
+const INNERMOST = new RegExp(`${OPEN}[^${OPEN}${CLOSE}]*${CLOSE}`, 'g');
+
+/** Returns what is left of a text without the texts of the catalogue, which may hold others. */
 export function withoutTexts(text: string): string {
-  return text.replace(new RegExp(`${OPEN}[^${OPEN}${CLOSE}]*${CLOSE}`, 'g'), '').trim();
+  const rest = text.replace(INNERMOST, '');
+  return rest === text ? rest.trim() : withoutTexts(rest);
 }

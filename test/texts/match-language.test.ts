@@ -18,7 +18,7 @@ describe('tags match by language and script', () => {
     ['*', undefined],
     [`${'x'.repeat(200)} de`, undefined],
     ['en-'.repeat(70), undefined],
-    ['xx '.repeat(10) + 'de', undefined],
+    [`${'xx '.repeat(10)}de`, undefined],
     ['__proto__ constructor ../de', undefined],
   ])('%j: %s', (tags, expected) => {
     expect(matchTags(tags)?.tag).toBe(expected);
