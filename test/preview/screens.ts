@@ -3,6 +3,7 @@ import type { PageApplication } from '../../src/login-page/page-application.ts';
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
 import { renderClosed } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
+import { renderContinue } from '../../src/login-page/pages/continue.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
 import { renderLink } from '../../src/login-page/pages/link.ts';
@@ -42,6 +43,7 @@ export const SCREENS: readonly Screen[] = [
     name: 'code-hint',
     render: (language) => renderCode(formView(language, { allowSignUp: true, email: 'ada.lovelace@gmial.com' })),
   },
+  { name: 'continue', render: (language) => renderContinue({ ...formView(language), ...SIGN_IN }) },
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { linksWallet: true })) },
   { name: 'name', render: (language) => renderName(formView(language)) },
@@ -89,6 +91,15 @@ function renderAt(
   const view = { application, applicationName, redirectUri, allowSignUp: true, ...changes };
   return { ...render(formView(language, view)), application };
 }
+
+const SIGN_IN = {
+  signIn: {
+    email: 'ada.lovelace@mathematics.example.com',
+    name: 'Ada Lovelace',
+    authenticatedAt: new Date('2026-03-01T10:00:00Z'),
+  },
+  now: new Date('2026-03-01T12:00:00Z'),
+};
 
 function pageView(language: Language) {
   return { language, place: { path: '/login', query: [['intent', INTENT]] } } as const;
