@@ -34,6 +34,8 @@ describe('a logo may not be', () => {
     ['HTML', Buffer.from(page), 'PNG, JPEG or WebP'],
     ['HTML before a PNG', Buffer.concat([Buffer.from(page), png(9, 9)]), 'PNG, JPEG or WebP'],
     ['HTML after a PNG', Buffer.concat([png(9, 9), Buffer.from(page)]), 'PNG, JPEG or WebP'],
+    ['a few bytes after a PNG', Buffer.concat([png(9, 9), Buffer.from('<b>')]), 'PNG, JPEG or WebP'],
+    ['chunks after a PNG', Buffer.concat([png(9, 9), png(9, 9).subarray(8)]), 'PNG, JPEG or WebP'],
     ['HTML after a JPEG', Buffer.concat([jpeg(9, 9), Buffer.from(page)]), 'PNG, JPEG or WebP'],
     ['HTML after a WebP', Buffer.concat([webp('VP8L', 9, 9), Buffer.from(page)]), 'PNG, JPEG or WebP'],
     ['the magic bytes of a PNG alone', png(9, 9).subarray(0, 8), 'PNG, JPEG or WebP'],

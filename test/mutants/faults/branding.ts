@@ -29,7 +29,7 @@ export const BRANDING_FAULTS: readonly Fault[] = [
       find: "if (names.at(-1) === 'IEND' && at + 12 !== bytes.length) return undefined;",
       replace: '',
       test: images,
-      title: /HTML after a PNG/,
+      title: /chunks after a PNG/,
     },
     {
       what: 'A logo may be larger than 40 KiB',
