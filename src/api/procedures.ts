@@ -7,7 +7,9 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
+import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
+import { ServiceError } from '../domain/errors.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
 
@@ -66,7 +68,17 @@ export function createServiceProcedures<Service extends DescService>(
   handlers: Partial<ServiceHandlers<Service>>,
   credential: 'adminKey' | 'none',
 ): Procedure[] {
-  return bind(service, handlers).map((bound) => ({ ...bound, credential }));
+  const hide = credential === 'adminKey' ? hideAccountApplication : (handle: AnyHandler<Call>) => handle;
+  return bind(service, handlers).map((bound) => ({ ...bound, handle: hide(bound.handle), credential }));
+}
+
+/** The application of the account page is none of the operators'. */
+function hideAccountApplication(handle: AnyHandler<Call>): AnyHandler<Call> {
+  return async (call, fields, peer) => {
+    if ('applicationId' in fields && fields.applicationId === ACCOUNT_APPLICATION_ID)
+      throw new ServiceError('APPLICATION_NOT_FOUND');
+    return handle(call, fields, peer);
+  };
 }
 
 function bind<CallType>(

@@ -127,6 +127,12 @@ export const SETTINGS = {
     'How long browsers remember a sign-in for applications with `single_sign_on`, as above; `0`: not at all.',
     { default: 43_200, defaultText: '`12h`' },
   ),
+  allowAccountDeletion: setting(
+    'ALLOW_ACCOUNT_DELETION',
+    parseBoolean,
+    '`false`: people cannot delete their account on its page.',
+    { default: true },
+  ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     parseNetworks,

@@ -32,6 +32,8 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Sign-in not remembered', 'alert.signInNotRemembered'],
   ['Unknown wallet', 'alert.unknownWallet'],
   [EMAIL_NOT_SENT, 'alert.emailNotSent'],
+  ['Too many logins', 'account.alert.tooManyLogins'],
+  ['Wrong address', 'account.alert.wrongAddress'],
   [OTHER_PROBLEM, 'alert.other'],
 ]);
 

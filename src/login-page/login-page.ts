@@ -16,6 +16,8 @@ import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
+import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
+import { deriveAccountKeys } from './account/account-cookie.ts';
 import { ACTIONS, type Action } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
@@ -42,7 +44,14 @@ interface LoginPageOptions extends LoginPageParts, CallLog {
 
 type GivenParts = Omit<
   LoginPageOptions,
-  'chainId' | 'codes' | 'methods' | 'node' | 'relyingParty' | 'singleSignOnMaxAgeSeconds'
+  | 'accountKeys'
+  | 'allowAccountDeletion'
+  | 'chainId'
+  | 'codes'
+  | 'methods'
+  | 'node'
+  | 'relyingParty'
+  | 'singleSignOnMaxAgeSeconds'
 >;
 
 /** Returns the handlers of the logos and, unless another page is in use, of the login page. */
@@ -61,16 +70,27 @@ function createLoginPage(
   parts: GivenParts,
 ): PathHandler {
   const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp } = config;
-  const { singleSignOnMaxAgeSeconds } = config;
+  const { allowAccountDeletion, singleSignOnMaxAgeSeconds } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
   const { requestTimeoutMs } = parts;
   const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
   const relyingParty = createRelyingParty(parts.authPageUrl, config.passkeyRpId, encryptionKeys);
-  const options = { ...parts, chainId, codes, methods, node, relyingParty, singleSignOnMaxAgeSeconds };
+  const accountKeys = deriveAccountKeys(encryptionKeys);
+  const options = {
+    ...parts,
+    accountKeys,
+    allowAccountDeletion,
+    chainId,
+    codes,
+    methods,
+    node,
+    relyingParty,
+    singleSignOnMaxAgeSeconds,
+  };
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {
-    if (context.path !== '/login' && !context.path.startsWith('/login/')) return false;
+    if (!/^\/(?:login|account)(?:\/|$)/.test(context.path)) return false;
     // From now on the browser uses https only (RFC 6797).
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
     const action = findAction(context, options.methods);
@@ -81,9 +101,11 @@ function createLoginPage(
   };
 }
 
+const EVERY_ACTION = [...ACTIONS, ...ACCOUNT_ACTIONS];
+
 function findAction({ request, path }: HttpContext, methods: readonly LoginMethod[]): Action | undefined {
   const method = request.method === 'HEAD' ? 'GET' : request.method;
-  return ACTIONS.find(
+  return EVERY_ACTION.find(
     (action) => action.path === path && action.method === method && (!action.needs || methods.includes(action.needs)),
   );
 }

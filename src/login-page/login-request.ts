@@ -8,6 +8,7 @@ import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
 import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
+import type { AccountKeys } from './account/account-cookie.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
 import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
@@ -17,6 +18,10 @@ export interface LoginPageParts
   extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
     SharingSettings,
     WalletSettings {
+  /** Encrypt the cookie of the account page. */
+  readonly accountKeys: AccountKeys;
+  /** Whether people may delete their account. */
+  readonly allowAccountDeletion: boolean;
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
   readonly relyingParty: RelyingParty;
@@ -37,8 +42,18 @@ export function toFields(text: string) {
     name: field('name').trim(),
     /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
     link: field('link'),
-    /** What names the address to which no codes of strangers are to be sent. */
-    muteToken: field('t'),
+    /** Of a link in an e-mail. */
+    linkToken: field('t'),
+    /** Of the account page: whose sessions are ended. */
+    application: field('application'),
+    /** What the login page has answered to the account page. */
+    authToken: field('authToken'),
+    state: field('state'),
+    error: field('error'),
+    /** What the login that the account page begins is for. */
+    prompt: field('prompt'),
+    /** What the account page says was done. */
+    done: field('done'),
     /** The answer of a passkey, as JSON. */
     credential: field('credential'),
     passkeyId: field('id'),

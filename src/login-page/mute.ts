@@ -7,15 +7,15 @@ import { sendPage, sendRedirect } from './responses.ts';
 /** Shows the button. Opening the link changes nothing, since scanners of e-mails open links. */
 export async function showMute(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
-  const until = await findMute(call, parts.codes.keys, fields.muteToken);
+  const until = await findMute(call, parts.codes.keys, fields.linkToken);
   sendMutePage(request, until);
 }
 
 export async function mute(request: LoginRequest): Promise<void> {
   const { context, call, languages, parts, fields } = request;
-  const isKnown = await muteAddress(call, parts.codes.keys, fields.muteToken);
+  const isKnown = await muteAddress(call, parts.codes.keys, fields.linkToken);
   const query = new URLSearchParams({
-    t: fields.muteToken,
+    t: fields.linkToken,
     ...(languages.chosen && { lang: languages.chosen }),
   });
   if (isKnown) sendRedirect(context, `${pathOf(request)}?${query}`);
@@ -28,7 +28,7 @@ function sendMutePage(request: LoginRequest, until: Date | null | undefined): vo
     language: languages.languageFor(),
     place,
     path: pathOf(request),
-    muteToken: fields.muteToken,
+    linkToken: fields.linkToken,
     formToken: browser.formToken,
     now: call.now,
     until,

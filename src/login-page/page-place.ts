@@ -14,17 +14,18 @@ const OWN_VALUE = /^[\w .:-]{1,255}$/;
 
 /**
  * Returns the place of the page that answers the request. A page that answers a form has none, so the first page of the
- * login stands in.
+ * login, or of the account, stands in.
  *
  * @param form the form, or the query
  * @param loginPath the path of the login page in its public URL
  */
 export function placeOf({ request, path }: HttpContext, form: string, loginPath: string): PagePlace {
   const isForm = request.method === 'POST';
+  const base = loginPath.slice(0, -'/login'.length);
   const given = new URLSearchParams(form);
   const kept = (isForm ? ['client_id', 'intent'] : KEPT).map((name) => [name, given.get(name) ?? ''] as const);
   return {
-    path: isForm ? loginPath : loginPath + path.slice('/login'.length),
+    path: base + (isForm ? path.split('/', 2).join('/') : path),
     query: kept.filter(([, value]) => OWN_VALUE.test(value)),
   };
 }

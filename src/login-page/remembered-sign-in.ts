@@ -24,13 +24,17 @@ export async function continueSignIn({ context, call, browser, fields, parts }: 
   sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);
 }
 
-/** Forgets the sign-in, here and in Postgres, and shows how to sign in as somebody else. */
+/** Forgets the sign-in and shows how to sign in as somebody else. */
 export async function forgetAndChoose(request: LoginRequest): Promise<void> {
-  const { context, call, browser } = request;
+  await forgetHere(request);
+  redirectToForm(request, 'choice');
+}
+
+/** Forgets the sign-in, in this browser and in Postgres. */
+export async function forgetHere({ context, call, browser }: LoginRequest): Promise<void> {
   const token = readSignInToken(context, browser);
   if (token) await forgetSignIn(call, token);
   setCookie(context, nameFor(browser), '', 0, browser.isSecure);
-  redirectToForm(request, 'choice');
 }
 
 /** Remembers a sign-in in this browser. Without it, the next application asks again. */

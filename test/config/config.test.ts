@@ -57,6 +57,7 @@ test.each<[string, Environment]>([
     logLevel: 'info',
     sessionMaxAgeSeconds: 43_200,
     singleSignOnMaxAgeSeconds: 43_200,
+    allowAccountDeletion: true,
     webhookDelivery: true,
     webhookConcurrency: 128,
     webhookTimeoutMs: 15_000,

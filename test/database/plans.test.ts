@@ -13,6 +13,8 @@ import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
+import { exportAccount } from '../../src/domain/account/export-account.ts';
+import { findAccount } from '../../src/domain/account/find-account.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
@@ -31,6 +33,7 @@ import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
 import { deactivateUser } from '../../src/domain/users/end-user.ts';
+import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
@@ -349,6 +352,13 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const { message } = await createWalletChallenge(call, page, browser, challenge);
   const signIn = { tokens, codes, hasEmail: true, node: undefined };
   await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
+
+  const signedIn = await createTestUser(service);
+  const account = { userId: signedIn.id, authenticatedAt: now, method: 'email' } as const;
+  const found = await findAccount(call, account);
+  if (!found) throw new Error('Nobody is signed in to the account page');
+  await exportAccount(call, found);
+  await endUserSessions(call, account);
 
   await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
   for (const email of [`${randomUUID()}@example.com`, user.email]) {

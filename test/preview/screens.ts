@@ -13,6 +13,7 @@ import { renderPasskeyList } from '../../src/login-page/pages/passkey-list.ts';
 import { renderPasskeyOffer } from '../../src/login-page/pages/passkey-offer.ts';
 import type { FormView, PasskeysView } from '../../src/login-page/pages/view.ts';
 import type { Language } from '../../src/texts/texts.ts';
+import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
 
 export interface Screen {
@@ -77,6 +78,7 @@ export const SCREENS: readonly Screen[] = [
     name: `error-${kind}`,
     render: (language: Language) => renderError(kind, pageView(language)),
   })),
+  ...ACCOUNT_SCREENS,
 ];
 
 /** Renders the page of an application with a branding, where people may sign up. */
@@ -137,7 +139,7 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
 
 function muteView(language: Language) {
   const place = { path: '/login/mute', query: [['t', 'x'.repeat(32)]] } as const;
-  return { language, place, path: place.path, muteToken: 'x'.repeat(32), formToken: 'token', now: new Date(0) };
+  return { language, place, path: place.path, linkToken: 'x'.repeat(32), formToken: 'token', now: new Date(0) };
 }
 
 const HOUR_MS = 60 * 60_000;

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
+import { ACCOUNT_APPLICATION_ID } from '../account/account-application.ts';
 import { createList } from '../pages/list.ts';
 import { applicationColumns } from './application.ts';
 
@@ -8,5 +9,5 @@ export const listApplications = createList('select_applications', {
   name: 'applications',
   columns: applicationColumns,
   order: [applications.createdAt, applications.id],
-  where: sql`deleted_at is null`,
+  where: sql`deleted_at is null and id <> ${sql.raw(`'${ACCOUNT_APPLICATION_ID}'`)}`,
 });

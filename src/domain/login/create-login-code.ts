@@ -128,7 +128,8 @@ async function repeatLiveCode(
   return { id, code, isUnsent, wait: sends < limit ? secondsUntilRepeat(call.now, { ...latest, sends }) : 0 };
 }
 
-async function insertNewCode(
+/** Stores a code, and returns it. */
+export async function insertNewCode(
   call: Call,
   { keys }: LoginCodeSettings,
   login: EmailLogin,

@@ -15,6 +15,9 @@ export function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Ap
   return sessionIdleSeconds > DEFAULT_IDLE_SECONDS ? sessionIdleSeconds : 0;
 }
 
+/** The same for application `a`, as an interval. */
+export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.raw(String(DEFAULT_IDLE_SECONDS))}), 0) * interval '1 second'`;
+
 /** The caller, as a session records it. */
 export interface Peer {
   readonly ipAddress: string;

@@ -1,6 +1,7 @@
 /** Messages to applications about users and their sessions. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
+import { renewableFor } from '../sessions/session.ts';
 import { jsonObject, type Message, toIsoText } from './insert-message.ts';
 
 /**
@@ -29,9 +30,6 @@ export function userMessage(type: 'user.updated' | 'user.deactivated', changed: 
 export function userDeleted(deleted: SQL): Message {
   return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };
 }
-
-/** How long after its expiry a session of application `a` can be renewed: as `graceSecondsOf` says. */
-const GRACE = sql`coalesce(nullif(a.session_idle_seconds, 900), 0) * interval '1 second'`;
 
 /** Tells of a session as it is listed: without its ID, which is a secret. */
 export function sessionCreated(begun: SQL): Message {
@@ -62,7 +60,7 @@ export function sessionRevoked(ended: SQL): Message {
     type: 'session.revoked',
     data: jsonObject({ userId: sql`ended.user_id` }),
     from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)} 
-      where ended.expires_at + ${GRACE} > ${p.instant('now')}`,
+      where ended.expires_at + ${renewableFor} > ${p.instant('now')}`,
   };
 }
 

@@ -11,7 +11,9 @@ export interface PageContent {
   readonly language?: Language;
   readonly title: string;
   readonly application?: PageApplication | undefined;
-  /** What the card shows. */
+  /** A card, unless it is a wide page. */
+  readonly layout?: 'card' | 'page';
+  /** What the card or the page shows. */
   readonly body: Html;
   /** What stands below the card: a `footer`. */
   readonly footer?: Html;
@@ -19,27 +21,35 @@ export interface PageContent {
   readonly scripts?: readonly string[];
 }
 
-const style = new Html(
-  readStyle(
-    new URL('../../http/styles/base.css', import.meta.url),
-    new URL('../../http/styles/forms.css', import.meta.url),
-    new URL('../login.css', import.meta.url),
-    new URL('../passkeys.css', import.meta.url),
-    new URL('../../http/styles/preferences.css', import.meta.url),
-  ),
-);
+const COMMON = ['../../http/styles/base.css', '../../http/styles/forms.css'];
+const styles = {
+  card: readStyles([...COMMON, '../login.css', '../passkeys.css', '../../http/styles/preferences.css']),
+  page: readStyles([...COMMON, '../../http/styles/panels.css', '../../http/styles/preferences.css']),
+};
 const pageScript = readScript(new URL('../scripts/page.js', import.meta.url));
 
 /** The content security policy allows only style and scripts with the nonce. */
 export function renderDocument(page: PageContent, nonce: string): string {
-  const { language = ENGLISH, application, title, body, footer, scripts = [] } = page;
-  const head = html`<style nonce="${nonce}">${style}${application && renderAccent(application)}</style>`;
-  const content = html`<main class="card">
+  const { language = ENGLISH, application, title, layout = 'card', body, footer, scripts = [] } = page;
+  const head = html`<style nonce="${nonce}">${styles[layout]}${application && renderAccent(application)}</style>`;
+  const content = html`${layout === 'page' ? html`<div class="page tight">${body}${footer}</div>` : html`${renderCard(body)}${footer}`}
+<script type="module" nonce="${nonce}">${new Html(joinScripts(pageScript, scripts))}</script>`;
+  const { tag, direction } = language;
+  return htmlDocument(title, head, content, {
+    language: tag,
+    direction,
+    className: layout === 'card' ? 'login' : 'wide',
+  });
+}
+
+function renderCard(body: Html): Html {
+  return html`<main class="card">
 ${body}
 <p class="status small soft" role="status"></p>
 </main>
-${footer}
-<script type="module" nonce="${nonce}">${new Html(joinScripts(pageScript, scripts))}</script>`;
-  const { tag, direction } = language;
-  return htmlDocument(title, head, content, { language: tag, direction, className: 'login' });
+`;
+}
+
+function readStyles(files: readonly string[]): Html {
+  return new Html(readStyle(...files.map((file) => new URL(file, import.meta.url))));
 }

@@ -7,7 +7,7 @@ import type { PageView } from './view.ts';
 export interface MuteView extends PageView {
   /** Of this page, in its public URL. */
   readonly path: string;
-  readonly muteToken: string;
+  readonly linkToken: string;
   readonly formToken: string;
   readonly now: Date;
   /** Until when no e-mails are sent, null if they are, undefined if the link is not ours. */
@@ -37,9 +37,9 @@ function renderText({ language, until, now }: MuteView): Html {
   return html`<p>${language.html(until ? 'mute.done.text' : 'mute.text', values)}</p>`;
 }
 
-function renderButton({ language, path, muteToken, formToken }: MuteView): Html {
+function renderButton({ language, path, linkToken, formToken }: MuteView): Html {
   return html`<form method="post" action="${path}">
-<input type="hidden" name="t" value="${muteToken}"><input type="hidden" name="token" value="${formToken}">
+<input type="hidden" name="t" value="${linkToken}"><input type="hidden" name="token" value="${formToken}">
 <button>${language.text('mute.submit')}</button>
 </form>`;
 }

@@ -1,0 +1,18 @@
+/**
+ * The application that the account page signs people in to. A migration has created it. It has no API key and no redirect
+ * URI, it is not listed, and operators cannot change or delete it.
+ */
+import type { Application } from '../call.ts';
+
+export const ACCOUNT_APPLICATION_ID = '00000000-0000-4000-8000-000000000001';
+export const ACCOUNT_CLIENT_ID = 'usher-account';
+
+/** Returns the application with its only redirect URI, which depends on the public URL. */
+export function accountApplication(returnUrl: string): Application {
+  return {
+    id: ACCOUNT_APPLICATION_ID,
+    name: 'Your account',
+    clientId: ACCOUNT_CLIENT_ID,
+    redirectUris: [returnUrl],
+  };
+}

@@ -1,0 +1,77 @@
+/** The change of a user's e-mail address by the user: with a code that goes to the new one. */
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { Browser } from '../login/browser.ts';
+import { insertNewCode } from '../login/create-login-code.ts';
+import { findLatestCode } from '../login/find-latest-code.ts';
+import type { LoginCodeSettings } from '../login/login-code.ts';
+import { admitLoginCode } from '../login/login-code-limits.ts';
+import { requireRightCode } from '../login/require-right-code.ts';
+import { findUserByEmail } from '../users/find-user-by-email.ts';
+import { removeIfErased } from '../users/personal-data.ts';
+import { updateUser } from '../users/update-user.ts';
+import { check, emailAddress, text, type Unchecked } from '../validation.ts';
+import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
+
+/** A code for a new address. */
+export interface AddressCode {
+  readonly email: string;
+  readonly code: string;
+  /** Another user has the address: do all the work except sending. */
+  readonly isDecoy: boolean;
+}
+
+/** The codes of a user are those of a login intent that has the ID of the user. */
+const codesOf = (userId: string, browser: Browser) => ({
+  applicationId: ACCOUNT_APPLICATION_ID,
+  loginIntentId: userId,
+  browserDigest: browser.digest,
+});
+
+const addressRules = { email: emailAddress };
+
+/**
+ * Returns a code for the new address, valid for 10 minutes in this browser. It counts as one for a stranger's address.
+ *
+ * @throws ServiceError `Too many codes`
+ */
+export async function createAddressCode(
+  call: Call,
+  settings: LoginCodeSettings,
+  browser: Browser,
+  userId: string,
+  request: Unchecked<keyof typeof addressRules>,
+): Promise<AddressCode> {
+  const { email } = check(request, addressRules);
+  const owner = await findUserByEmail(call, email);
+  const isDecoy = owner !== undefined && owner.id !== userId;
+  const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
+  const login = { ...codesOf(userId, browser), email, walletAddress: null, userId: isDecoy ? null : userId };
+  const { code } = await insertNewCode(call, settings, login, length);
+  await removeIfErased(call, userId);
+  return { email, code, isDecoy };
+}
+
+/** Long enough for the text of the e-mail around the code. */
+const codeRules = { code: text({ max: 1_000 }) };
+
+/**
+ * Gives the user the address that the latest code was sent to, and returns it.
+ *
+ * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`
+ */
+export async function changeAddress(
+  call: Call,
+  settings: LoginCodeSettings,
+  browser: Browser,
+  userId: string,
+  request: Unchecked<keyof typeof codeRules>,
+): Promise<string> {
+  const { code } = check(request, codeRules);
+  const codes = codesOf(userId, browser);
+  const latest = await findLatestCode(call, codes);
+  if (!latest) throw new ServiceError('CODE_NOT_VALID');
+  await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
+  const { email } = await updateUser(call, { userId, email: latest.email });
+  return email;
+}

@@ -1,0 +1,37 @@
+import { applications } from '../../database/schema.ts';
+import { nullable, p, statement, t } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { User } from '../users/user.ts';
+import { listAccountSessions } from './list-account-sessions.ts';
+
+/** Returns what is stored about a user, for JSON. Secrets, such as the IDs of sessions, are left out. */
+export async function exportAccount(call: Call, user: User) {
+  const userId = user.id;
+  const [sessions, memberships, [origins]] = await Promise.all([
+    listAccountSessions(call, userId),
+    call.run(selectMemberships, { userId }),
+    call.run(countKnownOrigins, { userId, now: call.now }),
+  ]);
+  const { deactivatedAt: _, ...profile } = user;
+  return { exportedAt: call.now, user: profile, sessions, applications: memberships, ...origins };
+}
+
+const selectMemberships = statement('select_account_applications', {
+  id: applications.id,
+  name: applications.name,
+  firstSignedInAt: nullable(t.instant),
+  addedAt: nullable(t.instant),
+})`
+  select a.id, a.name, max(m.first_signed_in_at) as first_signed_in_at, max(m.added_at) as added_at
+  from (
+    select application_id, first_signed_in_at, null::timestamptz as added_at from application_users
+    where user_id = ${p.uuid('userId')}
+    union all
+    select application_id, null, added_at from added_users where user_id = ${p.uuid('userId')}
+  ) m join applications a on a.id = m.application_id and a.deleted_at is null
+  group by a.id, a.name order by a.name, a.id limit 10000`;
+
+/** Browsers and networks are stored as an HMAC, which says nothing to their user. */
+const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
+  select count(*)::integer as known_browsers_and_networks from known_origins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -1,0 +1,25 @@
+import { sql } from 'drizzle-orm';
+import { columnsOf, p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { latestCutoff } from '../sessions/cutoffs.ts';
+import { isActiveUser, type User, userColumns } from '../users/user.ts';
+import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
+
+/** Who signed in to the account page, when and how. */
+export interface AccountSignIn {
+  readonly userId: string;
+  readonly authenticatedAt: Date;
+  readonly method: SignInMethod;
+}
+
+/** Returns the user of a sign-in that nothing has ended. */
+export async function findAccount(call: Call, { userId, authenticatedAt }: AccountSignIn): Promise<User | undefined> {
+  const [user] = await call.run(selectAccount, { applicationId: ACCOUNT_APPLICATION_ID, userId, authenticatedAt });
+  return user;
+}
+
+const selectAccount = statement('select_account', userColumns)`
+  select ${columnsOf(userColumns)} from users
+  where id = ${p.uuid('userId')} and ${isActiveUser}
+    and ${p.instant('authenticatedAt')} > ${latestCutoff(sql`users.id`)}`;

@@ -1,0 +1,51 @@
+/** The link that brings the old e-mail address back, when somebody else has changed it. */
+
+import { open, seal } from '../aes-gcm.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { endUserSessions } from '../users/end-user-sessions.ts';
+import { getUser } from '../users/get-user.ts';
+import { updateUser } from '../users/update-user.ts';
+
+const LIFETIME_MS = 7 * 24 * 60 * 60_000;
+const PURPOSE = 'undo a change of address';
+
+export interface AddressChange {
+  readonly userId: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Returns the token of the link. Only its reader and Usher know what it says. */
+export function createUndoToken([key]: readonly Buffer[], { userId, from, to }: AddressChange, now: Date): string {
+  if (!key) throw new Error('There is no key for links');
+  return seal(key, JSON.stringify([userId, from, to, now.getTime() + LIFETIME_MS]), PURPOSE).toString('base64url');
+}
+
+/** Returns the change that the token is of, for 7 days, or undefined. */
+export function readUndoToken(keys: readonly Buffer[], token: string, now: Date): AddressChange | undefined {
+  const sealed = Buffer.from(token, 'base64url');
+  for (const key of keys) {
+    try {
+      const [userId, from, to, expiresAt] = JSON.parse(open(key, sealed, PURPOSE));
+      return now.getTime() < expiresAt ? { userId, from, to } : undefined;
+    } catch {
+      // Of another key, or no token.
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Gives the user the old address again and ends every sign-in. A second time it changes nothing.
+ *
+ * @throws ServiceError `User not found` if the user has another address by now, `User already exists` if somebody else has
+ * the old one
+ */
+export async function undoAddressChange(call: Call, { userId, from, to }: AddressChange): Promise<void> {
+  const user = await getUser(call, { userId });
+  if (user.email === from) return;
+  if (user.email !== to) throw new ServiceError('USER_NOT_FOUND');
+  await updateUser(call, { userId, email: from });
+  await endUserSessions(call, { userId });
+}

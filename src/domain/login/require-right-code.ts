@@ -1,0 +1,47 @@
+import { sql } from 'drizzle-orm';
+import { loginCodes } from '../../database/login-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { ATTEMPTS, type StoredLoginCode } from './find-latest-code.ts';
+import { isLoginCode, type LoginCodeSettings } from './login-code.ts';
+import { readLoginCode } from './read-login-code.ts';
+
+interface Guessed {
+  readonly applicationId: string;
+  readonly loginIntentId: string;
+  readonly latest: StoredLoginCode;
+  /** No guess is right if nobody got the code. */
+  readonly wasSent: boolean;
+}
+
+/**
+ * Counts the attempt, and returns if the code is right.
+ *
+ * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid`
+ */
+export async function requireRightCode(
+  { run, now }: Call,
+  { keys }: LoginCodeSettings,
+  { applicationId, loginIntentId, latest, wasSent }: Guessed,
+  code: string,
+): Promise<void> {
+  const { id, codeDigest } = latest;
+  const isRight = isLoginCode(keys, id, readLoginCode(code), codeDigest) && wasSent;
+  // Counted before the result is revealed, so that concurrent guesses are all counted.
+  const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });
+  if (!counted) throw new ServiceError('CODE_NOT_VALID');
+  if (isRight) return;
+  const left = ATTEMPTS - counted.attempts;
+  throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : new ServiceError('CODE_NOT_VALID');
+}
+
+/** The right code may be sent again: by a double click, or because the login could not be completed the first time. */
+const countAttempt = statement('count_login_code_attempt', { attempts: loginCodes.attempts })`
+  update login_codes
+  set attempts = least(attempts + 1, ${sql.raw(String(ATTEMPTS))}),
+    is_redeemed = is_redeemed or ${p.boolean('isRight')}
+  where application_id = ${p.uuid('applicationId')} and login_intent_id = ${p.uuid('loginIntentId')}
+    and id = ${p.uuid('id')} and expires_at > ${p.instant('now')}
+    and (attempts < ${sql.raw(String(ATTEMPTS))} or is_redeemed and ${p.boolean('isRight')})
+  returning attempts`;

@@ -1,0 +1,33 @@
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { sessionsRevoked } from '../webhooks/user-messages.ts';
+
+const rules = { userId: uuid };
+
+/**
+ * Ends the sessions and unused auth tokens of a user in every application.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function endUserSessions(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { userId } = check(request, rules);
+  const [ended] = await runCutoff(call, endSessionsEverywhere, { userId });
+  if (!ended) throw new ServiceError('USER_NOT_FOUND');
+  announce(call.onMessage, ended);
+  await endLateSessions(call, userId);
+}
+
+const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`
+  with target as (
+    select id from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
+  ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })},
+  ${cutOffUserSessions(sql`target`)},
+  ${messagesOf(sessionsRevoked(sql`ended`))}
+  select ${notified} from target`;

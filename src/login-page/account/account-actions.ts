@@ -1,0 +1,161 @@
+/** The actions of the account page, one per row. */
+import { exportAccount } from '../../domain/account/export-account.ts';
+import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
+import { eraseUser } from '../../domain/users/end-user.ts';
+import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
+import { updateUser } from '../../domain/users/update-user.ts';
+import { UUID } from '../../domain/validation.ts';
+import { html } from '../../http/html.ts';
+import { send } from '../../http/response.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import type { Action } from '../actions.ts';
+import type { LoginRequest } from '../login-request.ts';
+import { sendPage } from '../responses.ts';
+import {
+  redeemAddressCode,
+  sendAddressCode,
+  showAddress,
+  showAddressCode,
+  showUndo,
+  undoChange,
+} from './account-address.ts';
+import { removeAccountCookie } from './account-cookie.ts';
+import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
+import { type Account, changing, isFresh, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
+import { renderAccount } from './render-account.ts';
+import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
+
+export const ACCOUNT_ACTIONS: readonly Action[] = [
+  { method: 'GET', path: '/account', form: 'choice', run: showAccount },
+  { method: 'POST', path: '/account/login', form: 'choice', run: beginAccountLogin },
+  { method: 'GET', path: '/account/return', form: 'choice', run: finishAccountLogin },
+  { method: 'POST', path: '/account/logout', form: 'choice', run: signOut },
+  { method: 'GET', path: '/account/name', form: 'choice', run: signedIn(showName) },
+  { method: 'POST', path: '/account/name', form: 'choice', run: changing('name', changeName) },
+  { method: 'GET', path: '/account/email', needs: 'email', form: 'choice', run: signedIn(showAddress) },
+  { method: 'POST', path: '/account/email', needs: 'email', form: 'choice', run: changing('email', sendAddressCode) },
+  { method: 'GET', path: '/account/email/code', needs: 'email', form: 'choice', run: signedIn(showAddressCode) },
+  {
+    method: 'POST',
+    path: '/account/email/code',
+    needs: 'email',
+    form: 'choice',
+    run: changing('email/code', redeemAddressCode),
+  },
+  { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
+  { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
+  { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
+  { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
+  { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
+  { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
+  { method: 'GET', path: '/account/data', form: 'choice', run: signedIn(sendData) },
+  { method: 'GET', path: '/account/delete', form: 'choice', run: signedIn(showDelete) },
+  { method: 'POST', path: '/account/delete', form: 'choice', run: changing('delete', deleteAccount) },
+];
+
+/** What the page says about something that was done. */
+const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
+  ['name', 'account.note.name'],
+  ['email', 'account.note.email'],
+  ['wallet', 'account.note.wallet'],
+  ['session', 'account.note.session'],
+  ['sessions', 'account.note.sessions'],
+]);
+
+async function showAccount(request: LoginRequest): Promise<void> {
+  const { context, call, fields, parts } = request;
+  const view = viewOf(request);
+  const account = await readAccount(request);
+  if (!account) return sendPage(context, 200, renderAccountSignIn(view));
+  const note = NOTES.get(fields.done);
+  sendPage(
+    context,
+    200,
+    renderAccount({
+      ...view,
+      user: account.user,
+      sessions: await listAccountSessions(call, account.user.id),
+      note: note ? view.language.text(note) : '',
+      isFresh: isFresh(request, account),
+      mayDelete: parts.allowAccountDeletion,
+      hasWallets: parts.methods.includes('wallet'),
+      hasEmail: parts.methods.includes('email'),
+    }),
+  );
+}
+
+async function showName(request: LoginRequest, { user }: Account): Promise<void> {
+  const view = viewOf(request);
+  const label = view.language.text('account.name');
+  const fields = html`<label for="name">${label}</label>
+<input id="name" name="name" dir="auto" autocomplete="name" required maxlength="255" value="${user.name ?? ''}">`;
+  const form = { action: 'name', title: 'account.name.title', fields, submit: 'account.save' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+async function changeName(request: LoginRequest, { user }: Account): Promise<void> {
+  const name = request.fields.name;
+  await updateUser(request.call, { userId: user.id, name });
+  redirect(request, '', { done: 'name' });
+}
+
+async function showWallet(request: LoginRequest): Promise<void> {
+  const view = viewOf(request);
+  const text = html`${view.language.text('account.wallet.text')}`;
+  const form = { action: 'wallet', title: 'account.wallet.title', text, submit: 'account.wallet.submit' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
+}
+
+/** The last way to sign in stays. */
+async function removeWallet(request: LoginRequest, { user }: Account): Promise<void> {
+  if (!request.parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
+  await updateUser(request.call, { userId: user.id, walletAddress: null });
+  redirect(request, '', { done: 'wallet' });
+}
+
+async function endSession(request: LoginRequest, { user }: Account): Promise<void> {
+  const { call, fields } = request;
+  const application = { id: fields.application, name: '', clientId: '', redirectUris: [] };
+  if (UUID.test(application.id)) await revokeUserSessions({ ...call, application }, { userId: user.id });
+  redirect(request, '', { done: 'session' });
+}
+
+/** Ends this sign-in, too. */
+async function endSessions(request: LoginRequest, { user }: Account): Promise<void> {
+  await endUserSessions(request.call, { userId: user.id });
+  removeAccountCookie(request.context, request.browser);
+  redirect(request, '', { done: 'sessions' });
+}
+
+async function sendData({ context, call }: LoginRequest, { user }: Account): Promise<void> {
+  send(context, 200, `${JSON.stringify(await exportAccount(call, user), undefined, 2)}\n`, {
+    'content-type': 'application/json',
+    'content-disposition': 'attachment; filename="account.json"',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
+async function showDelete(request: LoginRequest, { user }: Account): Promise<void> {
+  const { context, parts } = request;
+  if (!parts.allowAccountDeletion) return redirect(request, '');
+  const view = viewOf(request);
+  const { language } = view;
+  const text = language.html('account.delete.confirm', { email: user.email });
+  const fields = html`<label for="email">${language.text('account.email')}</label>
+<input id="email" name="email" type="email" dir="ltr" autocapitalize="none" spellcheck="false" autocomplete="off" required>`;
+  const form = { action: 'delete', title: 'account.delete', text, fields, submit: 'account.delete.submit' } as const;
+  sendPage(context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
+}
+
+async function deleteAccount(request: LoginRequest, { user }: Account): Promise<void> {
+  const { context, call, browser, fields, parts } = request;
+  if (!parts.allowAccountDeletion) return redirect(request, '');
+  if (fields.email.toLowerCase() !== user.email.toLowerCase()) {
+    return redirect(request, '/delete', { problem: 'Wrong address' });
+  }
+  await eraseUser(call, { userId: user.id });
+  removeAccountCookie(context, browser);
+  sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.deleted', 'account.deleted.text'));
+}

@@ -1,0 +1,98 @@
+/** The change of the e-mail address on the account page. */
+import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
+import { createUndoToken, readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { html } from '../../http/html.ts';
+import { createAddressChangedMail, createAddressCodeMail } from '../../mail/address-mails.ts';
+import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
+import type { LoginRequest } from '../login-request.ts';
+import { sendPage } from '../responses.ts';
+import { type Account, accountUrlOf, redirect, viewOf } from './account-request.ts';
+import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+
+export async function showAddress(request: LoginRequest): Promise<void> {
+  const view = viewOf(request);
+  const { language } = view;
+  const fields = html`<label for="email">${language.text('account.address.field')}</label>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" autocomplete="email" required maxlength="254" autofocus>`;
+  const text = html`${language.text('account.address.text')}`;
+  const form = {
+    action: 'email',
+    title: 'account.address.title',
+    text,
+    fields,
+    submit: 'account.address.submit',
+  } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+/** Sends a code to the new address. If another user has it, the page shows no difference. */
+export async function sendAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
+  const { call, browser, context, fields, parts } = request;
+  const { email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
+  setEmailCookie(context, browser, email);
+  redirect(request, '/email/code');
+  const mail = createAddressCodeMail({ ...envelopeFor(request, email), code });
+  parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
+}
+
+export async function showAddressCode(request: LoginRequest): Promise<void> {
+  const view = viewOf(request);
+  const { language } = view;
+  const email = html`<strong><bdi>${readEmailCookie(request.context)}</bdi></strong>`;
+  const duration = language.duration(10, 'minute');
+  const fields = html`<label for="code">${language.text('code.field')}</label>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;
+  const text = language.html('account.address.sent', { email, duration });
+  const form = { action: 'email/code', title: 'code.title', text, fields, submit: 'account.address.change' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+/** Changes the address, and tells the old one. */
+export async function redeemAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
+  const { call, browser, context, fields, parts } = request;
+  const address = await changeAddress(call, parts.codes, browser, user.id, fields);
+  redirect(request, '', { done: 'email' });
+  if (address === user.email) return;
+  const token = createUndoToken(parts.accountKeys, { userId: user.id, from: user.email, to: address }, call.now);
+  const undoUrl = `${accountUrlOf(request)}/undo?t=${token}`;
+  const mail = createAddressChangedMail({ ...envelopeFor(request, user.email), address, undoUrl });
+  parts.mailer.send(mail, { requestId: context.requestId });
+}
+
+/** Shows a button, since scanners of e-mails open links. */
+export async function showUndo(request: LoginRequest): Promise<void> {
+  const { call, context, fields, parts } = request;
+  const view = viewOf(request);
+  const change = readUndoToken(parts.accountKeys, fields.linkToken, call.now);
+  if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
+  const text = view.language.html('account.undo.text', { old: change.from, new: change.to });
+  const hidden = html`<input type="hidden" name="t" value="${fields.linkToken}">`;
+  const form = {
+    action: 'undo',
+    title: 'account.undo.title',
+    text,
+    fields: hidden,
+    submit: 'account.undo.submit',
+  } as const;
+  sendPage(context, 200, renderAccountForm(view, form));
+}
+
+export async function undoChange(request: LoginRequest): Promise<void> {
+  const { call, context, fields, parts } = request;
+  const view = viewOf(request);
+  const change = readUndoToken(parts.accountKeys, fields.linkToken, call.now);
+  try {
+    if (!change) throw new ServiceError('USER_NOT_FOUND');
+    await undoAddressChange(call, change);
+    sendPage(context, 200, renderAccountMessage(view, 'account.undo.done', 'account.undo.done.text'));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
+  }
+}
+
+function envelopeFor(request: LoginRequest, to: string) {
+  const { host, language } = viewOf(request);
+  return { to, language, host, application: { name: language.text('account.title') } };
+}

@@ -1,0 +1,76 @@
+/** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
+import { hash, hkdfSync } from 'node:crypto';
+import type { AccountSignIn } from '../../domain/account/find-account.ts';
+import { open, seal } from '../../domain/aes-gcm.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import { type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
+
+/** Of inactivity. */
+const IDLE_SECONDS = 15 * 60;
+/** After the sign-in. */
+const LONGEST_MS = 24 * 60 * 60_000;
+
+/** The first key writes, all read. */
+export type AccountKeys = readonly Buffer[];
+
+export function deriveAccountKeys(encryptionKeys: readonly Buffer[]): AccountKeys {
+  return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher account', 32)));
+}
+
+/** Returns undefined unless this browser has signed in, and was here in the last 15 minutes. */
+export function readAccountCookie(
+  context: HttpContext,
+  browser: KnownBrowser,
+  keys: AccountKeys,
+  now: Date,
+): AccountSignIn | undefined {
+  const sealed = Buffer.from(readCookie(context, nameFor(browser)) ?? '', 'base64url');
+  for (const key of keys) {
+    const text = openText(key, sealed, aadOf(browser));
+    if (text === undefined) continue;
+    const [userId = '', method, authenticatedAt, seenAt] = JSON.parse(text);
+    const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
+    return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt) } : undefined;
+  }
+  return undefined;
+}
+
+/** Signs the browser in for another 15 minutes. */
+export function writeAccountCookie(
+  context: HttpContext,
+  browser: KnownBrowser,
+  [key]: AccountKeys,
+  { userId, method, authenticatedAt }: AccountSignIn,
+  now: Date,
+): void {
+  if (!key) throw new Error('There is no key for the account page');
+  const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime()]);
+  const value = seal(key, text, aadOf(browser)).toString('base64url');
+  setCookie(context, nameFor(browser), value, IDLE_SECONDS, browser.isSecure);
+}
+
+export function removeAccountCookie(context: HttpContext, browser: KnownBrowser): void {
+  setCookie(context, nameFor(browser), '', 0, browser.isSecure);
+}
+
+/** Returns the `state` of a login that this browser has begun on the account page. */
+export function accountStateOf({ formToken }: KnownBrowser): string {
+  return hash('sha256', `account ${formToken}`, 'base64url');
+}
+
+function nameFor({ isSecure }: KnownBrowser): string {
+  return isSecure ? '__Host-usher-account' : 'usher-account';
+}
+
+/** In another browser the cookie says nothing. */
+function aadOf({ digest }: KnownBrowser): string {
+  return `account ${digest.toString('hex')}`;
+}
+
+function openText(key: Buffer, sealed: Buffer, aad: string): string | undefined {
+  try {
+    return open(key, sealed, aad);
+  } catch {
+    return undefined;
+  }
+}

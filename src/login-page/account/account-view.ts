@@ -1,0 +1,30 @@
+import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
+import type { User } from '../../domain/users/user.ts';
+import type { PageView } from '../pages/view.ts';
+
+/** The data of every page of the account. */
+export interface AccountFormView extends PageView {
+  /** The path of the account page in its public URL. */
+  readonly path: string;
+  /** The host of the public URL. */
+  readonly host: string;
+  /** Binds the form to the browser's cookie. */
+  readonly formToken: string;
+  /** What went wrong, or an empty string. */
+  readonly alert: string;
+}
+
+/** The data of the account page itself. */
+export interface AccountView extends AccountFormView {
+  readonly user: User;
+  readonly sessions: readonly AccountSession[];
+  /** What has just been done, or an empty string. */
+  readonly note: string;
+  /** Whether the last sign-in is recent enough for changes. */
+  readonly isFresh: boolean;
+  /** Whether the person may delete the account. */
+  readonly mayDelete: boolean;
+  /** Whether people can sign in with a wallet, and without one. */
+  readonly hasWallets: boolean;
+  readonly hasEmail: boolean;
+}

@@ -1,0 +1,60 @@
+/** The pages of the account that ask for something, one card each. */
+import { type Html, html } from '../../http/html.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import type { PageContent } from '../pages/document.ts';
+import { renderFooter } from '../pages/footer.ts';
+import { renderAlert, renderHeading } from '../pages/parts.ts';
+import type { AccountFormView } from './account-view.ts';
+import { renderToken } from './render-account.ts';
+
+interface AccountForm {
+  /** Where the form is sent, below the account page. */
+  readonly action: string;
+  readonly title: TextKey;
+  readonly text?: Html | undefined;
+  readonly fields?: Html;
+  readonly submit: TextKey;
+  readonly isDangerous?: boolean;
+}
+
+export function renderAccountForm(view: AccountFormView, form: AccountForm): PageContent {
+  const { language, path, alert } = view;
+  const { action, title, text, fields, submit, isDangerous = false } = form;
+  return {
+    language,
+    title: language.text(title),
+    body: html`${renderHeading(html`${language.text(title)}`, text && html`<p>${text}</p>`)}
+${renderAlert(alert)}
+<form method="post" action="${path}/${action}">${renderToken(view)}${fields}
+<button${isDangerous && html` class="danger"`}>${language.text(submit)}</button>
+</form>
+<p class="also"><a href="${path}">${language.text('account.back')}</a></p>`,
+    footer: renderFooter(view),
+  };
+}
+
+/** Renders what somebody sees who is not signed in: nobody is redirected without a click. */
+export function renderAccountSignIn(view: AccountFormView): PageContent {
+  const { language, path, host, alert } = view;
+  return {
+    language,
+    title: language.text('account.title'),
+    body: html`${renderHeading(html`${language.text('account.title')}`, html`<p>${language.html('account.text', { host })}</p>`)}
+${renderAlert(alert)}
+<form method="post" action="${path}/login">${renderToken(view)}<button>${language.text('account.signIn')}</button></form>`,
+    footer: renderFooter(view),
+  };
+}
+
+/** Renders what was done, or why not. */
+export function renderAccountMessage(view: AccountFormView, title: TextKey, text: TextKey): PageContent {
+  const { language, path } = view;
+  return {
+    language,
+    title: language.text(title),
+    body: html`${renderHeading(html`${language.text(title)}`, html`<p>${language.text(text)}</p>`)}
+${renderAlert()}
+<p class="also"><a href="${path}">${language.text('account.title')}</a></p>`,
+    footer: renderFooter(view),
+  };
+}

@@ -1,0 +1,150 @@
+/** The account page. */
+
+import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
+import { siteOf } from '../../domain/login/network.ts';
+import type { SignInMethod } from '../../domain/login/verify-token.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import type { PageContent } from '../pages/document.ts';
+import { renderFooter } from '../pages/footer.ts';
+import type { AccountFormView, AccountView } from './account-view.ts';
+import { describeBrowser } from './describe-browser.ts';
+
+const METHODS: Readonly<Record<SignInMethod, TextKey>> = {
+  email: 'account.method.email',
+  issuer: 'account.method.issuer',
+  page: 'account.method.page',
+  passkey: 'account.method.passkey',
+  wallet: 'account.method.wallet',
+};
+
+export function renderAccount(view: AccountView): PageContent {
+  const { language, user, note, alert, isFresh } = view;
+  return {
+    language,
+    layout: 'page',
+    title: language.text('account.title'),
+    body: html`<header class="bar">
+<strong>${language.text('account.title')}</strong>
+${renderButton(view, 'logout', 'account.signOut', 'second')}
+</header>
+<main class="fields">
+<div>
+<h1><bdi>${user.name ?? user.email}</bdi></h1>
+<p class="soft">${language.html('account.text', { host: view.host })}</p>
+</div>
+<p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
+${note && html`<p class="alert note" role="status">${note}</p>`}
+${!isFresh && renderStale(view)}
+${renderYou(view)}
+${renderWays(view)}
+${renderSessions(view)}
+${renderData(view)}
+</main>`,
+    footer: renderFooter(view),
+  };
+}
+
+function renderStale(view: AccountView): Html {
+  const { language } = view;
+  return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(15, 'minute') })}</span>
+<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="LOGIN"><button class="second">${language.text('account.signInAgain')}</button></form></div>`;
+}
+
+function renderYou(view: AccountView): Html {
+  const { language, user } = view;
+  return renderPanel(
+    'you',
+    language.text('account.you'),
+    html`${renderItem(language.text('account.name'), html`<bdi>${user.name ?? '–'}</bdi>`, renderLink(view, 'name', 'account.change', 'account.name'))}
+${renderItem(language.text('account.email'), html`<bdi>${user.email}</bdi>`, view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
+  );
+}
+
+function renderWays(view: AccountView): Html {
+  const { language, user, hasWallets, hasEmail } = view;
+  const { walletAddress, email } = user;
+  const wallet =
+    walletAddress &&
+    renderItem(
+      language.text('account.wallet'),
+      html`<code><bdi>${`${walletAddress.slice(0, 6)}…${walletAddress.slice(-4)}`}</bdi></code>`,
+      hasEmail && renderLink(view, 'wallet', 'account.remove', 'account.wallet', 'danger'),
+    );
+  return renderPanel(
+    'ways',
+    language.text('account.ways'),
+    html`${hasWallets && wallet}
+${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
+  );
+}
+
+function renderSessions(view: AccountView): Html {
+  const { language, sessions } = view;
+  return renderPanel(
+    'where',
+    language.text('account.sessions'),
+    html`${sessions.map((session) => renderSession(view, session))}
+${sessions.length === 0 && html`<p class="item soft">${language.text('account.sessions.none')}</p>`}`,
+    sessions.length > 0 && renderButton(view, 'sessions/end-all', 'account.signOutEverywhere', 'danger'),
+  );
+}
+
+function renderSession(view: AccountView, session: AccountSession): Html {
+  const { language } = view;
+  const { applicationId, applicationName, method, ipAddress, userAgent, beganAt } = session;
+  const facts = [
+    html`<bdi>${describeBrowser(userAgent)}</bdi>`,
+    html`${language.text(METHODS[method])}`,
+    ipAddress && html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`,
+    language.html('account.since', { date: language.date(beganAt) }),
+  ].filter((fact) => fact !== '');
+  return renderItem(
+    html`<bdi>${applicationName}</bdi>`,
+    html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`,
+    html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">
+<button class="second">${language.text('account.signOut')}<span class="hide"> <bdi>${applicationName}</bdi></span></button></form>`,
+  );
+}
+
+function renderData(view: AccountView): Html {
+  const { language, mayDelete } = view;
+  return renderPanel(
+    'data',
+    language.text('account.data'),
+    html`${renderItem(language.text('account.export'), language.text('account.export.text'), html`<a class="button second" href="${view.path}/data">${language.text('account.export.submit')}</a>`)}
+${
+  mayDelete &&
+  renderItem(
+    language.text('account.delete'),
+    language.text('account.delete.text'),
+    renderLink(view, 'delete', 'account.delete.open', undefined, 'danger'),
+  )
+}`,
+  );
+}
+
+function renderPanel(id: string, title: string, items: Html, act?: Html | false): Html {
+  return html`<section class="panel" aria-labelledby="${id}">
+<header class="bar"><h2 id="${id}">${title}</h2>${act}</header>
+${items}
+</section>`;
+}
+
+function renderItem(name: string | Html, text: string | Html, act?: Html | false): Html {
+  return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${act}</div>`;
+}
+
+/** `what` says to screen readers what the short word of the link is about. */
+function renderLink(view: AccountView, to: string, label: TextKey, what?: TextKey, kind = 'second'): Html {
+  const { language, path } = view;
+  return html`<a class="button ${kind}" href="${path}/${to}">${language.text(label)}${what && html`<span class="hide"> ${language.text(what)}</span>`}</a>`;
+}
+
+function renderButton(view: AccountFormView, to: string, label: TextKey, kind: string): Html {
+  return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
+}
+
+export function renderToken({ formToken }: AccountFormView): Html {
+  return html`<input type="hidden" name="token" value="${formToken}">`;
+}

@@ -1,0 +1,279 @@
+/** The page where people see and change their own account. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../support/clock.ts';
+import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { wrongCode } from '../support/mail-server.ts';
+import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
+
+const fixture = await LoginFixture.open();
+const { clock, mailbox, service, tenant } = fixture;
+afterAll(() => fixture.close());
+const admin = adminClient(service);
+
+/** Follows the redirects that lead to the public URL. */
+async function follow(browser: LoginBrowser, page: LoginPage): Promise<LoginPage> {
+  const { location } = page;
+  return location?.startsWith(PUBLIC_URL)
+    ? follow(browser, await browser.open(location.slice(PUBLIC_URL.length)))
+    : page;
+}
+
+/** Signs in to the account page with a code. */
+async function openAccount(user: TestUser, browser = new LoginBrowser(service)) {
+  clock.advance(1);
+  const signIn = await browser.open('/account');
+  expect(signIn).toMatchObject({ status: 200, heading: 'Your account' });
+  const choice = await follow(browser, await browser.submit(signIn, '/account/login'));
+  const codePage = await browser.submit(choice, '/login/email', { email: user.email });
+  const page = await follow(
+    browser,
+    await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(user.email) }),
+  );
+  expect(page).toMatchObject({ status: 200, heading: user.name ?? user.email });
+  return { browser, page };
+}
+
+/** Signs the user in to the fixture's application, and returns the ID of the session. */
+async function beginSession(user: TestUser): Promise<string> {
+  const asked = await fixture.askForCode({ user });
+  const { location = '' } = await asked.enter(asked.code);
+  const authToken = new URL(location).searchParams.get('authToken') ?? '';
+  const { session } = await clientsOf(service, tenant).auth.exchangeToken({ authToken });
+  return session?.id ?? '';
+}
+
+const isActive = async (sessionId: string) => {
+  const { session } = await clientsOf(service, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
+  return session !== undefined;
+};
+
+describe('a person', () => {
+  it('signs in with a click, and sees name, address and sessions', async () => {
+    const user = await createTestUser(service, { name: 'Ada <b>' });
+    await beginSession(user);
+    const { page } = await openAccount(user);
+    expect(page.body).toContain('Ada &#60;b&#62;');
+    expect(page.body).toContain(user.email);
+    expect(page.body).toContain(tenant.name);
+    expect(page.headers['cache-control']).toBe('no-store');
+  });
+
+  it('changes the name', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const { browser } = await openAccount(user);
+    const form = await browser.open('/account/name');
+    const page = await browser.submit(form, '/account/name', { name: 'Countess' });
+    expect(page).toMatchObject({ heading: 'Countess' });
+    expect((await admin.getUser({ userId: user.id })).user?.name).toBe('Countess');
+  });
+
+  it('ends one session, and all', async () => {
+    const user = await createTestUser(service);
+    const first = await beginSession(user);
+    const { browser, page } = await openAccount(user);
+    expect(await isActive(first)).toBe(true);
+    await browser.submit(page, '/account/sessions/end');
+    expect(await isActive(first)).toBe(false);
+    const second = await beginSession(user);
+    const ended = await browser.submit(await browser.open('/account'), '/account/sessions/end-all');
+    expect(ended).toMatchObject({ heading: 'Your account' });
+    expect(await isActive(second)).toBe(false);
+    expect((await browser.open('/account/name')).heading).toBe('Your account');
+  });
+
+  it('removes the wallet', async () => {
+    const { user, wallet } = await fixture.createWalletUser();
+    const { browser, page } = await openAccount(user);
+    expect(page.body).toContain(wallet.address.slice(0, 6));
+    await browser.submit(await browser.open('/account/wallet'), '/account/wallet');
+    expect((await admin.getUser({ userId: user.id })).user?.walletAddress).toBe('');
+  });
+
+  it('downloads what is stored', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const sessionId = await beginSession(user);
+    const { browser } = await openAccount(user);
+    const { headers, body } = await browser.open('/account/data');
+    expect(headers['content-disposition']).toBe('attachment; filename="account.json"');
+    expect(JSON.parse(body)).toMatchObject({
+      user: { id: user.id, email: user.email, name: 'Ada' },
+      sessions: [{ applicationName: tenant.name, method: 'email' }],
+      applications: [{ id: tenant.id, name: tenant.name }],
+      knownBrowsersAndNetworks: expect.any(Number),
+    });
+    expect(body).not.toContain(sessionId);
+  });
+
+  it('deletes the account by typing the address', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const sessionId = await beginSession(user);
+    const { browser } = await openAccount(user);
+    const form = await browser.open('/account/delete');
+    const wrong = await browser.submit(form, '/account/delete', { email: 'eve@example.com' });
+    expect(wrong).toMatchObject({ heading: 'Delete your account', alert: 'That is not your e-mail address.' });
+    const gone = await browser.submit(wrong, '/account/delete', { email: user.email.toUpperCase() });
+    expect(gone.heading).toBe('Your account is deleted');
+    expect(await isActive(sessionId)).toBe(false);
+    await expect(admin.getUser({ userId: user.id })).rejects.toThrow('User not found');
+    expect((await browser.open('/account')).forms.map(({ action }) => action)).toEqual(['/account/login']);
+  });
+
+  it('cannot delete it where the operator forbids that', async () => {
+    const replica = await fixture.startReplica({ allowAccountDeletion: false });
+    const user = await createTestUser(service);
+    const { browser, page } = await openAccount(user, new LoginBrowser(replica));
+    expect(page.body).not.toContain('/account/delete');
+    const token = tokenOf(await browser.open('/account/name'));
+    const refused = await browser.post('/account/delete', { token, email: user.email });
+    expect(refused.heading).toBe(user.email);
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(user.email);
+    await replica.close();
+  });
+});
+
+const tokenOf = ({ forms }: LoginPage) => forms.find(({ fields }) => fields.token)?.fields.token ?? '';
+
+describe('the change of the e-mail address', () => {
+  const newAddress = () => `${crypto.randomUUID()}@example.com`;
+
+  async function askForCode(user: TestUser, email: string) {
+    const { browser } = await openAccount(user);
+    const form = await browser.open('/account/email');
+    return { browser, codePage: await browser.submit(form, '/account/email', { email }) };
+  }
+
+  it('takes a code that goes to the new address, and tells the old one, which can bring itself back', async () => {
+    const user = await createTestUser(service);
+    const email = newAddress();
+    const { browser, codePage } = await askForCode(user, email);
+    expect(codePage).toMatchObject({ heading: 'Check your e-mail' });
+    const wrong = await browser.submit(codePage, '/account/email/code', { code: wrongCode(mailbox.codeFor(email)) });
+    expect(wrong.alert).toContain('That is not the code we sent.');
+    const page = await browser.submit(wrong, '/account/email/code', { code: mailbox.codeFor(email) });
+    expect(page.body).toContain('Your e-mail address is changed.');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(email);
+
+    const notice = mailbox.mails.findLast(({ to }) => to === user.email);
+    expect(notice).toMatchObject({ kind: 'change of address' });
+    const undo = (notice?.link?.url ?? '').slice(PUBLIC_URL.length);
+    const stranger = new LoginBrowser(service);
+    const question = await stranger.open(undo);
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(email);
+    expect((await stranger.submit(question, '/account/undo')).heading).toBe('Your e-mail address is back');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(user.email);
+    // Whoever had changed it is signed out.
+    expect((await browser.open('/account')).heading).toBe('Your account');
+  });
+
+  it('cannot be undone after 7 days, after another change, or with another link', async () => {
+    const user = await createTestUser(service);
+    const email = newAddress();
+    const { browser, codePage } = await askForCode(user, email);
+    await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
+    const url = mailbox.mails.findLast(({ to }) => to === user.email)?.link?.url ?? '';
+    const open = (path: string) => new LoginBrowser(service).open(path);
+    expect((await open('/account/undo?t=abc')).heading).toBe('This link does not work any more');
+    const stranger = new LoginBrowser(service);
+    const question = await stranger.open(url.slice(PUBLIC_URL.length));
+    await admin.updateUser({ userId: user.id, email: newAddress() });
+    expect((await stranger.submit(question, '/account/undo')).heading).toBe('This link does not work any more');
+    clock.advance(7 * 24 * HOUR);
+    expect((await open(url.slice(PUBLIC_URL.length))).heading).toBe('This link does not work any more');
+  });
+
+  it('to the address of another user looks the same, sends nothing and changes nothing', async () => {
+    const [user, other] = [await createTestUser(service), await createTestUser(service)];
+    const { browser, codePage } = await askForCode(user, other.email);
+    expect(codePage).toMatchObject({ heading: 'Check your e-mail', alert: '' });
+    expect(mailbox.mails.filter(({ to }) => to === other.email)).toEqual([]);
+    const refused = await browser.submit(codePage, '/account/email/code', { code: '123456' });
+    expect(refused.alert).toContain('That is not the code we sent.');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(user.email);
+  });
+
+  it('takes a code in the browser that asked for it only', async () => {
+    const user = await createTestUser(service);
+    const email = newAddress();
+    await askForCode(user, email);
+    const { browser } = await openAccount(user);
+    const form = await browser.open('/account/email/code');
+    const refused = await browser.submit(form, '/account/email/code', { code: mailbox.codeFor(email) });
+    expect(refused.alert).toContain('This code is not valid any more.');
+  });
+});
+
+describe('a sign-in to the account', () => {
+  it('is good for changes for 15 minutes, and for looking while it is used', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const { browser } = await openAccount(user);
+    clock.advance(10 * MINUTE);
+    const form = await browser.open('/account/name');
+    clock.advance(6 * MINUTE);
+    const page = await browser.submit(form, '/account/name', { name: 'Eve' });
+    expect(page.body).toContain('Sign in again');
+    expect((await admin.getUser({ userId: user.id })).user?.name).toBe('Ada');
+    clock.advance(15 * MINUTE);
+    expect((await browser.open('/account')).heading).toBe('Your account');
+  });
+
+  it('can be continued for looking, until the person signs out', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(user);
+    clock.advance(16 * MINUTE);
+    const again = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
+    expect(again.heading).toBe('Welcome back');
+    const page = await follow(browser, await browser.submit(again, '/login/continue'));
+    expect(page).toMatchObject({ heading: user.email });
+    expect(page.body).toContain('Sign in again');
+    const fresh = await follow(browser, await browser.submit(page, '/account/login'));
+    expect(fresh.heading).toBe('Sign in to Your account');
+    const token = tokenOf(await browser.open('/account/name'));
+    await browser.post('/account/logout', { token });
+    const gone = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
+    expect(gone.heading).toBe('Sign in to Your account');
+  });
+
+  it('ends with the user', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(user);
+    await admin.deactivateUser({ userId: user.id });
+    await admin.reactivateUser({ userId: user.id });
+    expect((await browser.open('/account')).heading).toBe('Your account');
+  });
+
+  it('says nothing in another browser, with another form, or with a state of another browser', async () => {
+    const user = await createTestUser(service);
+    const { browser, page } = await openAccount(user);
+    const other = new LoginBrowser(service);
+    const empty = await other.open('/account');
+    const stolen = (browser.cookie ?? '').split('; ').filter((pair) => pair.includes('account='));
+    other.cookie = [other.cookie, ...stolen].join('; ');
+    expect((await other.open('/account')).heading).toBe('Your account');
+    expect((await browser.post('/account/name', { token: tokenOf(empty), name: 'Eve' })).status).toBe(403);
+    expect((await admin.getUser({ userId: user.id })).user?.name).toBe(user.name ?? undefined);
+    expect(tokenOf(page)).not.toBe(tokenOf(empty));
+  });
+
+  it.each([
+    ['no token', ''],
+    ['a token of nobody', 'authToken=x'],
+    ['a foreign state', 'authToken=x&state=y'],
+  ])('does not begin with %s', async (_name, query) => {
+    const browser = new LoginBrowser(service);
+    await browser.open('/account');
+    expect(await browser.open(`/account/return?${query}`)).toMatchObject({ heading: 'Your account' });
+    expect(browser.cookie).not.toContain('account=');
+  });
+});
+
+describe('the application of the account page', () => {
+  it('is none of the operators’', async () => {
+    const applicationId = '00000000-0000-4000-8000-000000000001';
+    await expect(admin.getApplication({ applicationId })).rejects.toThrow('Application not found');
+    await expect(admin.deleteApplication({ applicationId })).rejects.toThrow('Application not found');
+    await expect(admin.createApiKey({ applicationId })).rejects.toThrow('Application not found');
+    const { applications } = await admin.listApplications({});
+    expect(applications.map(({ id }) => id)).not.toContain(applicationId);
+  });
+});

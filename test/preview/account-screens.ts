@@ -1,0 +1,81 @@
+import { renderAccount } from '../../src/login-page/account/render-account.ts';
+import {
+  renderAccountForm,
+  renderAccountMessage,
+  renderAccountSignIn,
+} from '../../src/login-page/account/render-account-form.ts';
+import type { Language } from '../../src/texts/texts.ts';
+import type { Screen } from './screens.ts';
+
+const USER = {
+  id: '0198f0f0-0000-4000-8000-000000000001',
+  email: 'ada.lovelace@mathematics.example.com',
+  name: 'Ada Lovelace',
+  profileImage: null,
+  walletAddress: '0x52908400098527886E0F7030069857D2E4169EE7',
+  createdAt: new Date('2026-01-09T00:00:00Z'),
+  deactivatedAt: null,
+};
+
+const SESSIONS = [
+  {
+    applicationId: USER.id,
+    applicationName: 'The Corner Shop',
+    method: 'passkey',
+    ipAddress: '203.0.113.7',
+    userAgent:
+      'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
+    beganAt: new Date('2026-11-19T18:02:00Z'),
+  },
+  {
+    applicationId: USER.id,
+    applicationName: 'Box office',
+    method: 'email',
+    ipAddress: '2001:db8::1',
+    userAgent: 'node',
+    beganAt: new Date('2026-11-02T07:40:00Z'),
+  },
+] as const;
+
+/** The pages of the account. */
+export const ACCOUNT_SCREENS: readonly Screen[] = [
+  { name: 'account', render: (language) => renderAccount(accountView(language)) },
+  {
+    name: 'account-stale',
+    render: (language) =>
+      renderAccount({ ...accountView(language), isFresh: false, note: '', sessions: [], mayDelete: false }),
+  },
+  { name: 'account-sign-in', render: (language) => renderAccountSignIn(accountView(language)) },
+  {
+    name: 'account-wallet',
+    render: (language) =>
+      renderAccountForm(accountView(language), {
+        action: 'wallet',
+        title: 'account.wallet.title',
+        submit: 'account.wallet.submit',
+        isDangerous: true,
+      }),
+  },
+  {
+    name: 'account-deleted',
+    render: (language) => renderAccountMessage(accountView(language), 'account.deleted', 'account.deleted.text'),
+  },
+];
+
+function accountView(language: Language) {
+  return {
+    language,
+    place: { path: '/account', query: [] },
+    path: '/account',
+    host: 'login.example.com',
+    formToken: 'token',
+    alert: '',
+    user: USER,
+    sessions: SESSIONS,
+    note: language.text('account.note.name'),
+    isFresh: true,
+    mayDelete: true,
+    hasWallets: true,
+    hasEmail: true,
+  };
+}
