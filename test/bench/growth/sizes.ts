@@ -115,7 +115,8 @@ async function logInAll(
     const { loginIntentId } = await generateAuthUrl(call, linkTo, request);
     const { code } = await createLoginCode(call, codes, browser, { loginIntentId, email });
     const completion = await redeemLoginCode(call, { tokens, codes }, browser, { loginIntentId, code });
-    const session = await exchangeToken(call, settings, peer, { authToken: completion?.authToken ?? '' });
+    // The clock of Postgres may have gone on to the next second: no token is of the future.
+    const session = await exchangeToken(callAt(new Date()), settings, peer, { authToken: completion?.authToken ?? '' });
     await renewSession(callAt(new Date(Date.now() + 10 * 60_000)), settings, { sessionId: session.id });
   }
 
