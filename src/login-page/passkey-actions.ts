@@ -18,6 +18,7 @@ import { renderPasskeyOffer } from './pages/passkey-offer.ts';
 import type { PasskeysView } from './pages/view.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendPage } from './responses.ts';
+import { sendPasskeyMail } from './send-passkey-mail.ts';
 import { showForm } from './show-form.ts';
 
 const needs = 'passkey';
@@ -42,7 +43,8 @@ async function signIn(request: LoginRequest): Promise<void> {
 
 async function add(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  await storePasskey(call, parts.relyingParty, browser, fields);
+  const added = await storePasskey(call, parts.relyingParty, browser, fields);
+  sendPasskeyMail(request, added, 'added', added.passkeyName);
   await goOn(request);
 }
 
@@ -60,8 +62,9 @@ async function rename(request: LoginRequest): Promise<void> {
 
 async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields } = request;
-  const { userId } = await requireRecentSignIn(call, browser, fields);
-  await deletePasskey(call, { ...fields, userId });
+  const signIn = await requireRecentSignIn(call, browser, fields);
+  const name = await deletePasskey(call, { ...fields, userId: signIn.userId });
+  sendPasskeyMail(request, signIn, 'removed', name);
   redirectToForm(request, 'passkeys');
 }
 

@@ -11,6 +11,7 @@ import { adminClient, createTenant, PUBLIC_URL, REDIRECT_URI, type TestUser } fr
 
 const UNKNOWN =
   'This passkey is not known any more. Use your e-mail address. You may remove the passkey from your device.';
+const NOT_HERE = 'This way to sign in is not available here. Please choose another one.';
 const INVALID = 'The passkey did not work. Please try again, or use your e-mail address.';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
@@ -121,7 +122,7 @@ describe('the page refuses', () => {
     const { fields } = formOf(page, '/login/email');
     const credential = passkey.answer(askedAtSignIn(asked.page, PUBLIC_URL));
     const reply = await browser.post('/login/passkey', { ...fields, credential });
-    await fixture.expectRefused({ login }, reply, 'That did not work. Please try again.');
+    await fixture.expectRefused({ login }, reply, NOT_HERE);
   });
 });
 
@@ -228,6 +229,11 @@ describe('the list', () => {
     const removed = await browser.submit(unnamed, '/login/passkeys/delete');
     expect(names(removed)).toEqual([]);
     expect(removed.body).toContain('You have no passkeys yet.');
+    const notices = () =>
+      fixture.mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'passkey notice');
+    await expect
+      .poll(() => notices().map(({ subject: [key] }) => key))
+      .toEqual(['mail.passkeyAdded.subject', 'mail.passkeyRemoved.subject']);
     const again = await browser.submit(unnamed, '/login/passkeys/delete');
     expect(again).toMatchObject({ heading: LIST });
     const { id } = formOf(renamed, '/login/passkeys/delete').fields;
