@@ -1,0 +1,183 @@
+/** Passkeys in Chromium, with the virtual authenticator of its debugging protocol. */
+import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { beginLogin, newAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { createTestUser, type TestUser } from '../support/service.ts';
+
+const TIMEOUT_MS = 30_000;
+const CALLBACK = 'http://127.0.0.1/callback';
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  let fixture: LoginFixture;
+  let chrome: Browser;
+  let context: BrowserContext;
+  let problems: readonly string[];
+
+  beforeAll(async () => {
+    fixture = await LoginFixture.open({
+      name: 'The Corner Shop',
+      redirectUris: [CALLBACK],
+      config: { publicUrl: undefined, loginMethods: ['email', 'wallet', 'passkey'] },
+    });
+    chrome = await launchChromium();
+  });
+  afterEach(() => context.close());
+  afterAll(async () => {
+    await chrome?.close();
+    await fixture?.close();
+  });
+
+  /** Opens a browser with an authenticator that asks nobody. The application is a page that says so. */
+  async function openBrowser() {
+    context = await chrome.newContext({ extraHTTPHeaders: { 'x-forwarded-for': newAddress() } });
+    context.setDefaultTimeout(TIMEOUT_MS);
+    problems = collectProblems(context);
+    await context.route(`${CALLBACK}?**`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<h1>Shop</h1>' }),
+    );
+    const page = await context.newPage();
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: false,
+      },
+    });
+    return { page, cdp, authenticatorId };
+  }
+
+  type Opened = Awaited<ReturnType<typeof openBrowser>>;
+
+  const setPresent = (cdp: CDPSession, authenticatorId: string, enabled: boolean) =>
+    cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
+
+  async function openLogin(page: Page, more = ''): Promise<string> {
+    const login = await beginLogin(fixture.service, fixture.tenant, { redirectUri: CALLBACK });
+    await page.goto(`http://localhost:${fixture.service.port}${login.path}${more}`);
+    return login.loginIntentId;
+  }
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+  const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor();
+
+  async function enterCode(page: Page, user: TestUser): Promise<void> {
+    fixture.clock.advance(1);
+    await page.getByLabel('E-mail address').fill(user.email);
+    await button(page, 'Continue with e-mail').click();
+    await heading(page, 'Check your e-mail');
+    // A code that comes at once is submitted by the page.
+    await page.getByLabel('Code').fill(fixture.mailbox.codeFor(user.email));
+  }
+
+  /** Signs a new user in by code, and saves the passkey that is offered then. */
+  async function savePasskey(opened: Opened): Promise<TestUser> {
+    const { page, cdp, authenticatorId } = opened;
+    const user = await createTestUser(fixture.service);
+    await openLogin(page);
+    await enterCode(page, user);
+    await heading(page, 'Sign in faster next time');
+    await setPresent(cdp, authenticatorId, true);
+    await button(page, 'Save a passkey').click();
+    await heading(page, 'Shop');
+    await setPresent(cdp, authenticatorId, false);
+    return user;
+  }
+
+  async function expectSignedIn(loginIntentId: string, user: TestUser): Promise<void> {
+    const rows = await fixture.service.database.sql`
+      select user_id, method from login_intents where id = ${loginIntentId}`;
+    expect(rows).toEqual([{ user_id: user.id, method: 'passkey' }]);
+  }
+
+  it('a person saves the passkey that is offered, and signs in with the button', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId } = opened;
+    const user = await savePasskey(opened);
+    const loginIntentId = await openLogin(page);
+    await setPresent(cdp, authenticatorId, true);
+    await button(page, 'Use a passkey').click();
+    await heading(page, 'Shop');
+    await expectSignedIn(loginIntentId, user);
+    expect(problems).toEqual([]);
+  });
+
+  it('a person signs in with a passkey that the browser suggests in the e-mail field', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId } = opened;
+    const user = await savePasskey(opened);
+    await setPresent(cdp, authenticatorId, true);
+    const loginIntentId = await openLogin(page);
+    await heading(page, 'Shop');
+    await expectSignedIn(loginIntentId, user);
+  });
+
+  it('a passkey that was removed is refused, and the browser forgets it', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId } = opened;
+    const user = await savePasskey(opened);
+    await fixture.service.database.sql`delete from passkeys where user_id = ${user.id}`;
+    await setPresent(cdp, authenticatorId, true);
+    await openLogin(page);
+    await page.getByText('This passkey is not known any more.').waitFor();
+    const credentials = async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
+    await expect.poll(credentials).toEqual([]);
+    await enterCode(page, user);
+    await heading(page, 'Sign in faster next time');
+  });
+
+  it('the page says what to do if the signature is wrong, nobody is there, or there is no passkey', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId } = opened;
+    await savePasskey(opened);
+    for (const bits of [{ isBogusSignature: true }, { isBadUP: true }]) {
+      await openLogin(page);
+      await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId, ...bits });
+      await setPresent(cdp, authenticatorId, true);
+      await button(page, 'Use a passkey').click();
+      await page.getByText('The passkey did not work.').waitFor();
+      await setPresent(cdp, authenticatorId, false);
+      await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId });
+    }
+    await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
+    await openLogin(page);
+    await setPresent(cdp, authenticatorId, true);
+    await button(page, 'Use a passkey').click();
+    await page.getByText('This browser cannot use passkeys here.').waitFor();
+    expect(await page.getByLabel('E-mail address').isEnabled()).toBe(true);
+  });
+
+  it('a person names and removes passkeys, and the offer may be refused', async () => {
+    const { page, cdp, authenticatorId } = await openBrowser();
+    const user = await createTestUser(fixture.service);
+    await openLogin(page);
+    await enterCode(page, user);
+    await heading(page, 'Sign in faster next time');
+    await expectAccessible(page);
+    await button(page, 'Not now').click();
+    await heading(page, 'Shop');
+    await openLogin(page);
+    await button(page, 'Manage passkeys').click();
+    await enterCode(page, user);
+    await heading(page, 'Your passkeys');
+    await setPresent(cdp, authenticatorId, true);
+    await button(page, 'Add a passkey').click();
+    await page.getByLabel('Name').fill('Key on the ring');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByText('Key on the ring').first().waitFor();
+    await expectAccessible(page);
+    await button(page, 'Add a passkey').click();
+    await page.getByText('You have this passkey already.').waitFor();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('You have no passkeys yet.').waitFor();
+    await page.getByRole('button', { name: 'Back to' }).click();
+    await heading(page, 'Shop');
+    expect(problems).toEqual([]);
+  });
+});
