@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { type ChallengeUse, createChallenge, isChallenge } from '../../../src/domain/passkeys/challenge.ts';
 import { parseCredential, requireOwnRequest } from '../../../src/domain/passkeys/credential.ts';
 import { createRelyingParty } from '../../../src/domain/passkeys/relying-party.ts';
+import { requireNoAttestation } from '../../../src/domain/passkeys/require-no-attestation.ts';
 import { SoftwarePasskey } from '../../support/passkey.ts';
 import { reasonOf } from '../../support/refusals.ts';
 
@@ -35,4 +36,15 @@ test('a challenge is good for one purpose, login, browser and user', () => {
   ];
   expect(isChallenge(party.keys, challenge, use, NOW)).toBe(true);
   for (const other of others) expect(isChallenge(party.keys, challenge, other, NOW)).toBe(false);
+});
+
+test.each([
+  ['none', undefined],
+  ['packed', 'INVALID_PASSKEY'],
+  ['fido-u2f', 'INVALID_PASSKEY'],
+])('an attestation of the format %s', async (fmt, reason) => {
+  const json = new SoftwarePasskey().create({ ...party, challenge, userHandle: 'AAAA' }, { fmt });
+  const { attestationObject } = parseCredential(json);
+  const check = async () => requireNoAttestation(Buffer.from(attestationObject, 'base64url'));
+  expect(await reasonOf(check())).toBe(reason);
 });
