@@ -1,7 +1,13 @@
 /** The page where people see and change their own account. */
 import { afterAll, describe, expect, it } from 'vitest';
+import {
+  beginSession as beginSessionOf,
+  follow,
+  openAccount as signInToAccount,
+  tokenOf,
+} from '../support/account-page.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
-import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { LoginBrowser } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
@@ -11,37 +17,8 @@ const { clock, mailbox, service, tenant } = fixture;
 afterAll(() => fixture.close());
 const admin = adminClient(service);
 
-/** Follows the redirects that lead to the public URL. */
-async function follow(browser: LoginBrowser, page: LoginPage): Promise<LoginPage> {
-  const { location } = page;
-  return location?.startsWith(PUBLIC_URL)
-    ? follow(browser, await browser.open(location.slice(PUBLIC_URL.length)))
-    : page;
-}
-
-/** Signs in to the account page with a code. */
-async function openAccount(user: TestUser, browser = new LoginBrowser(service)) {
-  clock.advance(1);
-  const signIn = await browser.open('/account');
-  expect(signIn).toMatchObject({ status: 200, heading: 'Your account' });
-  const choice = await follow(browser, await browser.submit(signIn, '/account/login'));
-  const codePage = await browser.submit(choice, '/login/email', { email: user.email });
-  const page = await follow(
-    browser,
-    await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(user.email) }),
-  );
-  expect(page).toMatchObject({ status: 200, heading: user.name ?? user.email });
-  return { browser, page };
-}
-
-/** Signs the user in to the fixture's application, and returns the ID of the session. */
-async function beginSession(user: TestUser): Promise<string> {
-  const asked = await fixture.askForCode({ user });
-  const { location = '' } = await asked.enter(asked.code);
-  const authToken = new URL(location).searchParams.get('authToken') ?? '';
-  const { session } = await clientsOf(service, tenant).auth.exchangeToken({ authToken });
-  return session?.id ?? '';
-}
+const openAccount = (user: TestUser, browser?: LoginBrowser) => signInToAccount(fixture, user, browser);
+const beginSession = (user: TestUser) => beginSessionOf(fixture, user);
 
 const isActive = async (sessionId: string) => {
   const { session } = await clientsOf(service, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
@@ -131,8 +108,6 @@ describe('a person', () => {
     await replica.close();
   });
 });
-
-const tokenOf = ({ forms }: LoginPage) => forms.find(({ fields }) => fields.token)?.fields.token ?? '';
 
 describe('the change of the e-mail address', () => {
   const newAddress = () => `${crypto.randomUUID()}@example.com`;

@@ -37,6 +37,22 @@ const SESSIONS = [
   },
 ] as const;
 
+const PASSKEY = {
+  id: USER.id,
+  credentialId: Buffer.alloc(16),
+  rpId: 'login.example.com',
+  aaguid: '00000000-0000-0000-0000-000000000000',
+  transports: ['internal'],
+  isBackupEligible: true,
+  isBackedUp: true,
+  isUserVerified: true,
+  name: 'Apple Passwords',
+  createdAt: new Date('2026-03-03T00:00:00Z'),
+  lastUsedAt: new Date('2026-11-22T00:00:00Z'),
+};
+
+const PASSKEYS = [PASSKEY, { ...PASSKEY, name: 'Key on the ring', isBackedUp: false, lastUsedAt: null }];
+
 /** The pages of the account. */
 export const ACCOUNT_SCREENS: readonly Screen[] = [
   { name: 'account', render: (language) => renderAccount(accountView(language)) },
@@ -72,6 +88,7 @@ function accountView(language: Language) {
     alert: '',
     user: USER,
     sessions: SESSIONS,
+    passkeys: PASSKEYS,
     note: language.text('account.note.name'),
     isFresh: true,
     mayDelete: true,

@@ -1,19 +1,33 @@
 import { applications } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import { listPasskeys } from '../passkeys/list-passkeys.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
 /** Returns what is stored about a user, for JSON. Secrets, such as the IDs of sessions, are left out. */
 export async function exportAccount(call: Call, user: User) {
   const userId = user.id;
-  const [sessions, memberships, [origins]] = await Promise.all([
+  const [sessions, memberships, passkeys, [origins], [signIns]] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectMemberships, { userId }),
+    listPasskeys(call, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
+    call.run(countRememberedSignIns, { userId, now: call.now }),
   ]);
   const { deactivatedAt: _, ...profile } = user;
-  return { exportedAt: call.now, user: profile, sessions, applications: memberships, ...origins };
+  return {
+    exportedAt: call.now,
+    user: profile,
+    sessions,
+    applications: memberships,
+    passkeys: passkeys.map(({ credentialId, ...passkey }) => ({
+      ...passkey,
+      credentialId: credentialId.toString('base64url'),
+    })),
+    ...origins,
+    ...signIns,
+  };
 }
 
 const selectMemberships = statement('select_account_applications', {
@@ -34,4 +48,9 @@ const selectMemberships = statement('select_account_applications', {
 /** Browsers and networks are stored as an HMAC, which says nothing to their user. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
   select count(*)::integer as known_browsers_and_networks from known_origins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;
+
+/** Their secrets are in the browsers only. */
+const countRememberedSignIns = statement('count_remembered_sign_ins', { rememberedSignIns: t.integer })`
+  select count(*)::integer as remembered_sign_ins from remembered_sign_ins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -2,6 +2,7 @@
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import { eraseUser } from '../../domain/users/end-user.ts';
 import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
@@ -70,13 +71,16 @@ async function showAccount(request: LoginRequest): Promise<void> {
   const account = await readAccount(request);
   if (!account) return sendPage(context, 200, renderAccountSignIn(view));
   const note = NOTES.get(fields.done);
+  const owner = { userId: account.user.id };
+  const hasPasskeys = parts.methods.includes('passkey');
   sendPage(
     context,
     200,
     renderAccount({
       ...view,
       user: account.user,
-      sessions: await listAccountSessions(call, account.user.id),
+      sessions: await listAccountSessions(call, owner.userId),
+      passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
       note: note ? view.language.text(note) : '',
       isFresh: isFresh(request, account),
       mayDelete: parts.allowAccountDeletion,

@@ -1,4 +1,5 @@
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
+import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { PageView } from '../pages/view.ts';
 
@@ -18,6 +19,8 @@ export interface AccountFormView extends PageView {
 export interface AccountView extends AccountFormView {
   readonly user: User;
   readonly sessions: readonly AccountSession[];
+  /** Undefined where people cannot sign in with one. */
+  readonly passkeys: readonly Passkey[] | undefined;
   /** What has just been done, or an empty string. */
   readonly note: string;
   /** Whether the last sign-in is recent enough for changes. */

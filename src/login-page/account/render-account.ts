@@ -9,6 +9,7 @@ import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
 import type { AccountFormView, AccountView } from './account-view.ts';
 import { describeBrowser } from './describe-browser.ts';
+import { renderPasskeys } from './render-passkeys.ts';
 
 const METHODS: Readonly<Record<SignInMethod, TextKey>> = {
   email: 'account.method.email',
@@ -48,7 +49,7 @@ ${renderData(view)}
 function renderStale(view: AccountView): Html {
   const { language } = view;
   return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(15, 'minute') })}</span>
-<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="LOGIN"><button class="second">${language.text('account.signInAgain')}</button></form></div>`;
+${renderLogin(view, 'LOGIN', 'account.signInAgain')}</div>`;
 }
 
 function renderYou(view: AccountView): Html {
@@ -62,7 +63,7 @@ ${renderItem(language.text('account.email'), html`<bdi>${user.email}</bdi>`, vie
 }
 
 function renderWays(view: AccountView): Html {
-  const { language, user, hasWallets, hasEmail } = view;
+  const { language, user, passkeys, hasWallets, hasEmail } = view;
   const { walletAddress, email } = user;
   const wallet =
     walletAddress &&
@@ -74,8 +75,10 @@ function renderWays(view: AccountView): Html {
   return renderPanel(
     'ways',
     language.text('account.ways'),
-    html`${hasWallets && wallet}
+    html`${passkeys && renderPasskeys(language, passkeys)}
+${hasWallets && wallet}
 ${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
+    passkeys && renderLogin(view, 'PASSKEYS', 'account.passkeys.manage'),
   );
 }
 
@@ -143,6 +146,11 @@ function renderLink(view: AccountView, to: string, label: TextKey, what?: TextKe
 
 function renderButton(view: AccountFormView, to: string, label: TextKey, kind: string): Html {
   return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
+}
+
+/** Renders a button that begins a login for a purpose. */
+function renderLogin(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
+  return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}</button></form>`;
 }
 
 export function renderToken({ formToken }: AccountFormView): Html {
