@@ -14,14 +14,14 @@ const LATER_SECONDS = 90 * 24 * 60 * 60;
 /** Redirects to the passkeys that the person wants to see, to the offer of one, or to the application. */
 export async function leaveSignedIn(
   request: LoginRequest,
-  completion: Pick<Completion, 'redirectUrl' | 'signIn'>,
+  completion: Pick<Completion, 'redirectUrl' | 'signIn' | 'prompt'>,
   { offersPasskey }: { readonly offersPasskey: boolean },
 ): Promise<void> {
   const { context, fields, parts } = request;
   await rememberCompletion(request, completion);
-  const { redirectUrl } = completion;
+  const { redirectUrl, prompt } = completion;
   if (!parts.methods.includes('passkey')) sendRedirect(context, redirectUrl);
-  else if (fields.next) redirectToForm(request, 'passkeys');
+  else if (fields.next || prompt === 'PASSKEYS') redirectToForm(request, 'passkeys');
   else if (offersPasskey && (await isOfferDue(request).catch(() => false))) redirectToForm(request, 'passkey/new');
   else sendRedirect(context, redirectUrl);
 }

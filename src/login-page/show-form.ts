@@ -29,7 +29,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const { context, call, browser, languages, place, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
-    if (fields.next) redirectToForm(request, 'passkeys');
+    if (fields.next && parts.methods.includes('passkey')) redirectToForm(request, 'passkeys');
     else sendRedirect(context, state.redirectUrl);
     return;
   }
@@ -44,6 +44,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     sendErrorPage(context, kind, { language, place, application });
   } else {
     const email = readEmailCookie(context);
+    // A hidden field from here on, so that a form that is sent twice leads there twice.
+    const next = state.prompt === 'PASSKEYS' ? 'passkeys' : fields.next;
     const view = {
       language,
       place,
@@ -60,13 +62,14 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       path,
       formToken: browser.formToken,
       passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
-      next: fields.next,
+      next,
       linksWallet: form === 'link' || fields.link !== '',
     };
     // All forms but the choice are of e-mails.
     const isMissing = (form === 'code' && !email) || !methods.includes('email');
     const render = isMissing ? renderChoice : RENDER[form];
-    const token = form === 'choice' ? readSignInToken(context, browser) : undefined;
+    // Whoever continues a sign-in may not change passkeys, so the page asks for a new one.
+    const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;
     const signIn = await findRememberedSignIn(call, parts, state, token);
     const page = signIn ? renderContinue({ ...view, signIn, now: call.now }) : render(view);
     sendPage(context, 200, { ...page, application });

@@ -21,6 +21,8 @@ export interface Completion {
   readonly redirectUrl: string;
   /** What the browser may remember: a sign-in of its own, in an application that shares sign-ins. */
   readonly signIn?: OwnSignIn | undefined;
+  /** What the application wants the page to show after the sign-in. */
+  readonly prompt?: string;
 }
 
 export interface OwnSignIn {
@@ -66,7 +68,8 @@ export async function completeLogin(
 
 /** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
-  const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn } = login;
+  const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn, prompt } =
+    login;
   const authToken = await tokens.mint({
     ...login,
     authenticatedAt: authenticatedAt ?? completedAt,
@@ -75,7 +78,7 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   // RFC 9207: `iss` tells the application which issuer answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
-  return { authToken, redirectUrl, ...(singleSignOn && !authenticatedAt && { signIn }) };
+  return { authToken, redirectUrl, prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
 }
 
 export interface HowSignedIn {
@@ -97,6 +100,7 @@ export const COMPLETED_INTENT = {
   singleSignOn: applications.singleSignOn,
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
+  prompt: loginIntents.prompt,
   completedAt: t.instant,
   authenticatedAt: loginIntents.authenticatedAt,
 };
@@ -148,7 +152,7 @@ export function completedIntent({
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}
-    returning i.application_id, i.redirect_uri, i.state, i.completed_at, i.authenticated_at, a.client_id,
+    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.completed_at, i.authenticated_at, a.client_id,
       a.single_sign_on
   ), ${auditEvent(audit)}`;
 }

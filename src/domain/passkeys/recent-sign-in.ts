@@ -37,8 +37,7 @@ export async function requireRecentSignIn(
   const intent = await findLoginIntent(call, loginIntentId);
   if (!intent || statusOf(intent, call.now) === 'open') throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const { applicationId, browserDigest, completedAt, userId } = intent;
-  // A sign-in that the browser has remembered is not recent.
-  if (!completedAt || !userId || intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
   // Whoever continues a sign-in of before has not shown again who they are.
   if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');

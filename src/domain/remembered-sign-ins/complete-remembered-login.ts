@@ -50,7 +50,7 @@ const completeRemembered = statement('complete_remembered_login', {
       method = r.method, browser_digest = ${p.bytes('browserDigest')}
     from remembered r, applications a
     where ${mayContinue}
-    returning i.application_id, i.redirect_uri, i.state, i.completed_at, i.authenticated_at, i.user_id, i.method,
+    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.completed_at, i.authenticated_at, i.user_id, i.method,
       a.client_id, a.single_sign_on
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
   select * from completed`;
