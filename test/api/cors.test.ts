@@ -64,7 +64,7 @@ describe('the headers', () => {
   });
 
   test('are missing on the login page, and everywhere without CORS_ORIGINS', async () => {
-    expect(await ask(open, '/login', ORIGIN)).toEqual({ status: 404, vary: undefined });
+    expect(await ask(open, '/login', ORIGIN)).toEqual({ status: 404, vary: 'accept-language' });
     expect(await ask(closed, '/api/events', ORIGIN)).toEqual({ status: 401, vary: undefined });
     expect(await ask(closed, '/api/events', ORIGIN, PREFLIGHT)).toEqual({ status: 405, vary: undefined });
   });

@@ -40,7 +40,7 @@ const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = 
 const OF_APPLICATIONS = ['UpdateApplication'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Add|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey)$|^(Update|Reactivate)User$/;
+  /^(Create|Add|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey)$|^(Update|Reactivate)User$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));

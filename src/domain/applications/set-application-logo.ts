@@ -58,22 +58,27 @@ function changedLogo(digest: SQL, size: SQL): SQL {
       dark_logo_size = case when ${isDark} then ${size} else a.dark_logo_size end`;
 }
 
+/** A logo that is there already changes nothing. */
 const upsertLogo = statement('upsert_application_logo', applicationColumns)`
-  with wanted as (${lockedApplication}
+  with wanted as (
+    select ${columnsOf(applicationColumns)},
+      case when ${isDark} then dark_logo_digest else logo_digest end is distinct from ${p.bytes('digest')} as is_new
+    from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), stored as (
     insert into application_logos (application_id, theme, digest, media_type, width, height, image)
     select id, ${p.text('theme')}, ${p.bytes('digest')}, ${p.text('mediaType')}, ${p.integer('width')},
       ${p.integer('height')}, ${p.bytes('image')}
-    from wanted
+    from wanted where is_new
     on conflict (application_id, theme) do update set digest = excluded.digest, media_type = excluded.media_type,
       width = excluded.width, height = excluded.height, image = excluded.image
   ), changed as (
     update applications a
     set ${changedLogo(sql`${p.bytes('digest')}`, sql`array[${p.integer('width')}, ${p.integer('height')}]::smallint[]`)}
-    from wanted w where a.id = w.id
+    from wanted w where a.id = w.id and w.is_new
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
-  select ${columnsOf(applicationColumns)} from changed`;
+  select ${columnsOf(applicationColumns)} from changed
+  union all select ${columnsOf(applicationColumns)} from wanted where not is_new`;
 
 const deleteLogo = statement('delete_application_logo', applicationColumns)`
   with wanted as (${lockedApplication}

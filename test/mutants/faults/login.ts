@@ -156,7 +156,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'Attempts at a code are not counted',
-      file: 'redeem-login-code.ts',
+      file: 'require-right-code.ts',
       find: 'least(attempts + 1,',
       replace: 'least(attempts + 0,',
       test: email,
@@ -164,7 +164,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A code is tried a sixth time',
-      file: 'redeem-login-code.ts',
+      file: 'require-right-code.ts',
       find: 'and (attempts < ${sql.raw(String(ATTEMPTS))} or',
       replace: 'and (attempts < 100 or',
       test: email,
@@ -172,7 +172,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A code is valid after 10 minutes',
-      file: 'redeem-login-code.ts',
+      file: 'require-right-code.ts',
       find: " and expires_at > ${p.instant('now')}\n",
       replace: '\n',
       test: email,

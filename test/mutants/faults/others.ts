@@ -68,7 +68,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A code from an address without a user signs in',
-    file: 'domain/login/redeem-login-code.ts',
+    file: 'domain/login/require-right-code.ts',
     find: 'codeDigest) && wasSent;',
     replace: 'codeDigest) && wasSent !== undefined;',
     test: 'test/login-page/email.test.ts',
