@@ -1,6 +1,6 @@
 /** What is stored of a person beside the user's profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
-import { knownOrigins, loginCodes, rememberedSignIns } from '../../database/login-schema.ts';
+import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
@@ -41,7 +41,7 @@ const TABLES = [
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
   ), ${sql.join(TABLES.map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
-  ), addresses_left as (
+  ), ${sql.join([loginCodes, walletChallenges].map(deleteFromLogins), sql`, `)}, addresses_left as (
     -- Who has erased the user, and from where, stays.
     update audit_events e set ip_address = '' from erased
     where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
@@ -52,4 +52,15 @@ const removePersonalData = statement('remove_personal_data')`
 function deleteFrom(table: (typeof TABLES)[number]): SQL {
   const name = getTableName(table);
   return sql.raw(`${name}_left as (delete from ${name} t using erased where t.user_id = erased.id)`);
+}
+
+/**
+ * Returns a CTE. What was entered at a login of the user may have an address that the user has had before, and the code of
+ * a sign-up is of no user.
+ */
+function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges): SQL {
+  const name = getTableName(table);
+  return sql.raw(`${name}_of_logins_left as (
+    delete from ${name} t using login_intents i, erased
+    where i.user_id = erased.id and t.application_id = i.application_id and t.login_intent_id = i.id)`);
 }
