@@ -14,7 +14,7 @@ export function askedAtSignIn(page: LoginPage, origin: string): AskedPasskey {
 }
 
 /** Returns what the page asks a new passkey for. */
-function askedForNew(page: LoginPage, origin: string): AskedPasskey {
+export function askedForNew(page: LoginPage, origin: string): AskedPasskey {
   const { challenge, rp, user } = JSON.parse(attributeOf(page, 'options'));
   return { origin, challenge, rpId: rp.id, userHandle: user.id };
 }
