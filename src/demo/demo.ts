@@ -1,4 +1,4 @@
-/** The demo: an application, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
+/** The demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,9 +6,6 @@ import type { ApiParts } from '../api/api.ts';
 import type { Config } from '../config/config.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
 import { p, statement } from '../database/template.ts';
-import { createApplication } from '../domain/applications/create-application.ts';
-import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
-import { updateApplication } from '../domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
@@ -17,6 +14,8 @@ import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
+import { createDemoApplication, type DemoApplication, findCallback, openCafe, shareSignIns } from './applications.ts';
+import { CAFE, DEMO } from './pages.ts';
 import { createState } from './state.ts';
 import { openWebhook } from './webhook.ts';
 
@@ -26,12 +25,9 @@ const TIMEOUT_MS = 10_000;
 const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
 /** The content of `demo.json`, which is kept between starts. */
-interface KeptDemo {
-  readonly apiKey: string;
-  readonly applicationId: string;
-  readonly applicationName: string;
-  readonly clientId: string;
-  readonly redirectUris: readonly string[];
+interface KeptDemo extends DemoApplication {
+  /** Shares sign-ins with the first application. Undefined in files of earlier versions. */
+  readonly cafe?: DemoApplication | undefined;
   readonly userId: string;
   readonly email: string;
   readonly webhookId: string;
@@ -40,6 +36,9 @@ interface KeptDemo {
 
 export interface Demo extends KeptDemo {
   readonly redirectUri: string;
+  readonly cafe: DemoApplication & { readonly redirectUri: string };
+  /** The account page of Usher, if it has one. */
+  readonly accountUrl: string | undefined;
   /**
    * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
    */
@@ -68,19 +67,15 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const { apiKey, applicationId, clientId, redirectUris, userId } = kept;
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
-  await updateApplication(call, { applicationId, allowSignUp: true, askName: true });
+  const cafe = await openCafe(call, parts.url, kept.cafe);
+  if (!kept.cafe) await shareSignIns(call, applicationId);
   const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
   const eventIds = await Promise.all(events);
   const webhookId = await openWebhook(applicationCall, parts, kept);
   await rm(file, { force: true });
-  await readOrCreateFile(file, () => JSON.stringify({ ...kept, webhookId, eventIds }, null, 2));
+  await readOrCreateFile(file, () => JSON.stringify({ ...kept, cafe, webhookId, eventIds }, null, 2));
 
-  // A redirect URI http://127.0.0.1 matches any port, so the demo works after a change of PORT.
-  const callback = new URL('/demo/callback', parts.url);
-  if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
-  // False if the URL cannot be registered, or if its scheme has changed since the demo was created.
-  const canReturn = isRegistered(callback.href, redirectUris);
-  const redirectUri = canReturn ? callback.href : (redirectUris[0] ?? '');
+  const { redirectUri, canReturn } = findCallback(DEMO, parts.url, redirectUris);
 
   const login = { clientId, redirectUri, state: createState(apiKey) };
   const { loginIntentId } = await generateAuthUrl(applicationCall, createAuthPageLink(parts.authPageUrl), login);
@@ -89,7 +84,17 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const session = await exchangeToken({ ...applicationCall, now: parts.clock() }, parts, PEER, { authToken });
   const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
   const canSignIn = showsCodes && canReturn;
-  return { ...kept, webhookId, eventIds, redirectUri, canSignIn, authToken, sessionId: session.id };
+  return {
+    ...kept,
+    cafe: { ...cafe, redirectUri: findCallback(CAFE, parts.url, cafe.redirectUris).redirectUri },
+    accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
+    webhookId,
+    eventIds,
+    redirectUri,
+    canSignIn,
+    authToken,
+    sessionId: session.id,
+  };
 }
 
 /** Creates another event if a command has deleted this one. */
@@ -120,23 +125,12 @@ const selectDemo = statement('select_demo')`
     and u.id = ${p.uuid('userId')} and u.deleted_at is null`;
 
 async function createDemo(call: Call, url: string): Promise<KeptDemo> {
-  const callbacks = ['http://127.0.0.1/demo/callback', new URL('/demo/callback', url).href];
-  const redirectUris = callbacks.filter(isRegistrable);
-  const { application, apiKey } = await createApplication(call, { name: 'Demo', redirectUris });
+  const application = await createDemoApplication(call, DEMO, url);
+  const { applicationId } = application;
   const user = await createUser(call, {
-    email: `ada.${application.id.slice(0, 8)}@example.com`,
+    email: `ada.${applicationId.slice(0, 8)}@example.com`,
     name: 'Ada Lovelace',
-    walletAddress: `0x${application.id.replaceAll('-', '')}00ada000`,
+    walletAddress: `0x${applicationId.replaceAll('-', '')}00ada000`,
   });
-  return {
-    apiKey,
-    applicationId: application.id,
-    applicationName: application.name,
-    clientId: application.clientId,
-    redirectUris,
-    userId: user.id,
-    email: user.email,
-    webhookId: '',
-    eventIds: [],
-  };
+  return { ...application, userId: user.id, email: user.email, webhookId: '', eventIds: [] };
 }

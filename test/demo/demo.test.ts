@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { SESSION_IDLE_SECONDS } from '../../src/demo/applications.ts';
 import type { Demo } from '../../src/demo/demo.ts';
 import { describeDemo } from '../../src/demo/describe-demo.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
@@ -6,7 +7,8 @@ import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.t
 import { startTestService } from '../support/service.ts';
 
 const fixture = await openDemoFixture();
-const { mailbox, service } = fixture;
+const { clock, mailbox, service } = fixture;
+const HOME = 'An application that has no passwords';
 const url = service.url.replace('localhost', '127.0.0.1');
 afterAll(() => fixture[Symbol.asyncDispose]());
 
@@ -76,7 +78,7 @@ describe('the demo application', () => {
     const { email = '' } = service.demo ?? {};
     const { page } = await signIn(email);
     expect(page).toMatchObject({ status: 200, heading: 'Hello, Ada Lovelace' });
-    expect(textOf(page.body)).toContain(`E-mail address: ${email}`);
+    expect(textOf(page.body)).toContain(`E-mail address${email}`);
     expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
     const { browser, page: login } = await beginLogin();
@@ -96,9 +98,45 @@ describe('the demo application', () => {
     expect(page.heading).toBe('Hello, Grace Hopper');
     expect((await browser.submit(page, '/demo/renew')).heading).toBe('Hello, Grace Hopper');
     const { cookie } = browser;
-    expect((await browser.submit(page, '/demo/sign-out')).heading).toBe('Demo');
+    expect((await browser.submit(page, '/demo/sign-out')).heading).toBe(HOME);
     browser.cookie = cookie;
-    expect((await openDemoPage(browser)).page.heading).toBe('Demo');
+    expect((await openDemoPage(browser)).page.heading).toBe(HOME);
+  });
+
+  it('signs a person in to its second application by one click', async () => {
+    const { email = '' } = service.demo ?? {};
+    const { browser } = await signIn(email);
+    const cafe = await browser.open('/demo/cafe');
+    expect(cafe.heading).toBe('Another application with the same people');
+    const { location = '' } = await browser.submit(cafe, '/demo/cafe/login');
+    const { pathname, search } = new URL(location);
+    const answer = await browser.submit(await browser.open(pathname + search), '/login/continue');
+    const callback = new URL(answer.location ?? '');
+    expect(callback.pathname).toBe('/demo/cafe/callback');
+    expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
+    const { page } = await openDemoPage(browser);
+    await browser.submit(page, '/demo/sign-out');
+    expect((await openDemoPage(browser)).page.heading).toBe(HOME);
+    expect((await browser.open('/demo/cafe')).heading).toBe('Hello, Ada Lovelace');
+  });
+
+  it('keeps a person signed in who comes back within a week, and no later', async () => {
+    const { email = '' } = service.demo ?? {};
+    clock.advance(1);
+    const { browser } = await signIn(email);
+    clock.advance(900_000 + SESSION_IDLE_SECONDS * 1_000 - 1_000);
+    expect((await openDemoPage(browser)).page.heading).toBe('Hello, Ada Lovelace');
+    clock.advance(900_000 + SESSION_IDLE_SECONDS * 1_000);
+    expect((await openDemoPage(browser)).page.heading).toBe(HOME);
+  });
+
+  it('links to the account page', async () => {
+    const { email = '' } = service.demo ?? {};
+    clock.advance(1);
+    const { page } = await signIn(email);
+    expect(page.body).toContain(`href="${service.demo?.accountUrl}"`);
+    const { pathname } = new URL(service.demo?.accountUrl ?? '');
+    expect((await new LoginBrowser({ url }).open(pathname)).heading).toBe('Your account');
   });
 
   it('refuses a message that Usher has not signed', async () => {

@@ -6,6 +6,8 @@ import { MINUTE } from '../support/clock.ts';
 import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
 import { Wallet } from '../support/wallet.ts';
 
+const HOME = 'An application that has no passwords';
+
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let demo: DemoFixture;
   let chrome: Browser;
@@ -28,6 +30,26 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await heading(page, 'Check your e-mail');
     await page.getByLabel('Code').pressSequentially(demo.mailbox.codeFor(email));
     await click(page, 'Sign in');
+  }
+
+  /** Adds an authenticator to the browser, which acts while its person is present. */
+  async function addAuthenticator(page: Page) {
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: false,
+      },
+    });
+    return {
+      setPresent: (enabled: boolean) =>
+        cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled }),
+    };
   }
 
   /** Returns the minutes that the page shows to be left of the session. */
@@ -59,12 +81,68 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await click(page, 'Renew');
     await expect.poll(() => minutesLeft(page)).toBeGreaterThan(20);
     await click(page, 'Sign out');
-    await heading(page, 'Demo');
+    await heading(page, HOME);
     await page.reload();
-    await heading(page, 'Demo');
+    await heading(page, HOME);
     await click(page, 'Sign in or sign up');
     await click(page, 'Cancel');
     await heading(page, 'You cancelled');
+    expect(problems).toEqual([]);
+  });
+
+  it('a person saves a passkey, is back by one touch, continues in the second application, and ends all on the account page', async () => {
+    await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });
+    const problems = collectProblems(context);
+    const page = await context.newPage();
+    // Browsers allow passkeys at localhost only, not at 127.0.0.1.
+    await page.goto(`${demo.service.url}/demo`);
+    const authenticator = await addAuthenticator(page);
+    await click(page, 'Sign in or sign up');
+    const email = 'lin@example.com';
+    await typeEmail(page, email);
+    await page.getByLabel('Your name').fill('Lin Chen');
+    await click(page, 'Sign up');
+    await heading(page, 'Sign in faster next time');
+    await authenticator.setPresent(true);
+    await click(page, 'Save a passkey');
+    await heading(page, 'Hello, Lin Chen');
+    await authenticator.setPresent(false);
+    await page.getByText('code by e-mail').waitFor();
+    await click(page, 'Sign out');
+    await heading(page, HOME);
+
+    demo.clock.advance(MINUTE);
+    await click(page, 'Sign in or sign up');
+    // Signing out has forgotten the sign-in, so that nothing is offered to continue.
+    await heading(page, 'Sign in or sign up to Demo');
+    await authenticator.setPresent(true);
+    await click(page, 'Use a passkey');
+    await heading(page, 'Hello, Lin Chen');
+    await page.getByText('passkey', { exact: true }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole('link', { name: 'Open' }).click();
+    await heading(page, 'Another application with the same people');
+    await expectAccessible(page);
+    await click(page, 'Sign in or sign up');
+    await page.getByRole('button', { name: 'Continue as' }).click();
+    await heading(page, 'Hello, Lin Chen');
+    await page.getByText('passkey', { exact: true }).waitFor();
+
+    await page.getByRole('link', { name: 'Manage' }).click();
+    await click(page, 'Sign in');
+    await page.getByRole('button', { name: 'Continue as' }).click();
+    await heading(page, 'Lin Chen');
+    const sessions = page.getByRole('region', { name: 'Where you are signed in' });
+    for (const name of ['Demo', 'Café']) await sessions.getByText(name, { exact: true }).first().waitFor();
+    await click(page, 'Sign out everywhere');
+    await sessions.getByRole('button', { name: 'Sign out everywhere' }).waitFor({ state: 'detached' });
+    // Usher's answers to session checks may be five seconds old.
+    demo.clock.advance(MINUTE);
+    for (const path of ['/demo', '/demo/cafe']) {
+      await page.goto(new URL(path, demo.service.demo?.redirectUri).href);
+      await page.getByRole('button', { name: 'Sign in or sign up' }).waitFor();
+    }
     expect(problems).toEqual([]);
   });
 
@@ -92,7 +170,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await heading(page, 'Hello, Alan Turing');
     await page.getByText(wallet.address).waitFor();
     await click(page, 'Sign out');
-    await heading(page, 'Demo');
+    await heading(page, HOME);
     demo.clock.advance(1);
     await beginWithWallet();
     await heading(page, 'Hello, Alan Turing');

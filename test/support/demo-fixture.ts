@@ -15,7 +15,8 @@ export async function openDemoFixture() {
   await using stack = new AsyncDisposableStack();
   const dataDir = await createDirectory();
   const database = stack.use(await cloneDatabase());
-  const config = { ...testConfig(database.url), ...LOGIN_CONFIG, publicUrl: undefined, dataDir };
+  const loginMethods = ['wallet', 'email', 'passkey'] as const;
+  const config = { ...testConfig(database.url), ...LOGIN_CONFIG, loginMethods, publicUrl: undefined, dataDir };
   const logger = createLogger('silent');
   const base = stack.use(await bootstrap(config, { logger }));
   const [clock, mailbox] = [new TestClock(), new Mailbox()];

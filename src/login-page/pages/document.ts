@@ -10,7 +10,7 @@ export interface PageContent {
   /** English if it is missing. */
   readonly language?: Language;
   readonly title: string;
-  readonly application?: PageApplication | undefined;
+  readonly application?: Pick<PageApplication, 'accentColor'> | undefined;
   /** A card, unless it is a wide page. */
   readonly layout?: 'card' | 'page';
   /** What the card or the page shows. */

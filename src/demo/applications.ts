@@ -1,0 +1,67 @@
+/** The applications of the demo. Each is created once, so that a developer may change it. */
+import { readFile } from 'node:fs/promises';
+import { createApplication } from '../domain/applications/create-application.ts';
+import { getApplication } from '../domain/applications/get-application.ts';
+import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
+import { setApplicationLogo } from '../domain/applications/set-application-logo.ts';
+import { updateApplication } from '../domain/applications/update-application.ts';
+import type { Call } from '../domain/call.ts';
+import { CAFE, type Site } from './pages.ts';
+
+const DAY_SECONDS = 24 * 60 * 60;
+/** How long a visitor may be away and still be signed in. */
+export const SESSION_IDLE_SECONDS = 7 * DAY_SECONDS;
+
+const SETTINGS = {
+  allowSignUp: true,
+  askName: true,
+  singleSignOn: true,
+  sessionIdleSeconds: SESSION_IDLE_SECONDS,
+  sessionMaxAgeSeconds: 30 * DAY_SECONDS,
+};
+
+/** An application as the file of the demo keeps it. */
+export interface DemoApplication {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+}
+
+export async function createDemoApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
+  const { name, path, accentColor, logo } = site;
+  const callbacks = [`http://127.0.0.1${path}/callback`, new URL(`${path}/callback`, url).href];
+  const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
+  const { application, apiKey } = await createApplication(call, request);
+  const { id: applicationId, clientId, redirectUris } = application;
+  if (logo) await setApplicationLogo(call, { applicationId, theme: 'light', image: await readFile(logo) });
+  return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
+}
+
+/** Returns the second application, or creates another one if it was deleted. */
+export async function openCafe(call: Call, url: string, kept: DemoApplication | undefined): Promise<DemoApplication> {
+  const isKept = kept && (await getApplication(call, kept).catch(() => undefined));
+  return isKept ? kept : createDemoApplication(call, CAFE, url);
+}
+
+/** Gives the first application the settings of a new one, in case an earlier version has created it. */
+export async function shareSignIns(call: Call, applicationId: string): Promise<void> {
+  await updateApplication(call, { applicationId, ...SETTINGS });
+}
+
+/**
+ * Returns the redirect URI of a site, and whether it leads to this server. A registered http://127.0.0.1 matches any
+ * port, so the demo works after a change of PORT.
+ */
+export function findCallback(
+  { path }: Site,
+  url: string,
+  redirectUris: readonly string[],
+): { redirectUri: string; canReturn: boolean } {
+  const callback = new URL(`${path}/callback`, url);
+  if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
+  // False if the URL cannot be registered, or if its scheme has changed since the demo was created.
+  const canReturn = isRegistered(callback.href, redirectUris);
+  return { redirectUri: canReturn ? callback.href : (redirectUris[0] ?? ''), canReturn };
+}
