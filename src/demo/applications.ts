@@ -29,20 +29,25 @@ export interface DemoApplication {
   readonly redirectUris: readonly string[];
 }
 
-export async function createDemoApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
+export async function registerApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
   const { name, path, accentColor, logo } = site;
   const callbacks = [`http://127.0.0.1${path}/callback`, new URL(`${path}/callback`, url).href];
   const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
   const { application, apiKey } = await createApplication(call, request);
   const { id: applicationId, clientId, redirectUris } = application;
-  if (logo) await setApplicationLogo(call, { applicationId, theme: 'light', image: await readFile(logo) });
+  if (logo)
+    await setApplicationLogo(call, {
+      applicationId,
+      theme: 'light',
+      image: await readFile(new URL(logo, import.meta.url)),
+    });
   return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
 }
 
 /** Returns the second application, or creates another one if it was deleted. */
 export async function openCafe(call: Call, url: string, kept: DemoApplication | undefined): Promise<DemoApplication> {
   const isKept = kept && (await getApplication(call, kept).catch(() => undefined));
-  return isKept ? kept : createDemoApplication(call, CAFE, url);
+  return isKept ? kept : registerApplication(call, CAFE, url);
 }
 
 /** Gives the first application the settings of a new one, in case an earlier version has created it. */

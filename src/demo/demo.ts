@@ -14,7 +14,7 @@ import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
-import { createDemoApplication, type DemoApplication, findCallback, openCafe, shareSignIns } from './applications.ts';
+import { type DemoApplication, findCallback, openCafe, registerApplication, shareSignIns } from './applications.ts';
 import { CAFE, DEMO } from './pages.ts';
 import { createState } from './state.ts';
 import { openWebhook } from './webhook.ts';
@@ -125,7 +125,7 @@ const selectDemo = statement('select_demo')`
     and u.id = ${p.uuid('userId')} and u.deleted_at is null`;
 
 async function createDemo(call: Call, url: string): Promise<KeptDemo> {
-  const application = await createDemoApplication(call, DEMO, url);
+  const application = await registerApplication(call, DEMO, url);
   const { applicationId } = application;
   const user = await createUser(call, {
     email: `ada.${applicationId.slice(0, 8)}@example.com`,

@@ -8,8 +8,8 @@ export interface Site {
   readonly path: string;
   readonly claim: string;
   readonly accentColor: string;
-  /** The file of the logo. Without one, the login page shows the first letter of the name. */
-  readonly logo?: URL;
+  /** A file beside this one. Without one, the login page shows the first letter of the name. */
+  readonly logo?: string;
 }
 
 export const DEMO: Site = {
@@ -17,7 +17,7 @@ export const DEMO: Site = {
   path: '/demo',
   claim: 'An application that has no passwords',
   accentColor: '#3a5bd9',
-  logo: new URL('./logo.png', import.meta.url),
+  logo: 'logo.png',
 };
 export const CAFE: Site = {
   name: 'Café',
@@ -48,12 +48,10 @@ const METHODS: Readonly<Record<string, string>> = { email: 'code by e-mail', pag
 /** Counts down to the end of the session, and then reloads the page. */
 const COUNTDOWN = `
 const output = document.querySelector('output');
-let isCounting = false;
 const tick = () => {
   const seconds = Math.round((Date.parse(output.dataset.until) - Date.now()) / 1000);
   // A clock that is ahead would reload for ever.
-  if (seconds < 0) return isCounting && location.reload();
-  isCounting = true;
+  if (seconds < 0) return output.textContent.includes(':') && location.reload();
   output.textContent = Math.floor(seconds / 60) + ':' + String(seconds % 60).padStart(2, '0');
 };
 tick();

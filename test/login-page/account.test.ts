@@ -7,7 +7,7 @@ import {
   tokenOf,
 } from '../support/account-page.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
+import { LoginBrowser, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
@@ -55,6 +55,7 @@ describe('a person', () => {
     const second = await beginSession(user);
     const ended = await browser.submit(await browser.open('/account'), '/account/sessions/end-all');
     expect(ended).toMatchObject({ heading: 'Your account' });
+    expect(textOf(ended.body)).toContain('You are signed out everywhere.');
     expect(await isActive(second)).toBe(false);
     expect((await browser.open('/account/name')).heading).toBe('Your account');
   });

@@ -141,7 +141,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const sessions = page.getByRole('region', { name: 'Where you are signed in' });
     for (const name of ['Demo', 'Café']) await sessions.getByText(name, { exact: true }).first().waitFor();
     await click(page, 'Sign out everywhere');
-    await heading(page, 'Your account');
+    await page.getByText('You are signed out everywhere.').waitFor();
     for (const path of ['/demo', '/demo/cafe']) {
       // Replies to session checks may be five seconds old.
       await expect.poll(() => readHeading(page, path), { timeout: 30_000 }).not.toContain('Lin Chen');

@@ -69,8 +69,9 @@ async function showAccount(request: LoginRequest): Promise<void> {
   const { context, call, fields, parts } = request;
   const view = viewOf(request);
   const account = await readAccount(request);
-  if (!account) return sendPage(context, 200, renderAccountSignIn(view));
-  const note = NOTES.get(fields.done);
+  const done = NOTES.get(fields.done);
+  const note = done ? view.language.text(done) : '';
+  if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
   const owner = { userId: account.user.id };
   const hasPasskeys = parts.methods.includes('passkey');
   sendPage(
@@ -81,7 +82,7 @@ async function showAccount(request: LoginRequest): Promise<void> {
       user: account.user,
       sessions: await listAccountSessions(call, owner.userId),
       passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
-      note: note ? view.language.text(note) : '',
+      note,
       isFresh: isFresh(request, account),
       mayDelete: parts.allowAccountDeletion,
       hasWallets: parts.methods.includes('wallet'),

@@ -34,13 +34,14 @@ ${renderAlert(alert)}
 }
 
 /** Renders what somebody sees who is not signed in: nobody is redirected without a click. */
-export function renderAccountSignIn(view: AccountFormView): PageContent {
+export function renderAccountSignIn(view: AccountFormView, note = ''): PageContent {
   const { language, path, host, alert } = view;
   return {
     language,
     title: language.text('account.title'),
     body: html`${renderHeading(html`${language.text('account.title')}`, html`<p>${language.html('account.text', { host })}</p>`)}
 ${renderAlert(alert)}
+${note && html`<p class="alert note">${note}</p>`}
 <form method="post" action="${path}/login">${renderToken(view)}<button>${language.text('account.signIn')}</button></form>`,
     footer: renderFooter(view),
   };
