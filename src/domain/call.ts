@@ -27,4 +27,6 @@ export interface Application {
   readonly sessionMaxAgeSeconds?: number | null;
   /** How long after their expiry its sessions can be renewed, unless it is the default. */
   readonly sessionIdleSeconds?: number;
+  /** Whether it shares sign-ins, so that browsers remember them. */
+  readonly singleSignOn?: boolean;
 }

@@ -31,6 +31,7 @@ import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
+import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
 import { deactivateUser } from '../../src/domain/users/end-user.ts';
 import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
@@ -390,6 +391,11 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const { id: inactive } = await createTestUser(service);
   await deactivateUser(call, { userId: inactive });
   await revokeUserSessions(ofTenant, { userId: inactive });
+  const other = await createTenant(service);
+  const sharing = { ...ofTenant, application: { ...ofTenant.application, id: other.id, singleSignOn: true } };
+  await revokeUserSessions(sharing, { userId: inactive });
+  const sessionId = await beginSession(service, other, await createTestUser(service));
+  await revokeSession(sharing, service.config, { sessionId });
   for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);

@@ -187,8 +187,8 @@ const SHARDS: Readonly<Record<string, number>> = {
   select_known_origins: 2,
   upsert_known_origins: 2,
   // A revocation looks for remembered sign-ins by their user, and each browser has its own on some shard.
-  end_renewable_session: Number.POSITIVE_INFINITY,
-  end_sessions_of_user: Number.POSITIVE_INFINITY,
+  end_renewable_session_and_forget: Number.POSITIVE_INFINITY,
+  end_sessions_of_user_and_forget: Number.POSITIVE_INFINITY,
   delete_late_remembered_sign_ins: Number.POSITIVE_INFINITY,
 };
 

@@ -20,6 +20,7 @@ const KEY_OWNER = {
     redirectUris: applications.redirectUris,
     sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
     sessionIdleSeconds: applications.sessionIdleSeconds,
+    singleSignOn: applications.singleSignOn,
   },
   isDeleted: t.boolean,
 };
@@ -81,7 +82,8 @@ export class ApiKeys {
 /** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
 const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
   select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, a.id, a.name, a.client_id,
-    a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.deleted_at is not null as is_deleted
+    a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.single_sign_on,
+    a.deleted_at is not null as is_deleted
   from api_keys k join applications a on a.id = k.application_id
   where k.digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
     and k.revoked_at is null`;

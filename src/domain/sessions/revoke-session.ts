@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { sessionIds } from '../../database/session-schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
@@ -25,27 +25,43 @@ export async function revokeSession(
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) return undefined;
   const applicationId = call.application.id;
-  const [revoked] = await runCutoff(call, endRenewableSession, { ...parametersOf(call, settings), sessionId });
+  const { singleSignOn } = call.application;
+  const statement = singleSignOn ? endRenewableSessionAndForget : endRenewableSession;
+  const [revoked] = await runCutoff(call, statement, { ...parametersOf(call, settings), sessionId });
   if (!revoked) return undefined;
   announce(call.onMessage, revoked);
   const { userId, firstSignInAt, lastSignInAt } = revoked;
   await endLateSession(call, { applicationId, userId, leaves: false });
-  await forgetLateSignIns(call, userId, { from: firstSignInAt ?? new Date(0), until: lastSignInAt });
+  if (singleSignOn) await forgetLateSignIns(call, userId, { from: firstSignInAt ?? new Date(0), until: lastSignInAt });
   return userId;
 }
 
-const endRenewableSession = statement('end_renewable_session', {
+const ENDED = {
   userId: sessionIds.userId,
   firstSignInAt: nullable(t.instant),
   lastSignInAt: nullable(t.instant),
   ...HAS_MESSAGES,
-})`
-  with target as (${renewableSession}
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
-  ${cutOffSessions(sql`target`)},
-  ${forgetSignIns(sql`target`, sql`r.user_id = t.user_id and r.authenticated_at between t.authenticated_at and t.last_sign_in_at`)},
-  ${messagesOf(sessionRevoked(sql`ended`))}
-  select user_id, (select authenticated_at from target) as first_sign_in_at,
-    (select last_sign_in_at from target) as last_sign_in_at, ${notified}
-  from session_ids
-  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('sessionId')}`;
+};
+
+const endRenewableSession = statement('end_renewable_session', ENDED)`${end()}`;
+
+const endRenewableSessionAndForget = statement('end_renewable_session_and_forget', ENDED)`${end(
+  forgetSignIns(
+    sql`target`,
+    sql`r.user_id = t.user_id and r.authenticated_at between t.authenticated_at and t.last_sign_in_at`,
+  ),
+)}`;
+
+/** On Citus, what forgets asks every shard. Applications that share no sign-ins have none. */
+function end(forget?: SQL): SQL {
+  return sql`
+    with target as (${renewableSession}
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
+    ${cutOffSessions(sql`target`)},
+    ${forget ? sql`${forget},` : sql``}
+    ${messagesOf(sessionRevoked(sql`ended`))}
+    select user_id, (select authenticated_at from target) as first_sign_in_at,
+      (select last_sign_in_at from target) as last_sign_in_at, ${notified}
+    from session_ids
+    where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('sessionId')}`;
+}

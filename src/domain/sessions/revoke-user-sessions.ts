@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -18,21 +18,33 @@ export async function revokeUserSessions(
 ): Promise<string> {
   const { userId } = check(request, rules);
   const target = { applicationId: call.application.id, userId };
-  const [ended] = await runCutoff(call, endSessionsOfUser, target);
+  const { singleSignOn } = call.application;
+  const [ended] = await runCutoff(call, singleSignOn ? endSessionsOfUserAndForget : endSessionsOfUser, target);
   if (ended) announce(call.onMessage, ended);
   await endLateSession(call, { ...target, leaves: false });
-  await forgetLateSignIns(call, userId, { from: new Date(0), until: ended?.cutoffAt ?? null });
+  if (singleSignOn) await forgetLateSignIns(call, userId, { from: new Date(0), until: ended?.cutoffAt ?? null });
   return userId;
 }
 
-const endSessionsOfUser = statement('end_sessions_of_user', { cutoffAt: t.instant, ...HAS_MESSAGES })`
-  with target as (
-    -- A user who has never signed in may still have an auth token. Other IDs must not fill the table.
-    select u.id as user_id, s.authenticated_at
-    from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
-    where u.id = ${p.uuid('userId')}
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
-  ${cutOffSessions(sql`target`)},
-  ${forgetSignIns(sql`target`, sql`r.user_id = t.user_id`)},
-  ${messagesOf(sessionRevoked(sql`ended`))}
-  select (select cutoff_at from cutoff) as cutoff_at, ${notified} from target`;
+const ENDED = { cutoffAt: t.instant, ...HAS_MESSAGES };
+
+const endSessionsOfUser = statement('end_sessions_of_user', ENDED)`${end()}`;
+
+const endSessionsOfUserAndForget = statement('end_sessions_of_user_and_forget', ENDED)`${end(
+  forgetSignIns(sql`target`, sql`r.user_id = t.user_id`),
+)}`;
+
+/** On Citus, what forgets asks every shard. Applications that share no sign-ins have none. */
+function end(forget?: SQL): SQL {
+  return sql`
+    with target as (
+      -- A user who has never signed in may still have an auth token. Other IDs must not fill the table.
+      select u.id as user_id, s.authenticated_at
+      from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
+      where u.id = ${p.uuid('userId')}
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
+    ${cutOffSessions(sql`target`)},
+    ${forget ? sql`${forget},` : sql``}
+    ${messagesOf(sessionRevoked(sql`ended`))}
+    select (select cutoff_at from cutoff) as cutoff_at, ${notified} from target`;
+}

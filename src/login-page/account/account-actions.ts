@@ -122,7 +122,7 @@ async function removeWallet(request: LoginRequest, { user }: Account): Promise<v
 
 async function endSession(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, fields } = request;
-  const application = { id: fields.application, name: '', clientId: '', redirectUris: [] };
+  const application = { id: fields.application, name: '', clientId: '', redirectUris: [], singleSignOn: true };
   if (UUID.test(application.id)) await revokeUserSessions({ ...call, application }, { userId: user.id });
   redirect(request, '', { done: 'session' });
 }
