@@ -1,7 +1,7 @@
 /** Sessions of browsers, for any framework: reads the cookies, and returns the cookies to set. */
 import { ConnectError } from '@connectrpc/connect';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
-import { finishLogin, LoginError, startLogin } from './login.ts';
+import { finishLogin, LoginError, type StartLoginOptions, startLogin } from './login.ts';
 import type { UsherClient } from './usher-client.ts';
 
 /** The lifetime of a login intent. */
@@ -31,6 +31,8 @@ export interface BrowserSessionOptions {
 export interface SessionHandlers<Handler, Middleware = Handler> {
   /** Sets `usherSession`, and renews the session. */
   readonly checkSession: Middleware;
+  /** Returns middleware that sends browsers to Usher whose users have signed in longer ago than that. */
+  readonly requireFreshSignIn: (maxAgeSeconds: number) => Middleware;
   /** Sends the browser to Usher to sign in. */
   readonly startLogin: Handler;
   /** The handler of the redirect URI. */
@@ -70,10 +72,26 @@ export class BrowserSessions {
     return { session, cookies: renewedId === sessionId ? [] : [this.#writeSession(renewedId)] };
   }
 
+  /**
+   * Returns where to send a browser whose user has signed in longer ago than that.
+   *
+   * @throws ConnectError
+   */
+  async requireFreshSignIn(header: string | undefined, maxAgeSeconds: number): Promise<BrowserReply | undefined> {
+    const sessionId = this.#read(header, 'session');
+    // A reply that is seconds old may not know the sign-in that the user comes back from.
+    const session = sessionId ? await this.#find(sessionId, 0) : undefined;
+    const isFresh = session && Date.now() / 1_000 - Number(session.authTime?.seconds ?? 0) <= maxAgeSeconds;
+    return isFresh ? undefined : this.startLogin(header, { maxAgeSeconds });
+  }
+
   /** @throws ConnectError */
-  async startLogin(header: string | undefined): Promise<BrowserReply> {
+  async startLogin(
+    header: string | undefined,
+    wishes: Omit<StartLoginOptions, 'clientId' | 'redirectUri'> = {},
+  ): Promise<BrowserReply> {
     const { client, clientId, redirectUri } = this.#options;
-    const { authUrl, state } = await startLogin(client, { clientId, redirectUri });
+    const { authUrl, state } = await startLogin(client, { ...wishes, clientId, redirectUri });
     const states = [...this.#readStates(header), state].slice(-MAX_LOGINS);
     return { location: authUrl, cookies: [this.#writeStates(states)] };
   }
@@ -106,8 +124,8 @@ export class BrowserSessions {
     return { location: homePath, cookies: [this.#write('session', '')] };
   }
 
-  async #find(sessionId: string): Promise<ActiveSession | undefined> {
-    const { client, maxStalenessMs } = this.#options;
+  async #find(sessionId: string, maxStalenessMs = this.#options.maxStalenessMs): Promise<ActiveSession | undefined> {
+    const { client } = this.#options;
     const { session } = await client.sessions.checkSession({
       sessionId,
       ...(maxStalenessMs !== undefined && { maxStalenessMs }),

@@ -33,6 +33,12 @@ export function createExpressSessions(options: BrowserSessionOptions): SessionHa
       setCookies(response, cookies);
       next();
     }),
+    requireFreshSignIn: (maxAgeSeconds) =>
+      catchErrors(async (request, response, next) => {
+        const reply = await sessions.requireFreshSignIn(request.headers.cookie, maxAgeSeconds);
+        if (reply) redirect(response, reply);
+        else next();
+      }),
     startLogin: catchErrors(async (request, response) => {
       redirect(response, await sessions.startLogin(request.headers.cookie));
     }),

@@ -27,6 +27,11 @@ export function createHonoSessions(
       setCookies(c, cookies);
       await next();
     },
+    requireFreshSignIn: (maxAgeSeconds) => async (c, next) => {
+      const reply = await sessions.requireFreshSignIn(c.req.header('cookie'), maxAgeSeconds);
+      if (reply) return redirect(c, reply);
+      return next();
+    },
     startLogin: async (c) => redirect(c, await sessions.startLogin(c.req.header('cookie'))),
     finishLogin: async (c) => {
       const reply = await sessions.finishLogin(c.req.header('cookie'), c.req.url).catch((error) => {

@@ -12,6 +12,10 @@ export interface StartLoginOptions {
   readonly maxAgeSeconds?: number;
   /** The languages to show the login page in: BCP 47 tags separated by spaces. Default: the user's own. */
   readonly locale?: string;
+  /**
+   * `LOGIN`: the user has to sign in anew. `PASSKEYS`: the login page shows the user's passkeys after the sign-in.
+   */
+  readonly prompt?: 'LOGIN' | 'PASSKEYS';
 }
 
 export interface FinishLoginOptions {

@@ -173,6 +173,47 @@ describe('a session that has expired', () => {
   });
 });
 
+describe('what needs a fresh sign-in', () => {
+  const MAX_AGE_SECONDS = 300;
+  const { checkSession, finishLogin, requireFreshSignIn } = createHonoSessions(optionsFor());
+  const app = new Hono<UsherEnv>()
+    .get('/callback', finishLogin)
+    .get('/payment', checkSession, requireFreshSignIn(MAX_AGE_SECONDS), (c) => c.text('paid'));
+
+  async function signInAgo(minutes: number): Promise<string> {
+    clock.advance(-minutes * MINUTE);
+    const header = headerOf((await signIn(createSessions())).cookies);
+    clock.advance(minutes * MINUTE);
+    return header;
+  }
+
+  const pay = (cookie: string) => app.request('/payment', { headers: { cookie } });
+
+  test('is for a user who has just signed in', async () => {
+    expect(await (await pay(await signInAgo(4))).text()).toBe('paid');
+  });
+
+  test('sends others to Usher, and is for them from then on', async () => {
+    const cookie = await signInAgo(6);
+    const reply = await pay(cookie);
+    expect(reply.status).toBe(303);
+    const authUrl = reply.headers.get('location') ?? '';
+    const [intent] = await service.database.sql`
+      select max_age_seconds from login_intents where id = ${new URL(authUrl).searchParams.get('intent')}`;
+    expect(intent).toEqual({ max_age_seconds: MAX_AGE_SECONDS });
+
+    const login = headerOf(reply.headers.getSetCookie());
+    const finished = await app.request(await complete(authUrl), { headers: { cookie: login } });
+    expect(finished.headers.get('location')).toBe('/');
+    const after = headerOf(finished.headers.getSetCookie());
+    expect(await (await pay(after)).text()).toBe('paid');
+  });
+
+  test('sends whoever is not signed in to Usher', async () => {
+    for (const cookie of ['', '__Host-usher_session=none']) expect((await pay(cookie)).status).toBe(303);
+  });
+});
+
 test('Hono signs users in and out', async () => {
   const sessions = createHonoSessions({ ...optionsFor(), maxStalenessMs: 0 });
   const app = new Hono<UsherEnv>()

@@ -32,6 +32,19 @@ test('the application chooses the language of the login page', async () => {
   expect((await fetch(service.url + pathname + search)).headers.get('content-language')).toBe('de');
 });
 
+test('the application asks for a new sign-in, or for the page of passkeys', async () => {
+  for (const wishes of [
+    { prompt: 'LOGIN', maxAgeSeconds: 300 },
+    { prompt: 'PASSKEYS', maxAgeSeconds: 0 },
+  ] as const) {
+    const { authUrl } = await startLogin(client, { clientId: tenant.clientId, redirectUri: REDIRECT_URI, ...wishes });
+    const rows = await service.database.sql`
+      select prompt, max_age_seconds as "maxAgeSeconds" from login_intents
+      where id = ${new URL(authUrl).searchParams.get('intent')}`;
+    expect(rows).toEqual([wishes]);
+  }
+});
+
 test('each login has a state of its own', async () => {
   const states = await Promise.all([logIn(), logIn()]);
   expect(new Set(states.map(({ state }) => state)).size).toBe(2);
