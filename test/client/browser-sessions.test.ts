@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
+import { createExpressSessions } from '../../src/client/express.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
@@ -211,6 +215,22 @@ describe('what needs a fresh sign-in', () => {
 
   test('sends whoever is not signed in to Usher', async () => {
     for (const cookie of ['', '__Host-usher_session=none']) expect((await pay(cookie)).status).toBe(303);
+  });
+
+  test('is the same with Express', async () => {
+    const requireFresh = createExpressSessions(optionsFor()).requireFreshSignIn(MAX_AGE_SECONDS);
+    const server = createServer((request, response) => requireFresh(request, response, () => response.end('paid')));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const payAt = (cookie: string) => fetch(`http://127.0.0.1:${port}`, { headers: { cookie }, redirect: 'manual' });
+    try {
+      const refused = await payAt(await signInAgo(6));
+      expect(refused.status).toBe(303);
+      expect(refused.headers.getSetCookie()).toEqual([expect.stringContaining('__Host-usher_login=')]);
+      expect(await (await payAt(await signInAgo(4))).text()).toBe('paid');
+    } finally {
+      server.close();
+    }
   });
 });
 
