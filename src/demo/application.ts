@@ -14,7 +14,8 @@ const WEBHOOK_TIMEOUT_MS = 5_000;
 
 /** `url` is how the demo reaches Usher; `print` writes to the terminal. */
 export function createDemoApplication(demo: Demo, url: string, print: (text: string) => void): PathHandler {
-  const { accountUrl, cafe, email, webhookId } = demo;
+  const { accountUrl, cafe, webhookId } = demo;
+  const email = demo.canSignIn ? demo.email : undefined;
   const callAsDemo = createCall(url, demo.apiKey);
   const actions: Actions = {
     ...createSite(demo, { ...DEMO, other: CAFE, accountUrl, email }, callAsDemo),

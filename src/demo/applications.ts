@@ -35,12 +35,9 @@ export async function registerApplication(call: Call, site: Site, url: string): 
   const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
   const { application, apiKey } = await createApplication(call, request);
   const { id: applicationId, clientId, redirectUris } = application;
-  if (logo)
-    await setApplicationLogo(call, {
-      applicationId,
-      theme: 'light',
-      image: await readFile(new URL(logo, import.meta.url)),
-    });
+  const image = logo && (await readFile(new URL(logo, import.meta.url)));
+  // The same for both, since it has a ground of its own.
+  for (const theme of image ? ['light', 'dark'] : []) await setApplicationLogo(call, { applicationId, theme, image });
   return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
 }
 

@@ -31,8 +31,8 @@ export interface SiteView extends Site {
   readonly other: Site;
   /** Where people find their account. Undefined if they sign in on a page of another. */
   readonly accountUrl: string | undefined;
-  /** A user to sign in as. */
-  readonly email: string;
+  /** A user to sign in as. Undefined unless the terminal shows the codes. */
+  readonly email: string | undefined;
 }
 
 /** The part of the reply to a session check that the page shows. */
@@ -64,8 +64,8 @@ export function renderHome(view: SiteView): PageContent {
     view,
     html`<div>
 <h1>${claim}</h1>
-<p>It sends you to Usher and learns who you are. Try it with an address of your own, or as
-<strong><bdi>${email}</bdi></strong>. Codes appear in the terminal.</p>
+<p>It sends you to Usher and learns who you are.
+${email && html`Try it with an address of your own, or as <strong><bdi>${email}</bdi></strong>. Codes appear in the terminal.`}</p>
 </div>
 <form method="get" action="${path}/login" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>
 ${renderPanel(
@@ -102,7 +102,7 @@ ${renderPanel(
     html`<form method="post" action="${path}/renew" data-busy="Renewing…"><button class="second">Renew</button></form>`,
   )}
 ${renderItem(`The ${other.name}`, 'Another application. One click signs you in there.', renderLink(other.path, 'Open'))}
-${accountUrl && renderItem('Your account', 'Name, address, sessions and your data.', renderLink(accountUrl, 'Manage'))}`,
+${accountUrl && renderItem('Your account', 'Passkeys, sessions and your data.', renderLink(accountUrl, 'Manage'))}`,
 )}`,
   );
   return { ...page, scripts: [COUNTDOWN] };

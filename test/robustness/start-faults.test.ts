@@ -181,6 +181,7 @@ const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId
 
 test.each<[string, (file: string) => Promise<void>]>([
   ['works', async () => {}],
+  ['works if its file is of a version without a second application', dropCafe],
   ['is created again if its file was truncated', (file) => truncate(file, 20)],
   ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
 ])('at the next start, the demo %s, with the code in the terminal', async (_, spoil) => {
@@ -198,8 +199,17 @@ test.each<[string, (file: string) => Promise<void>]>([
   const { location = '' } = await browser.submit(codePage, '/login/code', { code });
   const callback = new URL(location);
   expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
+  const { location: second = '' } = await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login');
+  const offer = new URL(second);
+  expect((await browser.open(offer.pathname + offer.search)).body).toContain('action="/login/continue"');
   expect(await main.end('SIGTERM')).toBe(0);
 });
+
+async function dropCafe(file: string): Promise<void> {
+  const { cafe, ...others } = JSON.parse(await readFile(file, 'utf8'));
+  expect(cafe.applicationName).toBe('Café');
+  await writeFile(file, JSON.stringify(others));
+}
 
 /** Copies what `npm start` needs, Node included. */
 async function copyProject(clone: string): Promise<void> {

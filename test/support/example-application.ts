@@ -74,6 +74,9 @@ export async function expectLogin(path: string, node?: string): Promise<void> {
     expect((await browser.open(callback)).headers.get('location')).toBe('/');
     expect(await browser.read(app.url)).toContain(`Signed in as ${user.email}`);
 
+    expect(await browser.read(`${app.url}/payment`)).toContain('You signed in');
+    expect((await new ExampleBrowser().open(`${app.url}/payment`)).status).toBe(303);
+
     const copy = new ExampleBrowser();
     for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
     await browser.open(`${app.url}/logout`, 'POST');

@@ -1,4 +1,4 @@
-/** Signs users in with Usher, shows who is signed in, and signs them out. */
+/** Signs users in with Usher, shows who is signed in, and signs them out. One page needs a fresh sign-in. */
 import express from 'express';
 import { createUsherClient } from 'usher-client';
 import { createExpressSessions } from 'usher-client/express';
@@ -16,6 +16,9 @@ app.get('/', sessions.checkSession, (request, response) => {
   const email = request.usherSession?.user?.email;
   const page = `Signed in as ${escapeHtml(email)} <form method="post" action="/logout"><button>Sign out</button></form>`;
   response.send(email ? page : '<a href="/login">Sign in</a>');
+});
+app.get('/payment', sessions.checkSession, sessions.requireFreshSignIn(300), (_, response) => {
+  response.send('You signed in less than five minutes ago');
 });
 app.listen(Number(PORT), '127.0.0.1', () => console.log(url));
 
