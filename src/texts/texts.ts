@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Html, html } from '../http/html.ts';
 import type english from './catalogues/en.json';
+import { isolate, withoutDirectionControls } from './isolate.ts';
 
 /** The name of a text. Names with `@` describe the catalogue. */
 export type TextKey = Exclude<keyof typeof english, `@${string}`>;
@@ -29,9 +30,6 @@ export interface Language {
   date(instant: Date): string;
 }
 
-/** Characters that change the direction of the text around them (UAX #9). */
-const DIRECTION_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 export function createLanguage(tag: string, catalogue: Catalogue): Language {
   const units = new Map<string, Intl.NumberFormat>();
   // Costs 0.1 ms and is seldom needed.
@@ -44,7 +42,7 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
       catalogue[key].replace(PLACEHOLDER, (_, name) => {
         const value = requireValue(values, name);
         if (typeof value === 'number') return value.toLocaleString(tag);
-        return `\u2068${value.replace(DIRECTION_CONTROLS, '')}\u2069`;
+        return `\u2068${withoutDirectionControls(value)}\u2069`;
       }),
     html: (key, values = {}) => joinHtml(catalogue[key], values),
     duration(count, unit) {
@@ -66,7 +64,7 @@ function joinHtml(text: string, values: TextValues<string | Html>): Html {
   const parts = text.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return html`${part}`;
     const value = requireValue(values, part);
-    return value instanceof Html ? value : html`<bdi>${value}</bdi>`;
+    return value instanceof Html ? value : isolate(value);
   });
   return html`${parts}`;
 }

@@ -6,6 +6,7 @@ import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/journal.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { request } from '../support/http.ts';
 import { png } from '../support/images.ts';
@@ -24,6 +25,7 @@ import {
   createTestUser,
   type Tenant,
   type TestService,
+  type TestUser,
 } from '../support/service.ts';
 import { report } from '../support/soak.ts';
 import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
@@ -107,6 +109,22 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     expect(await request(service.url, { path: pathname })).toMatchObject({ status: 200 });
     await admin.deleteApplication({ applicationId });
     expect(await request(service.url, { path: pathname })).toMatchObject({ status: 404 });
+  });
+
+  test('an erased user leaves nothing of a login with a former address', async () => {
+    const admin = adminClient(service);
+    const signUpTenant = await createTenant(service);
+    await admin.updateApplication({ applicationId: signUpTenant.id, allowSignUp: true });
+    const mark = crypto.randomUUID();
+    const email = `${mark}@example.com`;
+    const asked = await fixture.askForCode({ of: signUpTenant, user: { email } as TestUser });
+    expect((await asked.enter(asked.code)).status).toBe(303);
+    const [{ id: userId } = { id: '' }] = (await admin.listUsers({ email })).users;
+    await admin.updateUser({ userId, email: `other-${mark}@example.com` });
+    const find = async () => tablesWith(await dumpDatabase(service.database), [mark]);
+    expect(await find()).toEqual(expect.arrayContaining(['login_codes', 'users']));
+    await admin.eraseUser({ userId });
+    expect(await find()).toEqual([]);
   });
 
   test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {

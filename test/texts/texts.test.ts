@@ -7,8 +7,8 @@ test('plain text isolates its values, which cannot change the direction of the t
   expect(ENGLISH.text('choice.title', { application })).toBe('Sign in to \u2068Shop  <b>\u2069');
 });
 
-test('HTML isolates and escapes its values, and keeps HTML as it is', () => {
-  expect(ENGLISH.html('choice.title', { application: '<b>' }).text).toBe('Sign in to <bdi>&#60;b&#62;</bdi>');
+test('HTML isolates and escapes its values, which cannot open a direction, and keeps HTML as it is', () => {
+  expect(ENGLISH.html('choice.title', { application: '\u202e\u2066<b>' }).text).toBe('Sign in to <bdi>&#60;b&#62;</bdi>');
   expect(ENGLISH.html('choice.return', { host: html`<b>x</b>` }).text).toBe('You will return to <b>x</b>');
 });
 

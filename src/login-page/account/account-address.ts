@@ -4,6 +4,7 @@ import { createUndoToken, readUndoToken, undoAddressChange } from '../../domain/
 import { ServiceError } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
 import { createAddressChangedMail, createAddressCodeMail } from '../../mail/address-mails.ts';
+import { isolate } from '../../texts/isolate.ts';
 import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
@@ -39,7 +40,7 @@ export async function sendAddressCode(request: LoginRequest, { user }: Account):
 export async function showAddressCode(request: LoginRequest): Promise<void> {
   const view = viewOf(request);
   const { language } = view;
-  const email = html`<strong><bdi>${readEmailCookie(request.context)}</bdi></strong>`;
+  const email = html`<strong>${isolate(readEmailCookie(request.context))}</strong>`;
   const duration = language.duration(10, 'minute');
   const fields = html`<label for="code">${language.text('code.field')}</label>
 <input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;

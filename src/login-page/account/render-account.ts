@@ -4,6 +4,7 @@ import type { AccountSession } from '../../domain/account/list-account-sessions.
 import { siteOf } from '../../domain/login/network.ts';
 import type { SignInMethod } from '../../domain/login/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
@@ -31,7 +32,7 @@ ${renderButton(view, 'logout', 'account.signOut', 'second')}
 </header>
 <main class="fields">
 <div>
-<h1><bdi>${user.name ?? user.email}</bdi></h1>
+<h1>${isolate(user.name ?? user.email)}</h1>
 <p class="soft">${language.html('account.text', { host: view.host })}</p>
 </div>
 <p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
@@ -57,8 +58,8 @@ function renderYou(view: AccountView): Html {
   return renderPanel(
     'you',
     language.text('account.you'),
-    html`${renderItem(language.text('account.name'), html`<bdi>${user.name ?? '–'}</bdi>`, renderLink(view, 'name', 'account.change', 'account.name'))}
-${renderItem(language.text('account.email'), html`<bdi>${user.email}</bdi>`, view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
+    html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderLink(view, 'name', 'account.change', 'account.name'))}
+${renderItem(language.text('account.email'), isolate(user.email), view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
   );
 }
 
@@ -97,16 +98,16 @@ function renderSession(view: AccountView, session: AccountSession): Html {
   const { language } = view;
   const { applicationId, applicationName, method, ipAddress, userAgent, beganAt } = session;
   const facts = [
-    html`<bdi>${describeBrowser(userAgent)}</bdi>`,
+    isolate(describeBrowser(userAgent)),
     html`${language.text(METHODS[method])}`,
     ipAddress && html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`,
     language.html('account.since', { date: language.date(beganAt) }),
   ].filter((fact) => fact !== '');
   return renderItem(
-    html`<bdi>${applicationName}</bdi>`,
+    isolate(applicationName),
     html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`,
     html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">
-<button class="second">${language.text('account.signOut')}<span class="hide"> <bdi>${applicationName}</bdi></span></button></form>`,
+<button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
   );
 }
 

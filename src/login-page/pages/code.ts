@@ -1,5 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
+import { isolate } from '../../texts/isolate.ts';
 import { suggestAddress } from '../suggest-address.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
@@ -31,7 +32,7 @@ ${view.methods.length > 1 && renderOtherWay(view)}
 }
 
 function renderWhere({ language, allowSignUp, email: address, applicationName: application }: FormView): Html {
-  const email = html`<strong><bdi>${address}</bdi></strong>`;
+  const email = html`<strong>${isolate(address)}</strong>`;
   const duration = language.duration(10, 'minute');
   return html`${language.html(allowSignUp ? 'code.sent' : 'code.sent.ifKnown', { email })} ${language.html('code.text', { application, duration })}`;
 }
@@ -51,7 +52,7 @@ function renderHint(view: FormView): Html | undefined {
   const { language, path, email, linksWallet } = view;
   const suggested = suggestAddress(email);
   if (!suggested) return undefined;
-  const button = html`<button class="quiet"><bdi>${suggested}</bdi></button>`;
+  const button = html`<button class="quiet">${isolate(suggested)}</button>`;
   return html`<form class="alert note" method="post" action="${path}/${linksWallet ? 'link' : 'email'}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<input type="hidden" name="email" value="${suggested}">
 <p>${language.html('code.hint', { email: button })}</p>

@@ -1,5 +1,6 @@
 import type { RememberedSignIn } from '../../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark, renderReturn } from './parts.ts';
@@ -25,7 +26,7 @@ ${renderHeading(language.html('continue.title'), renderReturn(view))}
 ${renderAlert(view.alert)}
 <div class="person">
 <span class="mark round" aria-hidden="true">${initial.toUpperCase()}</span>
-<p><strong><bdi>${name}</bdi></strong><br><span class="soft small">${language.html('continue.lastSignIn', { time })}</span></p>
+<p><strong>${isolate(name)}</strong><br><span class="soft small">${language.html('continue.lastSignIn', { time })}</span></p>
 </div>
 <form class="ways" method="post" action="${path}/continue" data-busy="${language.text('code.busy')}">
 ${renderHidden(view)}<button>${language.html('continue.submit', { email })}</button>

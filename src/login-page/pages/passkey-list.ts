@@ -1,5 +1,6 @@
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderLogin, renderOwnLogin } from './parts.ts';
@@ -44,9 +45,9 @@ function renderItem(view: PasskeysView, passkey: Passkey): Html {
     ? language.html('passkey.list.item', { added, used })
     : language.html('passkey.list.unused', { added });
   const hidden = html`${renderOwnLogin({ ...view, next: 'passkeys' })}<input type="hidden" name="id" value="${id}">`;
-  const ofName = html`<span class="hide"> <bdi>${name}</bdi></span>`;
+  const ofName = html`<span class="hide"> ${isolate(name)}</span>`;
   return html`<li>
-<div><strong><bdi>${name}</bdi></strong> <span class="tag">${language.text(passkey.isBackedUp ? 'passkey.list.synced' : 'passkey.list.local')}</span>
+<div><strong>${isolate(name)}</strong> <span class="tag">${language.text(passkey.isBackedUp ? 'passkey.list.synced' : 'passkey.list.local')}</span>
 <p class="small soft">${dates}</p></div>
 <form method="post" action="${path}/passkeys/name">
 ${hidden}<label class="hide" for="name-${id}">${language.text('passkey.list.name')}</label>
