@@ -130,8 +130,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
         .filter((each) => { const { left, right } = each.getBoundingClientRect(); return left < 0 || right > innerWidth; })
         .map((each) => each.outerHTML.slice(0, 200))`);
       expect(cut, `at ${width} px`).toEqual([]);
-      if (process.env.SHOTS)
-        await page.screenshot({ path: `${process.env.SHOTS}/${locale}-${colorScheme}-${width}.png`, fullPage: true });
     }
     await expectAccessible(page);
     expect(Buffer.byteLength(await page.content())).toBeLessThan(40_960);
