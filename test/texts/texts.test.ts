@@ -8,7 +8,9 @@ test('plain text isolates its values, which cannot change the direction of the t
 });
 
 test('HTML isolates and escapes its values, which cannot open a direction, and keeps HTML as it is', () => {
-  expect(ENGLISH.html('choice.title', { application: '\u202e\u2066<b>' }).text).toBe('Sign in to <bdi>&#60;b&#62;</bdi>');
+  expect(ENGLISH.html('choice.title', { application: '\u202e\u2066<b>' }).text).toBe(
+    'Sign in to <bdi>&#60;b&#62;</bdi>',
+  );
   expect(ENGLISH.html('choice.return', { host: html`<b>x</b>` }).text).toBe('You will return to <b>x</b>');
 });
 
