@@ -25,6 +25,8 @@ export interface Oddities {
   readonly forges?: boolean;
   readonly fmt?: string;
   readonly attStmt?: Buffer;
+  /** The public key in COSE. */
+  readonly publicKey?: Buffer;
   /** The names of the attestation object, in another order. */
   readonly order?: readonly string[];
   /** Replaces fields of the credential. */
@@ -64,7 +66,7 @@ export class SoftwarePasskey {
       Buffer.from(this.aaguid.replaceAll('-', ''), 'hex'),
       bigEndian(this.id.length, 2),
       this.id,
-      toCose(this.#publicKey, this.algorithm),
+      odd.publicKey ?? toCose(this.#publicKey, this.algorithm),
     ]);
     const authData = Buffer.concat([this.#authenticatorData(asked, odd, FLAGS.attested), attested]);
     const values: Readonly<Record<string, Buffer>> = { fmt: cborText(fmt), attStmt, authData: cborBytes(authData) };

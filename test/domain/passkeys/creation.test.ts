@@ -1,4 +1,5 @@
 /** Adding, renaming and removing passkeys: what is stored, and what each check refuses. */
+import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type CreationOptions, createCreationOptions } from '../../../src/domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../../../src/domain/passkeys/delete-passkey.ts';
@@ -148,7 +149,12 @@ describe('refuses', () => {
   });
 
   test('an algorithm that was not asked for', async () => {
+    await removeAll();
     expect(await tryToAdd({}, user, new SoftwarePasskey({ algorithm: 'ES384' }))).toBe('INVALID_PASSKEY');
+    // ML-DSA-44, which the library would take: {1: 7, 3: -48, -1: 1,312 bytes}.
+    const publicKey = Buffer.concat([Buffer.from('a3010703382f20590520', 'hex'), randomBytes(1_312)]);
+    expect(await tryToAdd({ publicKey })).toBe('INVALID_PASSKEY');
+    expect(await fixture.listOf(user)).toEqual([]);
   });
 
   test.each(['', 'ff', 'a3', 'a363', `a363666d74646e6f6e65${'a3'.repeat(2_000)}`, 'bf63666d74646e6f6e65ff'])(
