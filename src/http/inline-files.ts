@@ -1,14 +1,15 @@
 /** Style and scripts that pages hold inline, without what only their readers need. */
 import { readFileSync } from 'node:fs';
 
-/** Returns the style without comments, indentation and most line breaks. */
+/** Returns the style without comments and most white space. */
 export function readStyle(...files: readonly URL[]): string {
   return files
     .map(readText)
     .join('\n')
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/\s*\n\s*/g, '\n')
-    .replace(/(?<=[{};,])\n/g, '')
+    .replace(/(?<=[{}:;,])\s+/g, '')
+    .replace(/ \{/g, '{')
     .replace(/;}/g, '}')
     .trim();
 }

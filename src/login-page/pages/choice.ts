@@ -3,7 +3,12 @@ import type { PageContent } from './document.ts';
 import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderMark, renderReturn } from './parts.ts';
-import { PASSKEY_SCRIPT, renderManagePasskeys, renderPasskeyForm } from './passkey-form.ts';
+import {
+  PASSKEY_OFFER_SCRIPT,
+  PASSKEY_SIGN_IN_SCRIPT,
+  renderManagePasskeys,
+  renderPasskeyForm,
+} from './passkey-form.ts';
 import type { FormView } from './view.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
 
@@ -35,7 +40,7 @@ ${renderCancel(view)}`,
     scripts: [
       ...(hasEmail ? [EMAIL_SCRIPT] : []),
       ...(hasWallet ? [WALLET_SCRIPT] : []),
-      ...(hasPasskey ? [PASSKEY_SCRIPT] : []),
+      ...(hasPasskey ? [PASSKEY_SIGN_IN_SCRIPT, PASSKEY_OFFER_SCRIPT] : []),
     ],
   };
 }

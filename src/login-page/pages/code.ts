@@ -5,7 +5,7 @@ import { suggestAddress } from '../suggest-address.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderHidden, renderLogin, renderMark, renderOtherWay } from './parts.ts';
-import { PASSKEY_SCRIPT } from './passkey-form.ts';
+import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
 const CODE_SCRIPT = readScript(new URL('../scripts/code.js', import.meta.url));
@@ -27,7 +27,7 @@ ${renderChange(view)}
 ${view.methods.length > 1 && renderOtherWay(view)}
 </div>`,
     footer: renderFooter(view),
-    scripts: view.passkey ? [CODE_SCRIPT, PASSKEY_SCRIPT] : [CODE_SCRIPT],
+    scripts: view.passkey ? [CODE_SCRIPT, PASSKEY_OFFER_SCRIPT] : [CODE_SCRIPT],
   };
 }
 

@@ -11,8 +11,8 @@ export interface PageContent {
   readonly language?: Language;
   readonly title: string;
   readonly application?: Pick<PageApplication, 'accentColor'> | undefined;
-  /** A card, unless it is a wide page. */
-  readonly layout?: 'card' | 'page';
+  /** A card, unless it is a card with a list or a wide page. */
+  readonly layout?: 'card' | 'list' | 'page';
   /** What the card or the page shows. */
   readonly body: Html;
   /** What stands below the card: a `footer`. */
@@ -23,7 +23,8 @@ export interface PageContent {
 
 const COMMON = ['../../http/styles/base.css', '../../http/styles/forms.css'];
 const styles = {
-  card: readStyles([...COMMON, '../login.css', '../passkeys.css', '../../http/styles/preferences.css']),
+  card: readStyles([...COMMON, '../login.css', '../../http/styles/preferences.css']),
+  list: readStyles([...COMMON, '../login.css', '../passkeys.css', '../../http/styles/preferences.css']),
   page: readStyles([...COMMON, '../../http/styles/panels.css', '../../http/styles/preferences.css']),
 };
 const pageScript = readScript(new URL('../scripts/page.js', import.meta.url));
@@ -38,7 +39,7 @@ export function renderDocument(page: PageContent, nonce: string): string {
   return htmlDocument(title, head, content, {
     language: tag,
     direction,
-    className: layout === 'card' ? 'login' : 'wide',
+    className: layout === 'page' ? 'wide' : 'login',
   });
 }
 

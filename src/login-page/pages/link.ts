@@ -3,7 +3,7 @@ import type { PageContent } from './document.ts';
 import { renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderMark, renderOtherWay } from './parts.ts';
-import { PASSKEY_SCRIPT } from './passkey-form.ts';
+import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
 /** Renders the form for the e-mail address to which a new wallet is linked. */
@@ -18,6 +18,6 @@ ${renderAlert(view.alert)}
 ${renderEmailForm(view, 'link')}
 ${renderOtherWay(view)}`,
     footer: renderFooter(view),
-    scripts: view.passkey ? [PASSKEY_SCRIPT] : [],
+    scripts: view.passkey ? [PASSKEY_OFFER_SCRIPT] : [],
   };
 }

@@ -3,7 +3,7 @@ import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
-import { PASSKEY_SCRIPT } from './passkey-form.ts';
+import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
 /** Renders the form for the name of a new user. */
@@ -22,6 +22,6 @@ ${renderTerms(view)}<button>${language.text('name.submit')}</button>
 </form>
 ${renderCancel(view)}`,
     footer: renderFooter(view),
-    scripts: view.passkey ? [PASSKEY_SCRIPT] : [],
+    scripts: view.passkey ? [PASSKEY_OFFER_SCRIPT] : [],
   };
 }

@@ -3,7 +3,10 @@ import { readScript } from '../../http/inline-files.ts';
 import { renderHidden, renderLogin, renderOwnLogin } from './parts.ts';
 import type { FormView, PasskeysView } from './view.ts';
 
-export const PASSKEY_SCRIPT = readScript(new URL('../scripts/passkey.js', import.meta.url));
+export const PASSKEY_SIGN_IN_SCRIPT = readScripts('passkey.js', 'passkey-sign-in.js');
+export const PASSKEY_CREATION_SCRIPT = readScripts('passkey.js', 'passkey-creation.js');
+/** For the pages before the one that offers a passkey. */
+export const PASSKEY_OFFER_SCRIPT = readScripts('passkey-offer.js');
 
 const KEY =
   'fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">' +
@@ -51,4 +54,8 @@ export function renderManagePasskeys(view: FormView): Html {
   if (!passkey || next) return html``;
   return html`<form method="get" action="${path}">${renderLogin({ ...view, next: 'passkeys' })}
 <button class="quiet">${language.text('footer.passkeys')}</button></form>`;
+}
+
+function readScripts(...names: readonly string[]): string {
+  return names.map((name) => readScript(new URL(`../scripts/${name}`, import.meta.url))).join('\n');
 }

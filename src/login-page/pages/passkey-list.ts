@@ -4,7 +4,7 @@ import { isolate } from '../../texts/isolate.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderLogin, renderOwnLogin } from './parts.ts';
-import { PASSKEY_MARK, PASSKEY_SCRIPT, renderNewPasskey } from './passkey-form.ts';
+import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
 import type { PasskeysView } from './view.ts';
 
 const MAX_NAME_LENGTH = 64;
@@ -14,6 +14,7 @@ export function renderPasskeyList(view: PasskeysView): PageContent {
   const { language, applicationName: application, passkeys, path } = view;
   return {
     language,
+    layout: 'list',
     title: language.text('passkey.list.titleBar', { application }),
     body: html`${PASSKEY_MARK}
 ${renderHeading(language.html('passkey.list.title'))}
@@ -26,7 +27,7 @@ ${renderLogin(view)}<button class="second">${language.html('passkey.list.back', 
 </form>
 </div>`,
     footer: renderFooter(view),
-    scripts: [PASSKEY_SCRIPT],
+    scripts: [PASSKEY_CREATION_SCRIPT],
   };
 }
 

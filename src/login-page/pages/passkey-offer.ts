@@ -2,7 +2,7 @@ import { html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderOwnLogin } from './parts.ts';
-import { PASSKEY_MARK, PASSKEY_SCRIPT, renderNewPasskey } from './passkey-form.ts';
+import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
 import type { PasskeysView } from './view.ts';
 
 /** Renders the offer to save a passkey, after a sign-in without one. */
@@ -23,6 +23,6 @@ ${renderOwnLogin(view)}<button class="second">${language.text('passkey.offer.lat
 </form>
 </div>`,
     footer: renderFooter(view),
-    scripts: [PASSKEY_SCRIPT],
+    scripts: [PASSKEY_CREATION_SCRIPT],
   };
 }

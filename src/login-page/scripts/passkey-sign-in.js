@@ -1,0 +1,46 @@
+// Signs in with a passkey, by autofill or by the button.
+import { renewSignal, send, toBytes, toText, useOnClick } from './passkey.js';
+
+const form = document.querySelector('#passkey');
+
+async function signIn(options) {
+  const { challenge, rpId } = form.dataset;
+  const publicKey = { challenge: toBytes(challenge), rpId, userVerification: 'preferred' };
+  const credential = await navigator.credentials.get({ publicKey, signal: renewSignal(), ...options });
+  const { clientDataJSON, authenticatorData, signature, userHandle } = credential.response;
+  remember(credential.id);
+  send(form, credential, {
+    clientDataJSON: toText(clientDataJSON),
+    authenticatorData: toText(authenticatorData),
+    signature: toText(signature),
+    userHandle: userHandle ? toText(userHandle) : '',
+  });
+}
+
+// Waits in the list of suggestions of the e-mail field, and shows nothing if it fails.
+async function fillIn() {
+  if (!document.querySelector('[autocomplete~=webauthn]')) return;
+  if (await PublicKeyCredential.isConditionalMediationAvailable?.()) await signIn({ mediation: 'conditional' });
+}
+
+// For the next page, which learns whether the server knows the passkey.
+function remember(id) {
+  try {
+    sessionStorage.setItem('usher-passkey', id);
+  } catch {}
+}
+
+function forgetUnknown() {
+  try {
+    const credentialId = sessionStorage.getItem('usher-passkey');
+    if (credentialId)
+      PublicKeyCredential.signalUnknownCredential?.({ rpId: form.dataset.rpId, credentialId }).catch(() => {});
+  } catch {}
+}
+
+if (form && window.PublicKeyCredential) {
+  useOnClick(form, () => signIn());
+  if (form.dataset.problem === 'unknown') forgetUnknown();
+  // Not after a refusal: a browser that answers without a person would send the same passkey for ever.
+  if (!form.dataset.problem) fillIn().catch(() => {});
+}
