@@ -37,7 +37,7 @@ export class PasskeyRaces implements AsyncDisposable {
       const before = MOST - 1 - (round % 4);
       const list = await this.#openList();
       await this.#fill(list.user, before);
-      const replies = await this.#race(round, (at) => this.#add(list, at));
+      const replies = await this.#race(0, (at) => this.#add(list, at));
       const added = replies.filter(({ alert }) => alert === '').length;
       const stored = await this.#countPasskeys(list.user);
       expect(stored, `round ${round}`).toBe(before + added);

@@ -6,6 +6,7 @@ import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
+import { PASSKEY_FAULTS } from './passkeys.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { TENANT_FAULTS } from './tenants.ts';
 import { TOKEN_FAULTS } from './tokens.ts';
@@ -17,6 +18,7 @@ export const FAULTS: readonly Fault[] = [
   ...USER_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
+  ...PASSKEY_FAULTS,
   ...BRANDING_FAULTS,
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,

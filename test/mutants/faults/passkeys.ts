@@ -1,0 +1,140 @@
+import { type Fault, inFolder } from '../fault.ts';
+
+const checks = 'test/domain/passkeys/own-checks.test.ts';
+const creation = 'test/domain/passkeys/creation.test.ts';
+const races = 'test/robustness/passkey-races.test.ts';
+const signIn = 'test/domain/passkeys/sign-in.test.ts';
+
+/** The checks of passkeys, each left out once. */
+export const PASSKEY_FAULTS: readonly Fault[] = [
+  ...inFolder('src/domain/passkeys', [
+    {
+      what: 'The answer to a creation signs in',
+      file: 'credential.ts',
+      find: "requireValid(client.type === (use.purpose === 'passkey get' ? 'webauthn.get' : 'webauthn.create'));",
+      replace: '',
+      test: checks,
+      title: /refuses another type/,
+    },
+    {
+      what: 'A page of any origin may ask for a passkey',
+      file: 'credential.ts',
+      find: 'requireValid(client.origin === origin);',
+      replace: '',
+      test: checks,
+      title: /refuses another origin/,
+    },
+    {
+      what: 'A frame of another origin may ask for a passkey',
+      file: 'credential.ts',
+      find: 'requireValid((client.crossOrigin ?? false) === false);',
+      replace: '',
+      test: creation,
+      title: /a page in a frame of another origin/,
+    },
+    {
+      what: 'A page below another one may ask for a passkey',
+      file: 'credential.ts',
+      find: 'requireValid(client.topOrigin === undefined);',
+      replace: '',
+      test: creation,
+      title: /a page below another one/,
+    },
+    {
+      what: 'Any challenge is good',
+      file: 'credential.ts',
+      find: ' && isChallenge(keys, client.challenge, use, now)',
+      replace: '',
+      test: signIn,
+      title: /a challenge that nobody has made/,
+    },
+    {
+      what: 'A credential may have two IDs',
+      file: 'credential.ts',
+      find: ' && id === rawId',
+      replace: '',
+      test: signIn,
+      title: /refuses two IDs/,
+    },
+    {
+      what: 'A challenge lives for ever',
+      file: 'challenge.ts',
+      find: 'return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIME_MS;',
+      replace: 'return isOurs;',
+      test: signIn,
+      title: /a challenge that is 10 minutes old/,
+    },
+    {
+      what: 'A challenge is good in any browser',
+      file: 'challenge.ts',
+      find: "browser.digest.toString('hex')",
+      replace: 'String(typeof browser)',
+      test: checks,
+      title: /good for one purpose, login, browser and user/,
+    },
+    {
+      what: 'A passkey signs in without the handle of its user',
+      file: 'redeem-passkey.ts',
+      find: 'requireValid(credential.userHandle === toUserHandle(passkey.userId));',
+      replace: '',
+      test: signIn,
+      title: /user handle of (nobody|another user)/,
+    },
+    {
+      what: 'A sign-in with a passkey needs no signature',
+      file: 'verify-passkey.ts',
+      find: 'requireValid(verified && authenticationInfo !== undefined);',
+      replace: 'if (!verified || !authenticationInfo) return { signCount: 0, isBackedUp: false };',
+      test: signIn,
+      title: /a forged signature/,
+    },
+    {
+      what: 'A passkey may have a key of any algorithm',
+      file: 'verify-passkey.ts',
+      find: '    supportedAlgorithmIDs: ALGORITHMS,',
+      replace: '    supportedAlgorithmIDs: [...ALGORITHMS, -35, -48],',
+      test: creation,
+      title: /algorithm that was not asked for/,
+    },
+    {
+      what: 'The attestations of manufacturers are parsed',
+      file: 'require-no-attestation.ts',
+      find: "requireValid(reader.readItem(TEXT).toString() === 'none');",
+      replace: 'reader.readItem(TEXT);',
+      test: checks,
+      title: /an attestation of the format (packed|fido-u2f)/,
+    },
+    {
+      what: 'A passkey may be added hours after a sign-in',
+      file: 'recent-sign-in.ts',
+      find: "if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');",
+      replace: '',
+      test: creation,
+      title: /until the sign-in is 10 minutes old/,
+    },
+    {
+      what: 'A passkey may be added from any browser',
+      file: 'recent-sign-in.ts',
+      find: "if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');",
+      replace: '',
+      test: creation,
+      title: /open, unknown, of another browser/,
+    },
+    {
+      what: 'A passkey may be added by a remembered sign-in',
+      file: 'recent-sign-in.ts',
+      find: "if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');",
+      replace: '',
+      test: 'test/login-page/passkeys-prompt.test.ts',
+      title: /gets to no passkeys by it/,
+    },
+    {
+      what: 'Passkeys that are added at once may be more than ten',
+      file: 'store-passkey.ts',
+      find: '${count} > ${most} or ',
+      replace: '',
+      test: races,
+      title: /never has more than ten/,
+    },
+  ]),
+];
