@@ -153,16 +153,14 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     for (const bits of [{ isBogusSignature: true }, { isBadUP: true }]) {
       await openLogin(page);
       await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId, ...bits });
-      await setPresent(cdp, authenticatorId, true);
-      await button(page, 'Use a passkey').click();
+      await clickPasskey(opened);
       await page.getByText('The passkey did not work.').waitFor();
       await setPresent(cdp, authenticatorId, false);
       await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId });
     }
     await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
     await openLogin(page);
-    await setPresent(cdp, authenticatorId, true);
-    await button(page, 'Use a passkey').click();
+    await clickPasskey(opened);
     await page.getByText('This browser cannot use passkeys here.').waitFor();
     expect(await page.getByLabel('E-mail address').isEnabled()).toBe(true);
   });
