@@ -132,6 +132,29 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await expectSignedIn(loginIntentId, user);
   });
 
+  it('a person whom the device does not verify at first signs in with the second try, in one of two tabs', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId } = opened;
+    const user = await savePasskey(opened);
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+    const first = await openLogin(page);
+    // Another tab of the same browser begins a login of its own, whose challenge is another.
+    const other = await page.context().newPage();
+    const second = await openLogin(other);
+    await page.bringToFront();
+    await setPresent(cdp, authenticatorId, true);
+    await button(page, 'Use a passkey').click();
+    await page.getByText(/This browser cannot use passkeys here|Nothing was signed in/).waitFor();
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+    await button(page, 'Use a passkey').click();
+    await heading(page, 'Shop');
+    await expectSignedIn(first, user);
+    expect(await fixture.isCompleted(second)).toBe(false);
+    await other.bringToFront();
+    await enterCode(other, user);
+    await expect.poll(() => fixture.isCompleted(second), { timeout: TIMEOUT_MS }).toBe(true);
+  });
+
   it('a passkey that was removed is refused, and the browser forgets it', async () => {
     const opened = await openBrowser();
     const { page, cdp, authenticatorId } = opened;
