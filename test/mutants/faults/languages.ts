@@ -39,9 +39,9 @@ export const LANGUAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A value changes the direction of the text around it',
-    file: 'src/texts/texts.ts',
-    find: '<bdi>${value}</bdi>',
-    replace: '${value}',
+    file: 'src/texts/isolate.ts',
+    find: '<bdi>${withoutDirectionControls(text)}</bdi>',
+    replace: '${withoutDirectionControls(text)}',
     test: texts,
     title: /HTML isolates and escapes its values/,
   },
