@@ -122,10 +122,8 @@ export class LockIsolation {
     const executions = this.#connections.flatMap(({ running }) => running ?? []);
     const free = this.#capacity - executions.length;
     const ofStatement = executions.filter((execution) => execution.statement === statement).length;
-    const applicationIdColumn = executions.filter(
-      ({ parameters }) => parameters.applicationId === applicationId,
-    ).length;
-    return ofStatement < 2 * free && (applicationId === undefined || applicationIdColumn < free);
+    const ofApplication = executions.filter(({ parameters }) => parameters.applicationId === applicationId).length;
+    return ofStatement < 2 * free && (applicationId === undefined || ofApplication < free);
   }
 
   #countWaitingLike({ statement, parameters: { applicationId } }: StatementExecution<unknown>): number {
