@@ -2,7 +2,8 @@
  * Codes sent by e-mail. There are few enough to try all, so the database holds keyed hashes. A code is derived from
  * its ID, so that it can be sent again.
  */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { deriveKeys } from '../derive-keys.ts';
 
 /** The first key creates digests, all verify. */
 export type LoginCodeKeys = readonly Buffer[];
@@ -13,9 +14,8 @@ export interface LoginCodeSettings {
   readonly limitFactor: number;
 }
 
-/** Derives the keys from the encryption keys, so that both rotate together. */
 export function deriveLoginCodeKeys(encryptionKeys: readonly Buffer[]): LoginCodeKeys {
-  return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher login code', 32)));
+  return deriveKeys(encryptionKeys, 'login code');
 }
 
 /** Six digits, or eight when many codes are sent. */

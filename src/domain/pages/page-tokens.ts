@@ -1,6 +1,6 @@
 /** Page tokens: where a page of a list ended, encrypted, so that callers cannot read, alter or move them. */
-import { hkdfSync } from 'node:crypto';
 import { open, seal } from '../aes-gcm.ts';
+import { deriveKeys } from '../derive-keys.ts';
 import { invalidField } from '../errors.ts';
 
 /** What a token is valid for: the list, whose list it is, and its filters. */
@@ -16,9 +16,8 @@ export class PageTokens {
   /** The first key encrypts, all decrypt. */
   readonly #keys: readonly Buffer[];
 
-  /** Derives its keys from the encryption keys, so that both rotate together. */
   constructor(encryptionKeys: readonly Buffer[]) {
-    this.#keys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher page token', 32)));
+    this.#keys = deriveKeys(encryptionKeys, 'page token');
   }
 
   seal({ at, id }: Position, scope: PageScope): string {

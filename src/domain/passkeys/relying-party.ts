@@ -1,5 +1,5 @@
 /** The login page as WebAuthn sees it: a relying party. */
-import { hkdfSync } from 'node:crypto';
+import { deriveKeys } from '../derive-keys.ts';
 
 export interface RelyingParty {
   /** The host of the login page or a parent of it. Browsers offer a passkey only where this is the same. */
@@ -10,13 +10,11 @@ export interface RelyingParty {
   readonly keys: readonly Buffer[];
 }
 
-/** Derives the keys from the encryption keys, so that both rotate together. */
 export function createRelyingParty(
   pageUrl: string,
   rpId: string | undefined,
   encryptionKeys: readonly Buffer[],
 ): RelyingParty {
   const { hostname, origin } = new URL(pageUrl);
-  const keys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher passkey challenge', 32)));
-  return { rpId: rpId ?? hostname, origin, keys };
+  return { rpId: rpId ?? hostname, origin, keys: deriveKeys(encryptionKeys, 'passkey challenge') };
 }

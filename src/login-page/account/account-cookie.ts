@@ -1,7 +1,8 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
-import { hash, hkdfSync } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
 import { open, seal } from '../../domain/aes-gcm.ts';
+import { deriveKeys } from '../../domain/derive-keys.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 
@@ -14,7 +15,7 @@ const LONGEST_MS = 24 * 60 * 60_000;
 export type AccountKeys = readonly Buffer[];
 
 export function deriveAccountKeys(encryptionKeys: readonly Buffer[]): AccountKeys {
-  return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'usher account', 32)));
+  return deriveKeys(encryptionKeys, 'account');
 }
 
 /** Returns undefined unless this browser has signed in, and was here in the last 15 minutes. */
