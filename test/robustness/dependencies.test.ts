@@ -22,7 +22,7 @@ it('CONTRIBUTING.md lists every package and no other', () => {
 });
 
 it('every version is exact', () => {
-  expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  expect(versions.filter(([, version]) => !/^(npm:[\w@/-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
 });
 
 it('every package has a checksum and comes from the npm registry', () => {
