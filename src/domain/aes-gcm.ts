@@ -20,3 +20,24 @@ export function open(key: CipherKey, sealed: Buffer, aad: string): string {
   decipher.setAAD(Buffer.from(aad)).setAuthTag(sealed.subarray(NONCE_BYTES, CIPHERTEXT_AT));
   return Buffer.concat([decipher.update(sealed.subarray(CIPHERTEXT_AT)), decipher.final()]).toString('utf8');
 }
+
+/** Encrypts a text with the first of the keys, as base64url. */
+export function sealToken([key]: readonly Buffer[], text: string, aad: string): string {
+  if (!key) throw new Error('There is no key to encrypt tokens with');
+  return seal(key, text, aad).toString('base64url');
+}
+
+/** Decrypts what `sealToken` has returned with any of the keys. Returns undefined for any other token. */
+export function openToken(keys: readonly Buffer[], token: string, aad: string): string | undefined {
+  const sealed = Buffer.from(token, 'base64url');
+  // Node decodes more spellings than one.
+  if (sealed.toString('base64url') !== token) return undefined;
+  for (const key of keys) {
+    try {
+      return open(key, sealed, aad);
+    } catch {
+      // Of another key, or no token.
+    }
+  }
+  return undefined;
+}

@@ -1,6 +1,6 @@
 /** The link that brings the old e-mail address back, when somebody else has changed it. */
 
-import { open, seal } from '../aes-gcm.ts';
+import { openToken, sealToken } from '../aes-gcm.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { endUserSessions } from '../users/end-user-sessions.ts';
@@ -17,23 +17,16 @@ export interface AddressChange {
 }
 
 /** Returns the token of the link. Only its reader and Usher know what it says. */
-export function createUndoToken([key]: readonly Buffer[], { userId, from, to }: AddressChange, now: Date): string {
-  if (!key) throw new Error('There is no key for links');
-  return seal(key, JSON.stringify([userId, from, to, now.getTime() + LIFETIME_MS]), PURPOSE).toString('base64url');
+export function createUndoToken(keys: readonly Buffer[], { userId, from, to }: AddressChange, now: Date): string {
+  return sealToken(keys, JSON.stringify([userId, from, to, now.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
 /** Returns the change that the token is of, for 7 days, or undefined. */
 export function readUndoToken(keys: readonly Buffer[], token: string, now: Date): AddressChange | undefined {
-  const sealed = Buffer.from(token, 'base64url');
-  for (const key of keys) {
-    try {
-      const [userId, from, to, expiresAt] = JSON.parse(open(key, sealed, PURPOSE));
-      return now.getTime() < expiresAt ? { userId, from, to } : undefined;
-    } catch {
-      // Of another key, or no token.
-    }
-  }
-  return undefined;
+  const text = openToken(keys, token, PURPOSE);
+  if (text === undefined) return undefined;
+  const [userId, from, to, expiresAt] = JSON.parse(text);
+  return now.getTime() < expiresAt ? { userId, from, to } : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Page tokens: where a page of a list ended, encrypted, so that callers cannot read, alter or move them. */
-import { open, seal } from '../aes-gcm.ts';
+import { openToken, sealToken } from '../aes-gcm.ts';
 import { deriveKeys } from '../derive-keys.ts';
 import { invalidField } from '../errors.ts';
 
@@ -21,29 +21,14 @@ export class PageTokens {
   }
 
   seal({ at, id }: Position, scope: PageScope): string {
-    const [key] = this.#keys;
-    if (!key) throw new Error('There is no key to encrypt page tokens with');
-    return seal(key, JSON.stringify([at.getTime(), id]), JSON.stringify(scope)).toString('base64url');
+    return sealToken(this.#keys, JSON.stringify([at.getTime(), id]), JSON.stringify(scope));
   }
 
   /** @throws ServiceError `Validation failed` for a token that is altered or of another scope */
   open(token: string, scope: PageScope): Position {
-    for (const key of this.#keys) {
-      const position = decrypt(key, token, scope);
-      if (position) return position;
-    }
-    throw invalidField('pageToken', 'must be the nextPageToken of the same list');
-  }
-}
-
-function decrypt(key: Buffer, token: string, scope: PageScope): Position | undefined {
-  const sealed = Buffer.from(token, 'base64url');
-  // Node decodes more spellings than one.
-  if (sealed.toString('base64url') !== token) return undefined;
-  try {
-    const [at, id] = JSON.parse(open(key, sealed, JSON.stringify(scope)));
+    const text = openToken(this.#keys, token, JSON.stringify(scope));
+    if (text === undefined) throw invalidField('pageToken', 'must be the nextPageToken of the same list');
+    const [at, id] = JSON.parse(text);
     return { at: new Date(at), id };
-  } catch {
-    return undefined;
   }
 }

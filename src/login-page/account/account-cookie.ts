@@ -1,7 +1,7 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
 import { hash } from 'node:crypto';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
-import { open, seal } from '../../domain/aes-gcm.ts';
+import { openToken, sealToken } from '../../domain/aes-gcm.ts';
 import { deriveKeys } from '../../domain/derive-keys.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
@@ -25,29 +25,23 @@ export function readAccountCookie(
   keys: AccountKeys,
   now: Date,
 ): AccountSignIn | undefined {
-  const sealed = Buffer.from(readCookie(context, nameFor(browser)) ?? '', 'base64url');
-  for (const key of keys) {
-    const text = openText(key, sealed, aadOf(browser));
-    if (text === undefined) continue;
-    const [userId = '', method, authenticatedAt, seenAt] = JSON.parse(text);
-    const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
-    return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt) } : undefined;
-  }
-  return undefined;
+  const text = openToken(keys, readCookie(context, nameFor(browser)) ?? '', aadOf(browser));
+  if (text === undefined) return undefined;
+  const [userId, method, authenticatedAt, seenAt] = JSON.parse(text);
+  const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
+  return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt) } : undefined;
 }
 
 /** Signs the browser in for another 15 minutes. */
 export function writeAccountCookie(
   context: HttpContext,
   browser: KnownBrowser,
-  [key]: AccountKeys,
+  keys: AccountKeys,
   { userId, method, authenticatedAt }: AccountSignIn,
   now: Date,
 ): void {
-  if (!key) throw new Error('There is no key for the account page');
   const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime()]);
-  const value = seal(key, text, aadOf(browser)).toString('base64url');
-  setCookie(context, nameFor(browser), value, IDLE_SECONDS, browser.isSecure);
+  setCookie(context, nameFor(browser), sealToken(keys, text, aadOf(browser)), IDLE_SECONDS, browser.isSecure);
 }
 
 export function removeAccountCookie(context: HttpContext, browser: KnownBrowser): void {
@@ -66,12 +60,4 @@ function nameFor({ isSecure }: KnownBrowser): string {
 /** In another browser the cookie says nothing. */
 function aadOf({ digest }: KnownBrowser): string {
   return `account ${digest.toString('hex')}`;
-}
-
-function openText(key: Buffer, sealed: Buffer, aad: string): string | undefined {
-  try {
-    return open(key, sealed, aad);
-  } catch {
-    return undefined;
-  }
 }
