@@ -1,9 +1,8 @@
-import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { latestCutoff } from '../sessions/cutoffs.ts';
-import { isActiveUser, type User, userColumns } from '../users/user.ts';
+import { isUnendedSignIn } from '../sessions/cutoffs.ts';
+import { type User, userColumns } from '../users/user.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 /** Who signed in to the account page, when and how. */
@@ -21,5 +20,4 @@ export async function findAccount(call: Call, { userId, authenticatedAt }: Accou
 
 const selectAccount = statement('select_account', userColumns)`
   select ${columnsOf(userColumns)} from users
-  where id = ${p.uuid('userId')} and ${isActiveUser}
-    and ${p.instant('authenticatedAt')} > ${latestCutoff(sql`users.id`)}`;
+  where ${isUnendedSignIn(p.instant('authenticatedAt'))}`;

@@ -1,9 +1,7 @@
-import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { OwnSignIn } from '../login/complete-login.ts';
-import { latestCutoff } from '../sessions/cutoffs.ts';
-import { isActiveUser } from '../users/user.ts';
+import { isUnendedSignIn } from '../sessions/cutoffs.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**
@@ -28,9 +26,7 @@ export async function rememberSignIn(
   return late ? undefined : token;
 }
 
-/** Whether no revocation has ended the sign-in. */
-const isUnended = sql`users.id = ${p.uuid('userId')} and ${isActiveUser}
-  and ${p.instant('authenticatedAt')} > ${latestCutoff(sql`users.id`)}`;
+const isUnended = isUnendedSignIn(p.instant('authenticatedAt'));
 
 const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (

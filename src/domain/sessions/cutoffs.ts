@@ -8,6 +8,7 @@ import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { pause } from '../pause.ts';
+import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
 
 /** Stands for all users of an application. */
@@ -37,6 +38,14 @@ export function latestCutoff(userId: SQLWrapper): SQL {
     (select max(c.cutoff_at) from session_cutoffs c
     where c.application_id = ${p.uuid('applicationId')} and c.user_id in (${userId}, ${EVERY_USER})),
     (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId}), '-infinity')`;
+}
+
+/**
+ * Returns the condition that `users` has the active user `userId`, and that no revocation has ended the sign-in at this
+ * instant. Parameters: applicationId, userId.
+ */
+export function isUnendedSignIn(authenticatedAt: SQL): SQL {
+  return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
 /**
