@@ -1,5 +1,5 @@
 import { findApplicationOfClient, findLoginApplication } from '../domain/login/find-login-application.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { toPageApplication } from './page-application.ts';
 import type { ErrorPage } from './pages/error.ts';
 import { sendErrorPage } from './responses.ts';
@@ -12,6 +12,6 @@ export async function showDeadEnd(request: LoginRequest, kind: ErrorPage): Promi
     kind === 'unknown'
       ? await findApplicationOfClient(call, fields.clientId)
       : await findLoginApplication(call, fields);
-  const application = found && toPageApplication(found, new URL(parts.authPageUrl).pathname);
+  const application = found && toPageApplication(found, loginPathOf(parts));
   sendErrorPage(context, kind, { language: languages.languageFor(found?.locale), place, application });
 }

@@ -22,7 +22,7 @@ import { ACTIONS, type Action } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
-import { type LoginPageParts, type LoginRequest, toFields } from './login-request.ts';
+import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
@@ -138,7 +138,7 @@ async function serve(
     const fields = toFields(form);
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
-    const place = placeOf(context, form, pathOf(parts));
+    const place = placeOf(context, form, loginPathOf(parts));
     const now = parts.clock();
     // The audit log stores no addresses of users: they are personal data, which only sessions store.
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
@@ -169,11 +169,7 @@ async function refuseForm(action: Action, request: LoginRequest): Promise<undefi
 /** Returns what a page needs that belongs to no login. */
 function viewOf(context: HttpContext, form: string, parts: LoginPageParts): PageView {
   const language = readLanguageChoice(context, form).languageFor();
-  return { language, place: placeOf(context, form, pathOf(parts)) };
-}
-
-function pathOf({ authPageUrl }: LoginPageParts): string {
-  return new URL(authPageUrl).pathname;
+  return { language, place: placeOf(context, form, loginPathOf(parts)) };
 }
 
 /** Shows documented errors on the page, and resolves to them. */

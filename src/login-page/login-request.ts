@@ -27,6 +27,11 @@ export interface LoginPageParts
   readonly relyingParty: RelyingParty;
 }
 
+/** Returns the path of the login page in its public URL. */
+export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>): string {
+  return new URL(authPageUrl).pathname;
+}
+
 /** Parses a form or a query. Missing fields are empty strings. */
 export function toFields(text: string) {
   const form = new URLSearchParams(text);

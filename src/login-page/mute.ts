@@ -1,6 +1,6 @@
 /** The page behind the link of an e-mail that stops such e-mails for a day. It belongs to no login. */
 import { findMute, muteAddress } from '../domain/login/muted-addresses.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { renderMute } from './pages/mute.ts';
 import { sendPage, sendRedirect } from './responses.ts';
 
@@ -37,5 +37,5 @@ function sendMutePage(request: LoginRequest, until: Date | null | undefined): vo
 }
 
 function pathOf({ parts }: LoginRequest): string {
-  return `${new URL(parts.authPageUrl).pathname}/mute`;
+  return `${loginPathOf(parts)}/mute`;
 }

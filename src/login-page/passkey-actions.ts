@@ -10,7 +10,7 @@ import { storePasskey } from '../domain/passkeys/store-passkey.ts';
 import type { Action } from './actions.ts';
 import { alertFor } from './alerts.ts';
 import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { toPageApplication } from './page-application.ts';
 import type { PageContent } from './pages/document.ts';
 import { renderPasskeyList } from './pages/passkey-list.ts';
@@ -96,7 +96,7 @@ async function show(request: LoginRequest, render: (view: PasskeysView) => PageC
   const passkeys = await listOwnPasskeys(call, signIn, parts.relyingParty);
   const isOnThisDevice = render === renderPasskeyOffer;
   const language = languages.languageFor(signIn.intent.locale);
-  const path = new URL(parts.authPageUrl).pathname;
+  const path = loginPathOf(parts);
   const application = toPageApplication(signIn.intent, path);
   const page = render({
     language,

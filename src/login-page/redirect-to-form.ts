@@ -2,7 +2,7 @@
 import type { ServiceError } from '../domain/errors.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { type FormPage, type PasskeyPage, sendRedirect } from './responses.ts';
 
 /** Returns the page that shows the problem of a form. */
@@ -44,6 +44,6 @@ export function redirectToForm(
   });
   if (next) query.set('then', next);
   if (form === 'code') for (const [name, value] of Object.entries(figures)) if (value) query.set(name, String(value));
-  const page = new URL(parts.authPageUrl).pathname;
+  const page = loginPathOf(parts);
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

@@ -8,7 +8,7 @@ import { UUID } from '../domain/validation.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { toPageApplication } from './page-application.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed } from './pages/closed.ts';
@@ -35,7 +35,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   const language = languages.languageFor(state.locale);
-  const path = new URL(parts.authPageUrl).pathname;
+  const path = loginPathOf(parts);
   const application = toPageApplication(state, path);
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
   // Without a method, the operator has disabled all of the application.
