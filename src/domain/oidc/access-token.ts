@@ -1,0 +1,35 @@
+/**
+ * Access tokens: `uat_` and the sealed IDs of a session and of the grant that it was given for. They are opaque to
+ * applications, and stored nowhere.
+ */
+import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
+import { toUuid, toUuidBytes } from './uuid-bytes.ts';
+
+export interface AccessToken {
+  readonly scope: number;
+  readonly applicationId: string;
+  readonly sessionId: string;
+  /** The login intent whose code was redeemed. */
+  readonly grantId: string;
+}
+
+const PREFIX = 'uat_';
+const VERSION = 1;
+/** Version, scope and three IDs. */
+const BYTES = 2 + 3 * 16;
+const LENGTH = PREFIX.length + Math.ceil(((BYTES + 32) * 4) / 3);
+
+export function createAccessToken(keys: SealKeys, token: AccessToken): string {
+  const { scope, applicationId, sessionId, grantId } = token;
+  const ids = [applicationId, sessionId, grantId].map(toUuidBytes);
+  return PREFIX + sealBytes(keys, Buffer.concat([Buffer.from([VERSION, scope]), ...ids]));
+}
+
+/** Returns undefined if the text is no access token. One whose session has ended is read. */
+export function readAccessToken(keys: SealKeys, text: string): AccessToken | undefined {
+  if (text.length !== LENGTH || !text.startsWith(PREFIX)) return undefined;
+  const bytes = openBytes(keys, text.slice(PREFIX.length));
+  if (bytes?.length !== BYTES || bytes[0] !== VERSION) return undefined;
+  const idAt = (at: number) => toUuid(bytes.subarray(at, at + 16));
+  return { scope: bytes.readUInt8(1), applicationId: idAt(2), sessionId: idAt(18), grantId: idAt(34) };
+}

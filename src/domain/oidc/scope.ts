@@ -1,0 +1,20 @@
+/** The scopes of OpenID Connect that Usher knows, as bits. */
+const SCOPE_BITS = { openid: 1, profile: 2, email: 4, offline_access: 8 } as const;
+
+export type Scope = keyof typeof SCOPE_BITS;
+
+const SCOPES = Object.keys(SCOPE_BITS) as readonly Scope[];
+
+/** Returns the bits of the known scopes in a list that is separated by spaces. Others are ignored. */
+export function readScope(text: string): number {
+  const names = text.split(' ');
+  return SCOPES.reduce((bits, scope) => (names.includes(scope) ? bits | SCOPE_BITS[scope] : bits), 0);
+}
+
+export function presentScope(bits: number): string {
+  return SCOPES.filter((scope) => hasScope(bits, scope)).join(' ');
+}
+
+export function hasScope(bits: number, scope: Scope): boolean {
+  return (bits & SCOPE_BITS[scope]) !== 0;
+}

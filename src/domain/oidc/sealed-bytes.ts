@@ -1,0 +1,26 @@
+/** Bytes that only Usher can write: each is followed by its HMAC-SHA-256, all in base64url. Nothing of it is stored. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** The first key seals, all verify. */
+export type SealKeys = readonly Buffer[];
+
+const MAC_BYTES = 32;
+
+export function sealBytes([key]: SealKeys, bytes: Buffer): string {
+  return Buffer.concat([bytes, macOf(key, bytes)]).toString('base64url');
+}
+
+/** Returns the bytes that `sealBytes` has taken, or undefined for any other text. */
+export function openBytes(keys: SealKeys, text: string): Buffer | undefined {
+  const sealed = Buffer.from(text, 'base64url');
+  // Node decodes more spellings than one.
+  if (sealed.length <= MAC_BYTES || sealed.toString('base64url') !== text) return undefined;
+  const bytes = sealed.subarray(0, -MAC_BYTES);
+  const mac = sealed.subarray(-MAC_BYTES);
+  return keys.some((key) => timingSafeEqual(macOf(key, bytes), mac)) ? bytes : undefined;
+}
+
+function macOf(key: Buffer | undefined, bytes: Buffer): Buffer {
+  if (!key) throw new Error('There is no key to seal with');
+  return createHmac('sha256', key).update(bytes).digest();
+}
