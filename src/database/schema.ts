@@ -6,7 +6,6 @@ import { sql } from 'drizzle-orm';
 import {
   boolean,
   customType,
-  foreignKey,
   index,
   integer,
   pgTable,
@@ -55,6 +54,13 @@ export const applications = pgTable(
     /** Empty for all that are enabled. */
     loginMethods: text('login_methods').array().notNull().default([]),
     singleSignOn: boolean('single_sign_on').notNull().default(false),
+    /** Whether it may use OpenID Connect. */
+    openIdConnect: boolean('open_id_connect').notNull().default(false),
+    /** Whether its OpenID Connect requests must have a code challenge (RFC 7636). */
+    requirePkce: boolean('require_pkce').notNull().default(true),
+    postLogoutRedirectUris: text('post_logout_redirect_uris').array().notNull().default([]),
+    /** Where the application learns that a user was signed out (OpenID Connect Back-Channel Logout). */
+    backchannelLogoutUri: text('backchannel_logout_uri'),
     /** SHA-256 of the logos in `application_logos`. */
     logoDigest: bytes('logo_digest'),
     darkLogoDigest: bytes('dark_logo_digest'),
@@ -92,6 +98,8 @@ export const apiKeys = pgTable(
     lastUsedAt: instant('last_used_at'),
     /** The ID of the key that a rotation has created. */
     replacedBy: uuid('replaced_by'),
+    /** `API`, or `CLIENT_SECRET` for a key that opens only the OpenID Connect endpoints. */
+    use: text('use').notNull().default('API'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
@@ -107,6 +115,8 @@ export const users = pgTable(
     id: uuid('id').primaryKey(),
     ...profileColumns(),
     createdAt: instant('created_at').notNull(),
+    /** When the user last proved to have the e-mail address. */
+    emailVerifiedAt: instant('email_verified_at'),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
     deletedAt: instant('deleted_at'),
@@ -144,44 +154,20 @@ export const loginIntents = pgTable(
     browserDigest: bytes('browser_digest'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
     locale: text('locale'),
+    /** How OpenID Connect answers: `query` or `form_post`. Empty for an intent that is answered by an auth token. */
+    responseMode: text('response_mode').notNull().default(''),
+    /** What the OpenID Connect request asked for, as bits. */
+    scope: smallint('scope'),
+    nonce: text('nonce'),
+    /** SHA-256 of the code verifier (RFC 7636). */
+    codeChallenge: bytes('code_challenge'),
+    /** When the code was exchanged for tokens. */
+    redeemedAt: instant('redeemed_at'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('login_intents_id_idx').on(table.id),
     index('login_intents_expires_at_idx').on(table.expiresAt),
     index('login_intents_user_id_idx').on(table.userId),
-  ],
-);
-
-/** Rows are never removed: an event ID is unique for ever, even after the event is deleted. */
-export const events = pgTable(
-  'events',
-  {
-    applicationId: applicationIdColumn(),
-    id: text('id').notNull(),
-    name: text('name'),
-    createdAt: instant('created_at').notNull(),
-    deletedAt: instant('deleted_at'),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.id] }),
-    index('events_list_idx').on(table.applicationId, table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
-  ],
-);
-
-export const checkIns = pgTable(
-  'check_ins',
-  {
-    applicationId: uuid('application_id').notNull(),
-    eventId: text('event_id').notNull(),
-    attendeeId: text('attendee_id').notNull(),
-    checkedInAt: instant('checked_in_at').notNull(),
-    /** Whether the attendee has tried to check in again. */
-    isRepeated: boolean('is_repeated').notNull().default(false),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.eventId, table.attendeeId] }),
-    foreignKey({ columns: [table.applicationId, table.eventId], foreignColumns: [events.applicationId, events.id] }),
-    index('check_ins_list_idx').on(table.applicationId, table.eventId, table.checkedInAt, table.attendeeId),
   ],
 );

@@ -29,4 +29,6 @@ export interface Application {
   readonly sessionIdleSeconds?: number;
   /** Whether it shares sign-ins, so that browsers remember them. */
   readonly singleSignOn?: boolean;
+  /** Whether it may use OpenID Connect. */
+  readonly openIdConnect?: boolean;
 }

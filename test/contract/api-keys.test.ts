@@ -47,7 +47,13 @@ describe('An API key with a name and an expiry', () => {
     const expiresAt = later(60);
     const { applicationId, apiKeyId, apiKey } = await createKey({ name: 'Kasse – "2"', expiresAt });
     const createdAt = clock.read().toISOString();
-    expect(await listedKey(applicationId, apiKeyId)).toEqual({ apiKeyId, name: 'Kasse – "2"', createdAt, expiresAt });
+    expect(await listedKey(applicationId, apiKeyId)).toEqual({
+      apiKeyId,
+      name: 'Kasse – "2"',
+      createdAt,
+      expiresAt,
+      use: 'API',
+    });
     clock.advance(60 * SECOND - 1);
     expect(await tryKey(apiKey)).toBe('ok');
     clock.advance(1);
@@ -57,9 +63,27 @@ describe('An API key with a name and an expiry', () => {
   it.each<[JsonObject, string]>([
     [{ expiresAt: later(0) }, 'expiresAt'],
     [{ expiresAt: '1969-12-31T23:59:59Z' }, 'expiresAt'],
+    [{ use: 'ADMIN' }, 'use'],
   ])('is refused with %j', async (wrong, field) => {
     const { id: applicationId } = await createTenant(service);
     expect(await callWith(createApiKey, { applicationId, ...wrong })).toEqual(validationFailed(field));
+  });
+});
+
+describe('A client secret', () => {
+  it('opens no call over any protocol, and stays one when it is rotated', async () => {
+    const { applicationId, apiKeyId, apiKey } = await createKey({ use: 'CLIENT_SECRET' });
+    expect(await listedKey(applicationId, apiKeyId)).toMatchObject({ use: 'CLIENT_SECRET' });
+    expect(await tryKey(apiKey)).toBe(INVALID_API_KEY);
+    const { data } = await callWith(rotateApiKey, { apiKeyId });
+    expect(await listedKey(applicationId, fieldOf(data, 'apiKeyId'))).toMatchObject({ use: 'CLIENT_SECRET' });
+    expect(await tryKey(fieldOf(data, 'apiKey'))).toBe(INVALID_API_KEY);
+  });
+
+  it('does not learn that its application is deleted', async () => {
+    const { applicationId, apiKey } = await createKey({ use: 'CLIENT_SECRET' });
+    await admin.deleteApplication({ applicationId });
+    expect(await tryKey(apiKey)).toBe(INVALID_API_KEY);
   });
 });
 

@@ -11,6 +11,12 @@ import { API_KEY, INVALID_API_KEY, openContractFixture, UUID } from './contract-
 const { createApplication, getApplication, updateApplication, deleteApplication } = AdminService.method;
 const APPLICATION = { name: 'Test & <application>', redirectUris: [REDIRECT_URI] };
 const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
+const OPEN_ID_CONNECT = {
+  openIdConnect: true,
+  requirePkce: false,
+  postLogoutRedirectUris: ['https://app.test/', 'http://[::1]:3000/out?a=b'],
+  backchannelLogoutUri: 'https://app.test/backchannel-logout',
+};
 const NOW = '2026-03-01T12:00:00.120Z';
 
 const { service, tenant, callWith, tryKey } = await openContractFixture({ clock: new TestClock(new Date(NOW)).read });
@@ -29,6 +35,9 @@ describe('CreateApplication', () => {
           askName: false,
           sessionIdleSeconds: 900,
           singleSignOn: false,
+          openIdConnect: false,
+          requirePkce: true,
+          postLogoutRedirectUris: [],
           loginMethods: [],
           ...APPLICATION,
         },
@@ -73,6 +82,7 @@ describe('UpdateApplication', () => {
       { sessionIdleSeconds: 7_776_000 },
       { sessionIdleSeconds: 7_776_000 },
     ],
+    ['OpenID Connect', OPEN_ID_CONNECT, OPEN_ID_CONNECT],
     ['nothing by a mask that clears what is not set', { updateMask: 'sessionMaxAgeSeconds' }, {}],
     ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
     ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
@@ -82,6 +92,22 @@ describe('UpdateApplication', () => {
     const expected = success({ application: { ...before.application, ...changed } });
     expect(await callWith(updateApplication, { applicationId, ...fields })).toEqual(expected);
     expect(await callWith(getApplication, { applicationId })).toEqual(expected);
+  });
+
+  it('clears where a browser may go after a logout, and where the application learns of it', async () => {
+    const { id: applicationId } = await createTenant(service, { ...APPLICATION, ...OPEN_ID_CONNECT });
+    const updateMask = 'postLogoutRedirectUris,backchannelLogoutUri';
+    const answer = await callWith(updateApplication, { applicationId, updateMask });
+    const { backchannelLogoutUri: _, ...kept } = OPEN_ID_CONNECT;
+    const expected = { ...APPLICATION, ...kept, postLogoutRedirectUris: [] };
+    expect(answer).toMatchObject({ code: 'ok', data: { application: expected } });
+    expect(answer.data).not.toHaveProperty('application.backchannelLogoutUri');
+  });
+
+  it('takes 50 URIs to go to after a logout', async () => {
+    const postLogoutRedirectUris = Array.from({ length: 50 }, (_, index) => `https://app.test/out/${index}`);
+    const answer = await callWith(updateApplication, { applicationId: tenant.id, postLogoutRedirectUris });
+    expect(answer).toMatchObject({ data: { application: { postLogoutRedirectUris } } });
   });
 
   it('gives sessions the default again when a mask clears how long they can be renewed', async () => {
@@ -112,6 +138,13 @@ describe('UpdateApplication', () => {
     [{ sessionIdleSeconds: 899 }, 'sessionIdleSeconds'],
     [{ sessionIdleSeconds: 7_776_001 }, 'sessionIdleSeconds'],
     [{ updateMask: 'createdAt' }, 'updateMask'],
+    [{ updateMask: 'openIdConnect' }, 'openIdConnect'],
+    [{ updateMask: 'requirePkce' }, 'requirePkce'],
+    [{ postLogoutRedirectUris: ['http://app.test/'] }, 'postLogoutRedirectUris'],
+    [{ postLogoutRedirectUris: Array(51).fill('https://app.test/') }, 'postLogoutRedirectUris'],
+    [{ backchannelLogoutUri: 'http://app.test/' }, 'backchannelLogoutUri'],
+    [{ backchannelLogoutUri: 'https://app.test/#' }, 'backchannelLogoutUri'],
+    [{ backchannelLogoutUri: 'com.example.app:/logout' }, 'backchannelLogoutUri'],
   ])('returns Validation failed for %j', async (wrong, field) => {
     expect(await callWith(updateApplication, { applicationId: tenant.id, ...wrong })).toEqual(validationFailed(field));
   });

@@ -41,12 +41,12 @@ const TABLES_WITHOUT_APPLICATION = [
 
 /** Columns of text that hold nothing of a person, or only what an application has chosen. */
 const IMPERSONAL = [
-  /^api_keys\.name$/,
+  /^api_keys\.(name|use)$/,
   /^applications\./,
   /^application_logos\./,
   /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
-  /^login_intents\.(locale|method|prompt|redirect_uri|state)$/,
+  /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
   /^passkeys\.(rp_id|transports)$/,
   /^(remembered_sign_ins|sessions)\.method$/,
   /^webhook_(queues|signing_keys)\./,

@@ -1,8 +1,9 @@
 /** Starts the service as main does, on a free port and its own database. */
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { AdminService, type CreateApplicationRequestSchema } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
@@ -122,9 +123,14 @@ function transportWith(baseUrl: string, headers: Record<string, string>) {
 
 export async function createTenant(
   service: { url: string },
-  { name = 'Test application', redirectUris = [REDIRECT_URI] } = {},
+  {
+    name = 'Test application',
+    redirectUris = [REDIRECT_URI],
+    ...fields
+  }: MessageInitShape<typeof CreateApplicationRequestSchema> = {},
 ) {
-  const { application, apiKeyId, apiKey } = await adminClient(service).createApplication({ name, redirectUris });
+  const request = { name, redirectUris, ...fields };
+  const { application, apiKeyId, apiKey } = await adminClient(service).createApplication(request);
   if (!application) throw new Error('No application');
   return { id: application.id, name, clientId: application.clientId, apiKeyId, apiKey };
 }

@@ -113,6 +113,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       sessionIdleSeconds: 2_592_000,
       ...BRANDING,
       singleSignOn: true,
+      openIdConnect: true,
+      requirePkce: true,
+      postLogoutRedirectUris: ['https://app.example.com/'],
+      backchannelLogoutUri: 'https://app.example.com/backchannel-logout',
     },
   },
   'AdminService/SetApplicationLogo': {
@@ -124,7 +128,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'AdminService/DeleteApplication': APPLICATION,
   'AdminService/CreateApiKey': {
     ...APPLICATION,
-    optional: { name: 'Kasse 2 – Süd', expiresAt: '2100-01-01T00:00:00Z' },
+    optional: { name: 'Kasse 2 – Süd', expiresAt: '2100-01-01T00:00:00Z', use: 'CLIENT_SECRET' },
   },
   'AdminService/ListApiKeys': { ...APPLICATION, ...PAGE },
   'AdminService/RotateApiKey': { required: { apiKeyId: '$API_KEY_ID' }, optional: { overlapSeconds: 3600 } },

@@ -7,12 +7,14 @@ import { type ErrorReason, ServiceError } from '../errors.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { digestOf, isApiKey } from './api-key.ts';
+import type { KeyUse } from './key-use.ts';
 
 const KEY_OWNER = {
   /** In hex. */
   digest: t.text,
   apiKeyId: apiKeys.id,
   expiresAt: apiKeys.expiresAt,
+  use: t.textOf<KeyUse>(),
   application: {
     id: applications.id,
     name: applications.name,
@@ -21,6 +23,7 @@ const KEY_OWNER = {
     sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
     sessionIdleSeconds: applications.sessionIdleSeconds,
     singleSignOn: applications.singleSignOn,
+    openIdConnect: applications.openIdConnect,
   },
   isDeleted: t.boolean,
 };
@@ -30,6 +33,8 @@ export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
 
 /** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+
+const API_ONLY: readonly KeyUse[] = ['API'];
 
 /** Authenticates applications by API key. Guesses are looked up in batches, so that they need no rate limit. */
 export class ApiKeys {
@@ -54,15 +59,21 @@ export class ApiKeys {
   /**
    * Returns the ID of the key and its application.
    *
-   * @throws ServiceError `Invalid API key`, or `deletedReason` for the key of a deleted application
+   * @throws ServiceError `Invalid API key`, also for a key of another use, or `deletedReason` for the key of a deleted
+   * application
    */
   async authenticate(
     apiKey: string | undefined,
-    { deadline, deletedReason = 'INVALID_API_KEY' }: { deadline: Deadline; deletedReason?: ErrorReason },
+    {
+      deadline,
+      deletedReason = 'INVALID_API_KEY',
+      uses = API_ONLY,
+    }: { deadline: Deadline; deletedReason?: ErrorReason; uses?: readonly KeyUse[] },
   ): Promise<KeyOwner> {
     const owner =
       apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), deadline) : undefined;
     if (!owner || (owner.expiresAt && owner.expiresAt <= this.#clock())) throw new ServiceError('INVALID_API_KEY');
+    if (!uses.includes(owner.use)) throw new ServiceError('INVALID_API_KEY');
     if (owner.isDeleted) throw new ServiceError(deletedReason);
     return owner;
   }
@@ -81,9 +92,9 @@ export class ApiKeys {
 
 /** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
 const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
-  select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, a.id, a.name, a.client_id,
+  select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, k.use, a.id, a.name, a.client_id,
     a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.single_sign_on,
-    a.deleted_at is not null as is_deleted
+    a.open_id_connect, a.deleted_at is not null as is_deleted
   from api_keys k join applications a on a.id = k.application_id
   where k.digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
     and k.revoked_at is null`;

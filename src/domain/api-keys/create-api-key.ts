@@ -4,10 +4,12 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { check, identifier, optional, type Unchecked, uuid } from '../validation.ts';
+import { oneOf } from '../text-rules.ts';
+import { check, identifier, optional, textOrEmpty, type Unchecked, uuid } from '../validation.ts';
+import { KEY_USES } from './key-use.ts';
 import { newApiKey } from './new-api-key.ts';
 
-type Field = 'applicationId' | 'name' | 'expiresAt';
+type Field = 'applicationId' | 'name' | 'expiresAt' | 'use';
 
 /** The latest that a Timestamp in JSON can be. */
 const LAST_INSTANT = new Date('9999-12-31T23:59:59.999Z');
@@ -21,9 +23,10 @@ export async function createApiKey(
     applicationId: uuid,
     name: optional(identifier),
     expiresAt: optional(instantAfter(now)),
+    use: textOrEmpty(oneOf(KEY_USES)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const [created] = await run(insertApiKey, { ...fields, apiKeyId, digest, now });
+  const [created] = await run(insertApiKey, { ...fields, use: fields.use || 'API', apiKeyId, digest, now });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }
@@ -38,9 +41,9 @@ function instantAfter(now: Date): Rule<Date> {
 
 const insertApiKey = statement('insert_api_key')`
   with created as (
-    insert into api_keys (application_id, id, digest, created_at, name, expires_at)
+    insert into api_keys (application_id, id, digest, created_at, name, expires_at, use)
     select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, ${p.text('name')},
-      ${p.instant('expiresAt')}
+      ${p.instant('expiresAt')}, ${p.text('use')}
     from applications where id = ${p.uuid('applicationId')} and deleted_at is null
     returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`created` })}

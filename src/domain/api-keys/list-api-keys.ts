@@ -5,13 +5,13 @@ import { getApplication } from '../applications/get-application.ts';
 import { createList } from '../pages/list.ts';
 import { uuid } from '../validation.ts';
 
-const { id: apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy } = apiKeys;
+const { id: apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy, use } = apiKeys;
 
 /** Returns a page of an application's keys, with those that have ended. @throws ServiceError `Application not found` */
 export const listApiKeys = createList('select_api_keys', {
   name: 'api-keys',
   rules: { applicationId: uuid },
-  columns: { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy },
+  columns: { apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy, use },
   order: [createdAt, apiKeyId],
   where: sql`application_id = ${p.uuid('applicationId')}
     and exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null)`,

@@ -10,7 +10,7 @@ const DAY_SECONDS = 24 * 60 * 60;
 const rules = { apiKeyId: uuid, overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })) };
 
 /**
- * Replaces an API key by one with the same name and expiry, to be shown once. The old key works until the overlap is
+ * Replaces an API key by one with the same name, use and expiry, to be shown once. The old key works until the overlap is
  * over, or until its expiry if that is earlier.
  *
  * @throws ServiceError `API key not found`, also if it has ended; `API key already replaced`
@@ -31,7 +31,7 @@ export async function rotateApiKey(
 const replaceApiKey = statement('replace_api_key')`
   with old as (
     -- Locked, so that one of several concurrent rotations succeeds.
-    select k.application_id, k.id, k.name, k.expires_at
+    select k.application_id, k.id, k.name, k.expires_at, k.use
     from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
     where k.id = ${p.uuid('oldId')} and k.revoked_at is null and k.replaced_by is null
       and (k.expires_at is null or k.expires_at > ${p.instant('now')})
@@ -42,8 +42,8 @@ const replaceApiKey = statement('replace_api_key')`
     from old where k.application_id = old.application_id and k.id = old.id
     returning k.id, k.application_id
   ), ${auditEvent({ resource: sql`id`, from: sql`replaced`, applicationId: sql`application_id` })}
-  insert into api_keys (application_id, id, digest, created_at, name, expires_at)
-  select application_id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, name, expires_at from old
+  insert into api_keys (application_id, id, digest, created_at, name, expires_at, use)
+  select application_id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, name, expires_at, use from old
   returning 1 as created`;
 
 const selectReplaced = statement('select_replaced_api_key')`

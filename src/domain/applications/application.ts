@@ -2,9 +2,10 @@ import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { rule } from '../rule.ts';
 import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
-import { boolean, identifier, integer, listOf, optional, textThat } from '../validation.ts';
+import { boolean, identifier, integer, listOf, optional } from '../validation.ts';
 import { brandingColumns, brandingRules } from './branding.ts';
-import { isRegistrable } from './redirect-uri.ts';
+import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
+import { redirectUri } from './redirect-uri-rule.ts';
 
 export const applicationColumns = {
   id: applications.id,
@@ -16,6 +17,7 @@ export const applicationColumns = {
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   sessionIdleSeconds: applications.sessionIdleSeconds,
   singleSignOn: applications.singleSignOn,
+  ...openIdConnectColumns,
   ...brandingColumns,
   createdAt: applications.createdAt,
 };
@@ -23,16 +25,10 @@ export const applicationColumns = {
 /** An application as operators see it. */
 export type ApplicationDetails = RowOf<typeof applicationColumns>;
 
-const redirectUri = textThat(
-  isRegistrable,
-  'must be absolute https, http on a loopback host, or a private scheme with a dot, without fragment, user information or wildcard',
-  { max: 2048, format: 'redirect-uri' },
-);
-
 /** What every application has. */
 export const requiredRules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
 /** What an application has unless it says otherwise. */
-export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean };
+export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean, ...openIdConnectFlags };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 /** Without it, the default applies. */
 const sessionIdleSeconds = rule(idleSeconds.schema, (value) => idleSeconds(value ?? DEFAULT_IDLE_SECONDS), {
@@ -45,6 +41,7 @@ export const optionalRules = {
   sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
   sessionIdleSeconds,
   ...brandingRules,
+  ...openIdConnectRules,
 };
 
 const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, singleSignOn, accentColor } = applications;
@@ -65,4 +62,5 @@ export const chosenColumns = {
   initiateLoginUri,
   loginMethods,
   singleSignOn,
+  ...openIdConnectColumns,
 };

@@ -50,7 +50,8 @@ const supportUri = textThat(
   'must be an absolute https URI, or mailto: with one address',
   { max: 2048, format: 'support-uri' },
 );
-const initiateLoginUri = textThat(
+/** Accepts the URI of a page, or of an endpoint, of an application. */
+export const webRedirectUri = textThat(
   (text) => isRegistrable(text) && /^https?:/.test(text),
   'must be absolute https, or http on a loopback host, without fragment, user information or wildcard',
   { max: 2048, format: 'web-redirect-uri' },
@@ -71,7 +72,7 @@ export const brandingRules = {
   termsUri: optional(httpsUri),
   privacyUri: optional(httpsUri),
   supportUri: optional(supportUri),
-  initiateLoginUri: optional(initiateLoginUri),
+  initiateLoginUri: optional(webRedirectUri),
   loginMethods,
 };
 

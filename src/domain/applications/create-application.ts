@@ -12,6 +12,8 @@ const rules = {
   allowSignUp: optional(flagRules.allowSignUp),
   askName: optional(flagRules.askName),
   singleSignOn: optional(flagRules.singleSignOn),
+  openIdConnect: optional(flagRules.openIdConnect),
+  requirePkce: optional(flagRules.requirePkce),
   ...optionalRules,
 };
 
@@ -20,7 +22,7 @@ export async function createApplication(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
-  const { allowSignUp, askName, singleSignOn, ...others } = check(request, rules);
+  const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, ...others } = check(request, rules);
   const application = {
     id: randomUUID(),
     clientId: `client_${randomBytes(16).toString('hex')}`,
@@ -28,6 +30,8 @@ export async function createApplication(
     allowSignUp: allowSignUp ?? false,
     askName: askName ?? false,
     singleSignOn: singleSignOn ?? false,
+    openIdConnect: openIdConnect ?? false,
+    requirePkce: requirePkce ?? true,
     logoDigest: null,
     darkLogoDigest: null,
     logoSize: null,

@@ -29,6 +29,10 @@ const rules = {
   supportUri: change(optionalRules.supportUri),
   initiateLoginUri: change(optionalRules.initiateLoginUri),
   loginMethods: change(optionalRules.loginMethods),
+  openIdConnect: change(flagRules.openIdConnect),
+  requirePkce: change(flagRules.requirePkce),
+  postLogoutRedirectUris: change(optionalRules.postLogoutRedirectUris),
+  backchannelLogoutUri: change(optionalRules.backchannelLogoutUri),
 };
 
 /** Changes an application and returns it. @throws ServiceError `Application not found` */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { checkIns } from '../../database/schema.ts';
+import { checkIns } from '../../database/event-schema.ts';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';

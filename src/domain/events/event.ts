@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
-import { events } from '../../database/schema.ts';
+import { events } from '../../database/event-schema.ts';
 import { p } from '../../database/template.ts';
 import { jsonObject, toIsoText } from '../webhooks/insert-message.ts';
 

@@ -1,5 +1,5 @@
 import type { Statement } from '../../database/database.ts';
-import { events } from '../../database/schema.ts';
+import { events } from '../../database/event-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, identifier, type Unchecked } from '../validation.ts';

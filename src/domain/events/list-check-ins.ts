@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { checkIns } from '../../database/schema.ts';
+import { checkIns } from '../../database/event-schema.ts';
 import { p } from '../../database/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { identifier } from '../validation.ts';

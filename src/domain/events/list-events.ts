@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { events } from '../../database/schema.ts';
+import { events } from '../../database/event-schema.ts';
 import { p } from '../../database/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { eventColumns } from './event.ts';

@@ -1,0 +1,36 @@
+import { sql } from 'drizzle-orm';
+import { boolean, foreignKey, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { applicationIdColumn, instant } from './schema.ts';
+
+/** Rows are never removed: an event ID is unique for ever, even after the event is deleted. */
+export const events = pgTable(
+  'events',
+  {
+    applicationId: applicationIdColumn(),
+    id: text('id').notNull(),
+    name: text('name'),
+    createdAt: instant('created_at').notNull(),
+    deletedAt: instant('deleted_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('events_list_idx').on(table.applicationId, table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+  ],
+);
+
+export const checkIns = pgTable(
+  'check_ins',
+  {
+    applicationId: uuid('application_id').notNull(),
+    eventId: text('event_id').notNull(),
+    attendeeId: text('attendee_id').notNull(),
+    checkedInAt: instant('checked_in_at').notNull(),
+    /** Whether the attendee has tried to check in again. */
+    isRepeated: boolean('is_repeated').notNull().default(false),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.eventId, table.attendeeId] }),
+    foreignKey({ columns: [table.applicationId, table.eventId], foreignColumns: [events.applicationId, events.id] }),
+    index('check_ins_list_idx').on(table.applicationId, table.eventId, table.checkedInAt, table.attendeeId),
+  ],
+);

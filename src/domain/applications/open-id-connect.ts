@@ -1,0 +1,25 @@
+/** What an application sets for OpenID Connect. */
+import { applications } from '../../database/schema.ts';
+import { type Rule, rule } from '../rule.ts';
+import { boolean, listOf, optional } from '../validation.ts';
+import { webRedirectUri } from './branding.ts';
+import { redirectUri } from './redirect-uri-rule.ts';
+
+export const openIdConnectColumns = {
+  openIdConnect: applications.openIdConnect,
+  requirePkce: applications.requirePkce,
+  postLogoutRedirectUris: applications.postLogoutRedirectUris,
+  backchannelLogoutUri: applications.backchannelLogoutUri,
+};
+
+export const openIdConnectFlags = { openIdConnect: boolean, requirePkce: boolean };
+
+const redirectUris = listOf(redirectUri, { min: 0, max: 50 });
+/** Takes a missing list as an empty one. */
+const postLogoutRedirectUris: Rule<string[]> = rule(redirectUris.schema, (value) => redirectUris(value ?? []), {
+  isOptional: true,
+  isNullable: true,
+});
+
+/** All of these may be missing. */
+export const openIdConnectRules = { postLogoutRedirectUris, backchannelLogoutUri: optional(webRedirectUri) };
