@@ -8,6 +8,7 @@ export default defineConfig({
     './src/database/login-schema.ts',
     './src/database/passkey-schema.ts',
     './src/database/session-schema.ts',
+    './src/database/oidc-schema.ts',
     './src/database/webhook-schema.ts',
     './src/database/audit-schema.ts',
   ],

@@ -58,6 +58,8 @@ export const applications = pgTable(
     openIdConnect: boolean('open_id_connect').notNull().default(false),
     /** Whether its OpenID Connect requests must have a code challenge (RFC 7636). */
     requirePkce: boolean('require_pkce').notNull().default(true),
+    /** Whether its tokens go to pages or phones, which keep no secret: they need none, and refresh tokens rotate. */
+    publicClient: boolean('public_client').notNull().default(false),
     postLogoutRedirectUris: text('post_logout_redirect_uris').array().notNull().default([]),
     /** Where the application learns that a user was signed out (OpenID Connect Back-Channel Logout). */
     backchannelLogoutUri: text('backchannel_logout_uri'),

@@ -11,6 +11,7 @@ import {
   rememberedSignIns,
   walletChallenges,
 } from '../database/login-schema.ts';
+import { oidcGrants } from '../database/oidc-schema.ts';
 import { loginIntents } from '../database/schema.ts';
 import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
@@ -55,6 +56,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: knownOrigins.expiresAt, graceMs: 0 },
   { expiresAt: mutedAddresses.expiresAt, graceMs: 0 },
   { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
+  { expiresAt: oidcGrants.expiresAt, graceMs: 0 },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
   { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
   { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },

@@ -14,6 +14,7 @@ const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
 const OPEN_ID_CONNECT = {
   openIdConnect: true,
   requirePkce: false,
+  publicClient: true,
   postLogoutRedirectUris: ['https://app.test/', 'http://[::1]:3000/out?a=b'],
   backchannelLogoutUri: 'https://app.test/backchannel-logout',
 };
@@ -37,6 +38,7 @@ describe('CreateApplication', () => {
           singleSignOn: false,
           openIdConnect: false,
           requirePkce: true,
+          publicClient: false,
           postLogoutRedirectUris: [],
           loginMethods: [],
           ...APPLICATION,
@@ -140,6 +142,7 @@ describe('UpdateApplication', () => {
     [{ updateMask: 'createdAt' }, 'updateMask'],
     [{ updateMask: 'openIdConnect' }, 'openIdConnect'],
     [{ updateMask: 'requirePkce' }, 'requirePkce'],
+    [{ updateMask: 'publicClient' }, 'publicClient'],
     [{ postLogoutRedirectUris: ['http://app.test/'] }, 'postLogoutRedirectUris'],
     [{ postLogoutRedirectUris: Array(51).fill('https://app.test/') }, 'postLogoutRedirectUris'],
     [{ backchannelLogoutUri: 'http://app.test/' }, 'backchannelLogoutUri'],

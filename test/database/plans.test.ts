@@ -275,6 +275,9 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select id, gen_random_uuid(), sha256(id::text::bytea), 'usher.test', '\\x00', 0, '{}', gen_random_uuid(),
         true, true, true, 'Passkey', now()
       from people;
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+        rotation, created_at, expires_at)
+      select application_id, id, user_id, id, 1, 'email', '::1', '', created_at, 1, created_at, expires_at from login_intents;
     insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null

@@ -48,7 +48,7 @@ const IMPERSONAL = [
   /^(check_ins|events)\./,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
   /^passkeys\.(rp_id|transports)$/,
-  /^(remembered_sign_ins|sessions)\.method$/,
+  /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
   /^webhook_messages\.(type|fanned_out_to)$/,

@@ -115,6 +115,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       singleSignOn: true,
       openIdConnect: true,
       requirePkce: true,
+      publicClient: true,
       postLogoutRedirectUris: ['https://app.example.com/'],
       backchannelLogoutUri: 'https://app.example.com/backchannel-logout',
     },

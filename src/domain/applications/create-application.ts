@@ -14,6 +14,7 @@ const rules = {
   singleSignOn: optional(flagRules.singleSignOn),
   openIdConnect: optional(flagRules.openIdConnect),
   requirePkce: optional(flagRules.requirePkce),
+  publicClient: optional(flagRules.publicClient),
   ...optionalRules,
 };
 
@@ -22,7 +23,10 @@ export async function createApplication(
   { run, now }: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
-  const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, ...others } = check(request, rules);
+  const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, publicClient, ...others } = check(
+    request,
+    rules,
+  );
   const application = {
     id: randomUUID(),
     clientId: `client_${randomBytes(16).toString('hex')}`,
@@ -32,6 +36,7 @@ export async function createApplication(
     singleSignOn: singleSignOn ?? false,
     openIdConnect: openIdConnect ?? false,
     requirePkce: requirePkce ?? true,
+    publicClient: publicClient ?? false,
     logoDigest: null,
     darkLogoDigest: null,
     logoSize: null,

@@ -8,11 +8,12 @@ import { redirectUri } from './redirect-uri-rule.ts';
 export const openIdConnectColumns = {
   openIdConnect: applications.openIdConnect,
   requirePkce: applications.requirePkce,
+  publicClient: applications.publicClient,
   postLogoutRedirectUris: applications.postLogoutRedirectUris,
   backchannelLogoutUri: applications.backchannelLogoutUri,
 };
 
-export const openIdConnectFlags = { openIdConnect: boolean, requirePkce: boolean };
+export const openIdConnectFlags = { openIdConnect: boolean, requirePkce: boolean, publicClient: boolean };
 
 const redirectUris = listOf(redirectUri, { min: 0, max: 50 });
 /** Takes a missing list as an empty one. */

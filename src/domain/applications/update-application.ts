@@ -31,6 +31,7 @@ const rules = {
   loginMethods: change(optionalRules.loginMethods),
   openIdConnect: change(flagRules.openIdConnect),
   requirePkce: change(flagRules.requirePkce),
+  publicClient: change(flagRules.publicClient),
   postLogoutRedirectUris: change(optionalRules.postLogoutRedirectUris),
   backchannelLogoutUri: change(optionalRules.backchannelLogoutUri),
 };

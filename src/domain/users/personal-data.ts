@@ -1,6 +1,7 @@
 /** What is stored of a person beside the user's profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
 import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
+import { oidcGrants } from '../../database/oidc-schema.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
 import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
@@ -34,6 +35,7 @@ const TABLES = [
   loginCodes,
   knownOrigins,
   rememberedSignIns,
+  oidcGrants,
   passkeys,
   webhookMessages,
 ];
