@@ -21,7 +21,7 @@ export async function openWebhook(
   const url = new URL(RECEIVER_PATH, parts.url).href;
   // The settings may forbid this machine or its port.
   const isAllowed = findUrlProblem(url, parts.policy) === undefined;
-  const target = isAllowed ? { url, eventTypes: [EVERY_TYPE] } : { url: PLACEHOLDER, eventTypes: [] };
+  const target = isAllowed ? { url, eventTypes: [EVERY_TYPE] } : { url: PLACEHOLDER, eventTypes: ['webhook.test'] };
   const kept = await getWebhook(call, parts.cipher, { webhookId }).catch(() => undefined);
   if (!kept) {
     await addApplicationUser(call, { applicationId: call.application.id, userId });

@@ -271,7 +271,8 @@ describe('an operator', () => {
 
 describe('AddApplicationUser and RemoveApplicationUser', () => {
   const { createWebhook, updateWebhook } = WebhookService.method;
-  const newHook = (ownerId: string) => callWith(createWebhook, { url: 'https://hooks.test', ownerId });
+  const newHook = (ownerId: string) =>
+    callWith(createWebhook, { url: 'https://hooks.test', ownerId, eventTypes: ['webhook.test'] });
 
   it('make a user one who may own webhooks of the application, and none', async () => {
     const user = await createTestUser(service, { name: 'Ada' });
@@ -333,7 +334,7 @@ describe('CreateUser', () => {
     const answer = await create([tenant.id, other.id, tenant.id]);
     const { id: ownerId } = (answer.data as { user: { id: string } }).user;
     for (const { apiKey } of [tenant, other]) {
-      const fields = { url: 'https://hooks.test', ownerId };
+      const fields = { url: 'https://hooks.test', ownerId, eventTypes: ['*'] };
       const created = await callWith(WebhookService.method.createWebhook, fields, { 'x-api-key': apiKey });
       expect(created).toMatchObject({ code: 'ok' });
     }

@@ -47,9 +47,13 @@ const found = success(documented(webhook), 'Webhook retrieved successfully');
 
 describe('CreateWebhook', () => {
   it('returns an active webhook with an ID and a signing key of its own', async () => {
-    const { data, ...answer } = await callWith(createWebhook, { url: FIELDS.url, ownerId: owner.id });
+    const { data, ...answer } = await callWith(createWebhook, {
+      url: FIELDS.url,
+      ownerId: owner.id,
+      eventTypes: ['*'],
+    });
     const created = data as Created;
-    const expected = { ...documented(created), eventTypes: [], ordered: false };
+    const expected = { ...documented(created), eventTypes: ['*'], ordered: false };
     expect({ ...answer, data }).toEqual(success(expected, 'Webhook created successfully'));
     expect(created.webhookId).toMatch(/^wh_[0-9a-f]{32}$/);
     expect(created.signingKey).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -73,8 +77,13 @@ describe('CreateWebhook', () => {
     },
   );
 
+  it.each([undefined, []])('refuses a webhook that would be sent nothing: event types %j', async (eventTypes) => {
+    const fields = { url: FIELDS.url, ownerId: owner.id, ...(eventTypes && { eventTypes }) };
+    expect(await callWith(createWebhook, fields)).toEqual(validationFailed('eventTypes'));
+  });
+
   it('checks the fields before the owner', async () => {
-    const fields = { url: '', ownerId: '00000000-0000-4000-8000-000000000000' };
+    const fields = { url: '', ownerId: '00000000-0000-4000-8000-000000000000', eventTypes: ['*'] };
     expect(await callWith(createWebhook, fields)).toEqual(validationFailed('url'));
   });
 });

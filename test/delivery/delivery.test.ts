@@ -58,7 +58,7 @@ test('gets the messages that it subscribes to, while it is active', async () => 
   };
   await subscribe('/events', ['event.created', 'event.deleted']);
   await subscribe('/check-ins', ['check_in.created']);
-  await subscribe('/nothing', []);
+  await subscribe('/nothing', ['webhook.test']);
   const webhookId = await subscribe('/inactive', ['*'], false);
   await subscribe('/everything', ['*']);
   await events.createEvent({ eventId: 'e' });

@@ -104,7 +104,11 @@ describe('after version 0.1', () => {
     const authToken = await logIn(former, tenant, user);
     const { auth, webhooks } = clientsOf(former, tenant);
     const { session } = await auth.exchangeToken({ authToken });
-    const { webhook } = await webhooks.createWebhook({ url: 'https://app.test/hook', ownerId: user.id });
+    const { webhook } = await webhooks.createWebhook({
+      url: 'https://app.test/hook',
+      ownerId: user.id,
+      eventTypes: ['webhook.test'],
+    });
     const { loginIntentId } = await beginLogin(former, tenant);
 
     await using database = await createFormerDatabase();

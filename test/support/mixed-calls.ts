@@ -142,7 +142,7 @@ export class MixedCalls implements Disposable {
     const webhooks = createClient(WebhookService, transport);
     const events = createClient(EventService, transport);
     const login = { clientId: tenant.clientId, redirectUri: REDIRECT_URI, state: 'state' };
-    const webhook = { url: 'https://example.com', ownerId: user.id };
+    const webhook = { url: 'https://example.com', ownerId: user.id, eventTypes: ['webhook.test'] };
     return {
       GenerateAuthUrl: () => outcomeOf(auth.generateAuthUrl(login, { headers })),
       // Finds the same session every time, since one that lives is not replaced.

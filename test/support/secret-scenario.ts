@@ -96,7 +96,7 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
       await call(protocol, 'a broken body', { method: exchangeToken, body: unreadable, headers });
     }
   };
-  const fields = { url: 'https://hooks.test', ownerId: user.id };
+  const fields = { url: 'https://hooks.test', ownerId: user.id, eventTypes: ['webhook.test'] };
   const newWebhook = { method: createWebhook, fields, headers };
   // What the signing key is, is known only once it has been told.
   const { webhook } = await call(CONNECT, 'CreateWebhook', newWebhook, ['signing key', 'e-mail', 'name']);

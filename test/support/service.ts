@@ -173,7 +173,11 @@ export async function createTestWebhook(
 ): Promise<{ webhookId: string; signingKey: string }> {
   const owner = ownerId ?? (await createTestUser(service)).id;
   await adminClient(service).addApplicationUser({ applicationId: tenant.id, userId: owner });
-  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({ url, ownerId: owner });
+  const { webhook } = await clientsOf(service, tenant).webhooks.createWebhook({
+    url,
+    ownerId: owner,
+    eventTypes: ['webhook.test'],
+  });
   if (!webhook) throw new Error('No webhook');
   return { webhookId: webhook.webhookId, signingKey: webhook.signingKey };
 }

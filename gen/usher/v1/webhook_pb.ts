@@ -73,7 +73,7 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   ownerId: string;
 
   /**
-   * The types of message to send, or "*" for all; none when absent.
+   * The types of message to send, at least one, or "*" for all.
    *
    * @generated from field: repeated string event_types = 3;
    */

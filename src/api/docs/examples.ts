@@ -65,8 +65,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'UserService/ListUsers': PAGE,
 
   'WebhookService/CreateWebhook': {
-    required: { url: 'https://example.com/hooks', ownerId: '$OWNER_ID' },
-    optional: { eventTypes: ['*'], ordered: true, description: 'Zoë – check-ins & more', isActive: true },
+    required: { url: 'https://example.com/hooks', ownerId: '$OWNER_ID', eventTypes: ['*'] },
+    optional: { ordered: true, description: 'Zoë – check-ins & more', isActive: true },
   },
   'WebhookService/GetWebhook': WEBHOOK,
   'WebhookService/ListWebhooks': PAGE,

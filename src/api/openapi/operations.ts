@@ -1,6 +1,7 @@
 /** The parts of an operation that both OpenAPI documents share. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import type { Rule } from '../../domain/rule.ts';
+import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
@@ -29,6 +30,7 @@ export function describeFields(
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.length > 0 && { required }),
+    ...(!ignoresUnknownFields(method) && { additionalProperties: false }),
   };
 }
 

@@ -5,6 +5,8 @@ import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
+import { ignoresUnknownFields } from '../documented-calls.ts';
+import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
 import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
 
@@ -16,7 +18,7 @@ const MALFORMED = '\uD800';
  *
  * @param deadline in milliseconds of `performance.now()`
  * @throws HttpError 408, 413 or 415
- * @throws ServiceError `Validation failed` if the body is not a JSON object
+ * @throws ServiceError `Validation failed` if the body is not a JSON object, or if it or the query has unknown fields
  */
 export async function readFields(
   { method, rpc, fields: sources }: Route,
@@ -27,6 +29,7 @@ export async function readFields(
   checkContentLength(request, MAX_MESSAGE_BYTES);
   // The body of a GET or DELETE has no meaning, whatever its type.
   const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline) : {};
+  if (!ignoresUnknownFields(rpc)) requireKnown({ rpc, fields: sources }, body, query);
   const fields: Record<string, unknown> = {};
   for (const [name, source] of Object.entries(sources)) {
     if (source === 'path') fields[name] = decode(parameters[name] ?? '');
@@ -34,6 +37,15 @@ export async function readFields(
     else if (Object.hasOwn(body, name)) fields[name] = body[name];
   }
   return fields;
+}
+
+/** @throws ServiceError `Validation failed` that names what body and query have and the route has not */
+function requireKnown({ rpc, fields }: Pick<Route, 'rpc' | 'fields'>, body: object, query: string): void {
+  const elsewhere = Object.keys(body).filter((name) => rpc.input.field[name] && fields[name] !== 'body');
+  const parameters = query ? readPairs(query).map(([name]) => name) : [];
+  const strange = parameters.filter((name) => fields[name] !== 'query');
+  const unknown = [...findUnknownFields(rpc.input, body), ...elsewhere, ...strange];
+  if (unknown.length > 0) throw unknownFields([...new Set(unknown)]);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -64,13 +76,18 @@ function requireJson(request: NodeRequest): void {
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
 
-/** Returns the values of a query parameter. URLSearchParams would replace malformed ones. */
+/** Returns the values of a query parameter. */
 function queryValues(query: string, name: string): string[] {
+  return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));
+}
+
+/** Returns names and values. URLSearchParams would replace malformed ones. */
+function readPairs(query: string): [name: string, value: string][] {
   return query
     .split('&')
+    .filter(Boolean)
     .map((pair) => pair.replaceAll('+', ' ').split('='))
-    .filter(([key = '']) => decode(key) === name)
-    .map(([, ...value]) => decode(value.join('=')));
+    .map(([name = '', ...value]) => [decode(name), decode(value.join('='))]);
 }
 
 function decode(segment: string): string {

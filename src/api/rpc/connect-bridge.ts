@@ -1,3 +1,4 @@
+import type { DescMessage } from '@bufbuild/protobuf';
 import type { ConnectError } from '@connectrpc/connect';
 import {
   createAsyncIterable,
@@ -15,6 +16,7 @@ import { toConnectError, toDecodingError } from './connect-errors.ts';
  * starts Connect's handler, which calls `admit` before it decodes the request, and `handle` with the decoded request.
  */
 export class ConnectBridge {
+  readonly #schema: DescMessage;
   readonly #runPipeline: (read: ReadRequest) => Promise<ResponseMessage>;
   readonly #admission = Promise.withResolvers<void>();
   readonly #request = Promise.withResolvers<Fields>();
@@ -26,7 +28,9 @@ export class ConnectBridge {
   /** Whether the pipeline waits for Connect to decode the request. */
   #isReading = false;
 
-  constructor(runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
+  /** `schema` is that of the request. */
+  constructor(schema: DescMessage, runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
+    this.#schema = schema;
     this.#runPipeline = runPipeline;
   }
 
@@ -82,7 +86,7 @@ export class ConnectBridge {
       if (!this.#isReading) throw error;
     }
     // Connect could not decode the request, and the pipeline still waits for it.
-    this.#request.reject(toDecodingError(this.#signal?.reason));
+    this.#request.reject(toDecodingError(this.#signal?.reason, this.#schema));
     return this.#readFailure.promise;
   }
 }

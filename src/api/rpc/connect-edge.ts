@@ -2,6 +2,7 @@
  * The edge of all requests that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and malformed
  * requests. Connect reads and writes; the pipeline decides.
  */
+import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
@@ -21,7 +22,9 @@ import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
 /** `serveUnary` sets it for each call. */
-const bridgeKey = createContextKey(new ConnectBridge(() => Promise.reject(new Error('The context has no call'))));
+const bridgeKey = createContextKey(
+  new ConnectBridge(EmptySchema, () => Promise.reject(new Error('The context has no call'))),
+);
 
 export function createConnectEdge(
   procedures: Procedures,
@@ -63,7 +66,9 @@ async function serveUnary(
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
-  const bridge = new ConnectBridge((read) => pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read));
+  const bridge = new ConnectBridge(procedure.method.input, (read) =>
+    pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read),
+  );
   values.set(bridgeKey, bridge);
   const response = await bridge.serve(handler, request);
   if (!bridge.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));

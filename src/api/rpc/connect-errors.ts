@@ -1,9 +1,11 @@
 /** Converts between errors of calls and errors of Connect. */
+import type { DescMessage } from '@bufbuild/protobuf';
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { type ErrorCode, type ErrorReason, invalidField, ServiceError } from '../../domain/errors.ts';
 import { malformedMessage } from '../call-errors.ts';
+import { pathInside, unknownFields } from '../unknown-fields.ts';
 import { toErrorDetails } from './error-details.ts';
 
 const CODES: Record<ErrorCode, Code> = {
@@ -37,11 +39,13 @@ const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
 );
 
 /**
- * Returns the error for a request message that Connect cannot decode. Connect blames itself for some of them with
+ * Returns the error for a request message of the schema that Connect cannot decode. Connect blames itself for some of them with
  * `Internal`, but the request is wrong.
  */
-export function toDecodingError(error: unknown): ServiceError {
+export function toDecodingError(error: unknown, schema: DescMessage): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
+  const [, typeName, key] = UNKNOWN_KEY.exec(error.rawMessage) ?? [];
+  if (typeName && key !== undefined) return unknownFields([pathInside(schema, typeName, key)]);
   const fieldError = findFieldError(error);
   if (fieldError) {
     const field = fieldError.field();
@@ -53,6 +57,9 @@ export function toDecodingError(error: unknown): ServiceError {
   const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
   return isMalformed ? malformedMessage() : toServiceError(error);
 }
+
+/** Protobuf reports the first unknown field with its message type, and only in this text. */
+const UNKNOWN_KEY = /cannot decode message (\S+) from JSON: key "(.*)" is unknown$/s;
 
 /** Gives an error of Connect's own, such as an unknown compression, a reason. */
 function toServiceError(error: ConnectError): ServiceError {

@@ -1,4 +1,5 @@
 import { MAX_MESSAGE_BYTES, MAX_PUBLIC_MESSAGE_BYTES } from '../call-info.ts';
+import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { Procedure } from '../procedures.ts';
 import { gzip, identity } from './compression.ts';
 
@@ -23,6 +24,13 @@ export const publicOptions: typeof connectOptions = {
   acceptCompression: [identity],
 };
 
-export function optionsOf({ credential }: Pick<Procedure, 'credential'>): typeof connectOptions {
-  return credential === 'none' ? publicOptions : connectOptions;
+/** For calls that refuse unknown fields. Those of Protobuf itself are how newer clients talk to older servers. */
+const strictOptions: typeof connectOptions = {
+  ...connectOptions,
+  jsonOptions: { ...connectOptions.jsonOptions, ignoreUnknownFields: false },
+};
+
+export function optionsOf({ credential, method }: Pick<Procedure, 'credential' | 'method'>): typeof connectOptions {
+  if (credential === 'none') return publicOptions;
+  return ignoresUnknownFields(method) ? connectOptions : strictOptions;
 }

@@ -15,7 +15,7 @@ import { deadlineExceeded } from '../call-errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { messageTooLarge, toConnectError, toDecodingError, toHttpStatus } from './connect-errors.ts';
-import { connectOptions, optionsOf } from './connect-options.ts';
+import { type connectOptions, optionsOf } from './connect-options.ts';
 import { parseConnectTimeout } from './timeout.ts';
 
 interface Endpoint {
@@ -29,8 +29,8 @@ type ContentType = 'application/json' | 'application/proto';
 export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipeline): PathHandler {
   const endpoints = new Map<string, Endpoint>();
   for (const [path, procedure] of procedures) {
-    const { binaryOptions, jsonOptions } = connectOptions;
     const options = optionsOf(procedure);
+    const { binaryOptions, jsonOptions } = options;
     const serialization = createMethodSerializationLookup(procedure.method, binaryOptions, jsonOptions, options);
     endpoints.set(path, { procedure, serialization, options });
   }
@@ -72,7 +72,7 @@ async function serve(
     try {
       return serialization.getI(isBinary).parse(bytes);
     } catch (error) {
-      throw toDecodingError(error);
+      throw toDecodingError(error, procedure.method.input);
     }
   };
   try {

@@ -34,7 +34,7 @@ function createErrorInterceptor(logger: Logger): Interceptor {
     };
     try {
       if (!request.stream) return await next(request);
-      const toRefusal = (error: unknown) => toConnectError(toDecodingError(error));
+      const toRefusal = (error: unknown) => toConnectError(toDecodingError(error, request.method.input));
       const response = await next({ ...request, message: mapErrors(request.message, toRefusal) });
       return response.stream ? { ...response, message: mapErrors(response.message, toAnswer) } : response;
     } catch (error) {

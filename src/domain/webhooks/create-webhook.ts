@@ -4,10 +4,10 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, optional, type Unchecked } from '../validation.ts';
+import { check, listOf, optional, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
+import { eventType, MAX_EVENT_TYPES, ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
 /**
  * Creates a webhook with a new signing key.
@@ -19,12 +19,13 @@ export async function createWebhook(
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
   request: Unchecked<keyof ReturnType<typeof webhookRules>>,
 ): Promise<Webhook> {
-  const { url, ownerId, isActive, eventTypes, ordered, description } = webhookRules(policy);
+  const { url, ownerId, isActive, ordered, description } = webhookRules(policy);
   const rules = {
     url,
     ownerId,
     isActive: optional(isActive),
-    eventTypes: optional(eventTypes),
+    // Without one it would never be sent anything. An update may empty the list, but only by saying so.
+    eventTypes: listOf(eventType, { min: 1, max: MAX_EVENT_TYPES }),
     ordered: optional(ordered),
     description,
   };
@@ -33,7 +34,6 @@ export async function createWebhook(
     ...checked,
     id: `wh_${randomBytes(16).toString('hex')}`,
     isActive: checked.isActive ?? true,
-    eventTypes: checked.eventTypes ?? [],
     ordered: checked.ordered ?? false,
   };
   const signingKey = createSigningKey();

@@ -47,6 +47,8 @@ export const lockActive = sql`
   for share`;
 
 const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
+export const eventType = oneOf(TYPES);
+export const MAX_EVENT_TYPES = TYPES.length;
 
 /** Returns the rules for what callers set. */
 export function webhookRules(policy: AddressPolicy) {
@@ -60,7 +62,7 @@ export function webhookRules(policy: AddressPolicy) {
     url,
     ownerId: uuid,
     isActive: boolean,
-    eventTypes: listOf(oneOf(TYPES), { min: 0, max: TYPES.length }),
+    eventTypes: listOf(eventType, { min: 0, max: MAX_EVENT_TYPES }),
     ordered: boolean,
     description: optional(identifier),
   };

@@ -73,6 +73,10 @@ describe.each(['Connect JSON over HTTP/2', 'Connect binary over HTTP/2', 'gRPC o
     ['half a body', () => raw('{"webhookId":')],
     ['a field of another type', () => raw('{"webhookId":7}')],
     ['an unknown field', () => raw(`{"webhookId":"${fixture.webhookId}","more":[1]}`)],
+    [
+      'an unknown field of a call that refuses those',
+      () => ({ ...call(createEvent, { eventId: 'new' }), body: '{"more":[1]}' }),
+    ],
     ['invalid UTF-8', () => raw(Buffer.from([...Buffer.from('{"webhookId":"'), 0xff, 0x22, 0x7d]))],
     ['bytes after the message', () => raw(Buffer.concat([Buffer.from(webhook().body ?? ''), Buffer.alloc(3)]))],
     ['a message above 64 KiB', () => raw(frame(Buffer.alloc(70_000, 0x20)))],

@@ -58,7 +58,7 @@ export class Webhooks implements Actor {
       rpc: 'WebhookService/CreateWebhook',
       subject: ({ webhook }) => `webhook ${webhook?.webhookId}`,
       input,
-      request: { url, ownerId, ...input },
+      request: { url, ownerId, eventTypes: ['webhook.test'], ...input },
     });
     const webhookId = created?.webhook?.webhookId;
     return webhookId ? { webhookId, calls: 0 } : undefined;

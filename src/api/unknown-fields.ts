@@ -1,0 +1,49 @@
+/** Refuses fields that a call does not have: a misspelt one would otherwise have no effect, and nobody would know. */
+import type { DescMessage } from '@bufbuild/protobuf';
+import { ServiceError } from '../domain/errors.ts';
+
+/** Enough to mend a request. A hostile one may have thousands. */
+const MAX_NAMED = 10;
+const MAX_PATH_LENGTH = 128;
+
+/** Returns the error that names the fields by their paths. */
+export function unknownFields(paths: readonly string[]): ServiceError {
+  const violations = paths.slice(0, MAX_NAMED).map((path) => ({ field: shorten(path), message: 'is unknown' }));
+  return new ServiceError('VALIDATION_FAILED', { violations });
+}
+
+/** Returns the paths of the fields that the message lacks, at any depth. A value of a wrong type has no fields. */
+export function findUnknownFields(schema: DescMessage, value: unknown, prefix = ''): string[] {
+  if (typeof value !== 'object' || value === null || schema.typeName.startsWith('google.protobuf.')) return [];
+  const paths: string[] = [];
+  for (const name of Object.keys(value)) {
+    const field = schema.fields.find(({ jsonName }) => jsonName === name);
+    const inner: unknown = (value as Readonly<Record<string, unknown>>)[name];
+    if (!field) paths.push(prefix + name);
+    else if (field.message && Array.isArray(inner)) {
+      for (const [at, item] of inner.entries())
+        paths.push(...findUnknownFields(field.message, item, `${prefix}${name}[${at}].`));
+    } else if (field.message) paths.push(...findUnknownFields(field.message, inner, `${prefix}${name}.`));
+  }
+  return paths;
+}
+
+/** Returns the path of a field of a message inside `schema`, as far as the schema tells: without indexes of lists. */
+export function pathInside(schema: DescMessage, typeName: string, name: string): string {
+  return `${findPath(schema, typeName) ?? ''}${name}`;
+}
+
+function findPath(schema: DescMessage, typeName: string): string | undefined {
+  if (schema.typeName === typeName) return '';
+  for (const { jsonName, message } of schema.fields) {
+    const path = message && message !== schema ? findPath(message, typeName) : undefined;
+    if (path !== undefined) return `${jsonName}.${path}`;
+  }
+  return undefined;
+}
+
+/** Names come from the caller: Protobuf takes no lone surrogates. */
+function shorten(path: string): string {
+  const text = path.toWellFormed();
+  return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH).toWellFormed()}…` : text;
+}
