@@ -16,7 +16,7 @@ import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
-import { sendWalletMail } from './send-wallet-mail.ts';
+import { sendNotice } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
 export interface Action {
@@ -67,14 +67,18 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
+  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => tellOfWallet(request, linked) };
   await continueAfter(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => sendWalletMail(request, linked) };
+  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => tellOfWallet(request, linked) };
   await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
+}
+
+function tellOfWallet(request: LoginRequest, linked: LinkedWallet): void {
+  sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress });
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

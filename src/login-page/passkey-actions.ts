@@ -18,7 +18,7 @@ import { renderPasskeyOffer } from './pages/passkey-offer.ts';
 import type { PasskeysView } from './pages/view.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendPage } from './responses.ts';
-import { sendPasskeyMail } from './send-passkey-mail.ts';
+import { sendNotice } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
 const needs = 'passkey';
@@ -44,7 +44,7 @@ async function signIn(request: LoginRequest): Promise<void> {
 async function add(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const added = await storePasskey(call, parts.relyingParty, browser, fields);
-  sendPasskeyMail(request, added, 'added', added.passkeyName);
+  sendNotice(request, 'passkeyAdded', added, { name: added.passkeyName });
   await goOn(request);
 }
 
@@ -64,7 +64,7 @@ async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields } = request;
   const signIn = await requireRecentSignIn(call, browser, fields);
   const name = await deletePasskey(call, { ...fields, userId: signIn.userId });
-  sendPasskeyMail(request, signIn, 'removed', name);
+  sendNotice(request, 'passkeyRemoved', signIn, { name });
   redirectToForm(request, 'passkeys');
 }
 

@@ -1,7 +1,7 @@
 /** Every kind of e-mail, with example data: for the preview and for the tests of e-mails. */
 import { createCodeMail } from '../../src/mail/code-mail.ts';
 import type { Mail } from '../../src/mail/mail.ts';
-import { createWalletMail } from '../../src/mail/wallet-mail.ts';
+import { createNotice } from '../../src/mail/notice.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 export interface MailExample {
@@ -31,13 +31,13 @@ export const MAILS: readonly MailExample[] = [
   {
     name: 'mail-wallet',
     create: (language) =>
-      createWalletMail({
+      createNotice('walletLinked', {
         to: TO,
         language,
         application: SHOP,
         host: HOST,
-        walletAddress: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045',
         at: new Date('2026-11-23T12:00:00Z'),
+        values: { address: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045' },
       }),
   },
 ];

@@ -7,7 +7,9 @@ import { endUserSessions } from '../users/end-user-sessions.ts';
 import { getUser } from '../users/get-user.ts';
 import { updateUser } from '../users/update-user.ts';
 
-const LIFETIME_MS = 7 * 24 * 60 * 60_000;
+/** For which the link works. */
+export const UNDO_DAYS = 7;
+const LIFETIME_MS = UNDO_DAYS * 24 * 60 * 60_000;
 const PURPOSE = 'undo a change of address';
 
 export interface AddressChange {

@@ -1,9 +1,15 @@
 /** The change of the e-mail address on the account page. */
 import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
-import { createUndoToken, readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
+import {
+  createUndoToken,
+  readUndoToken,
+  UNDO_DAYS,
+  undoAddressChange,
+} from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
-import { createAddressChangedMail, createAddressCodeMail } from '../../mail/address-mails.ts';
+import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
+import { createNotice } from '../../mail/notice.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
@@ -56,9 +62,14 @@ export async function redeemAddressCode(request: LoginRequest, { user }: Account
   redirect(request, '', { done: 'email' });
   if (address === user.email) return;
   const token = createUndoToken(parts.accountKeys, { userId: user.id, from: user.email, to: address }, call.now);
-  const undoUrl = `${accountUrlOf(request)}/undo?t=${token}`;
-  const mail = createAddressChangedMail({ ...envelopeFor(request, user.email), address, undoUrl });
-  parts.mailer.send(mail, { requestId: context.requestId });
+  const envelope = envelopeFor(request, user.email);
+  const notice = createNotice('addressChanged', {
+    ...envelope,
+    at: call.now,
+    values: { address, duration: envelope.language.duration(UNDO_DAYS, 'day') },
+    link: { text: ['mail.addressChanged.undo'], url: `${accountUrlOf(request)}/undo?t=${token}` },
+  });
+  parts.mailer.send(notice, { requestId: context.requestId });
 }
 
 /** Shows a button, since scanners of e-mails open links. */

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
+import { createNotice } from '../../src/mail/notice.ts';
 import { toPlainText } from '../../src/mail/plain-text.ts';
-import { createWalletMail } from '../../src/mail/wallet-mail.ts';
 import { ENGLISH } from '../../src/texts/texts.ts';
 
 const noticeOf = (supportUri: string | null) =>
   toPlainText(
-    createWalletMail({
+    createNotice('walletLinked', {
       to: 'ada@example.com',
       language: ENGLISH,
       application: { name: 'Shop', supportUri },
       host: 'login.example.com',
-      walletAddress: '0xabc',
       at: new Date('2026-11-23T12:00:00Z'),
+      values: { address: '0xabc' },
     }),
   );
 

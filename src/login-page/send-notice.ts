@@ -1,0 +1,23 @@
+import type { LoginIntent } from '../domain/login/login-intent.ts';
+import { type Change, createNotice } from '../mail/notice.ts';
+import type { LoginRequest } from './login-request.ts';
+
+/** Tells the user in the background what has changed: whoever reads their e-mails could have done it. */
+export function sendNotice(
+  { context, call, languages, parts }: LoginRequest,
+  change: Change,
+  { email, intent }: { readonly email: string; readonly intent: LoginIntent },
+  values: Readonly<Record<string, string>>,
+): void {
+  // Without codes by e-mail there is no mail server.
+  if (!parts.methods.includes('email')) return;
+  const notice = createNotice(change, {
+    to: email,
+    language: languages.languageFor(intent.locale),
+    application: { name: intent.applicationName, ...intent.branding },
+    host: new URL(parts.authPageUrl).host,
+    at: call.now,
+    values,
+  });
+  parts.mailer.send(notice, { requestId: context.requestId });
+}

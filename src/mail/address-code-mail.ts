@@ -1,0 +1,28 @@
+import type { Mail } from './mail.ts';
+
+/** Minutes for which a code is valid. */
+const MINUTES = 10;
+
+interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
+  readonly code: string;
+  /** Where the code is entered. */
+  readonly host: string;
+}
+
+/** Returns the e-mail with the code, which goes to the new address. */
+export function createAddressCodeMail({ code, host, ...envelope }: AddressCodeMail): Mail {
+  const duration = envelope.language.duration(MINUTES, 'minute');
+  return {
+    ...envelope,
+    kind: 'address code',
+    subject: ['mail.addressCode.subject', { code }],
+    heading: ['mail.addressCode.title'],
+    code: {
+      digits: code,
+      sentence: ['mail.addressCode.sentence', { code }],
+      preheader: ['mail.addressCode.preheader', { code, duration }],
+    },
+    paragraphs: [['mail.code.where', { host, duration }]],
+    notes: [['mail.addressCode.ignore']],
+  };
+}

@@ -1,0 +1,56 @@
+/** E-mails that tell people of a change to how they sign in, which somebody else may have caused. */
+import type { Mail } from './mail.ts';
+import { supportOf } from './support.ts';
+
+/** What has changed. `kind` is what the log calls the e-mail. */
+const CHANGES = {
+  addressChanged: {
+    kind: 'change of address',
+    subject: 'mail.addressChanged.subject',
+    text: 'mail.addressChanged.text',
+    notYou: 'mail.addressChanged.notYou',
+  },
+  passkeyAdded: {
+    kind: 'passkey notice',
+    subject: 'mail.passkeyAdded.subject',
+    text: 'mail.passkeyAdded.text',
+    notYou: 'mail.passkeyAdded.notYou',
+  },
+  passkeyRemoved: {
+    kind: 'passkey notice',
+    subject: 'mail.passkeyRemoved.subject',
+    text: 'mail.passkeyRemoved.text',
+    notYou: 'mail.passkeyRemoved.notYou',
+  },
+  walletLinked: {
+    kind: 'wallet notice',
+    subject: 'mail.walletLinked.subject',
+    text: 'mail.walletLinked.text',
+    notYou: 'mail.walletLinked.notYou',
+  },
+} as const;
+
+export type Change = keyof typeof CHANGES;
+
+export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
+  /** Of the login page. */
+  readonly host: string;
+  readonly at: Date;
+  /** What else the texts need. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export function createNotice(change: Change, { host, at, values, ...envelope }: Notice): Mail {
+  const { kind, subject, text, notYou } = CHANGES[change];
+  const { language, application } = envelope;
+  const support = supportOf(application);
+  const all = { ...values, host, date: language.date(at), application: application.name, support };
+  return {
+    ...envelope,
+    kind,
+    subject: [subject],
+    heading: [subject],
+    paragraphs: [[text, all]],
+    notes: [[notYou, all]],
+  };
+}
