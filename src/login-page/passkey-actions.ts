@@ -42,8 +42,9 @@ async function signIn(request: LoginRequest): Promise<void> {
 }
 
 async function add(request: LoginRequest): Promise<void> {
-  const { call, parts, browser, fields } = request;
-  const added = await storePasskey(call, parts.relyingParty, browser, fields);
+  const { call, parts, browser, fields, languages } = request;
+  const nameIn = (locale: string | null) => languages.languageFor(locale).text('passkey.defaultName');
+  const added = await storePasskey(call, parts.relyingParty, browser, fields, nameIn);
   sendNotice(request, 'passkeyAdded', added, { name: added.passkeyName });
   await goOn(request);
 }

@@ -246,6 +246,13 @@ describe('the list', () => {
     expect(await sql`select from passkeys where user_id = ${user.id}`).toEqual([]);
   });
 
+  it('has a name in the language of the page for a passkey of a strange device', async () => {
+    const { browser, login } = await openList();
+    const page = await browser.open(`${login.path}&then=passkeys&lang=ja`);
+    const strange = new SoftwarePasskey({ aaguid: '00000000-0000-0000-0000-000000000000' });
+    expect(names(await savePasskey({ browser, page }, strange, PUBLIC_URL))).toEqual(['パスキー']);
+  });
+
   it('is not changed by another browser, or for another user', async () => {
     const owner = await createOwner();
     const [{ passkeyId: id } = { passkeyId: '' }] = (await admin.listPasskeys({ userId: owner.user.id })).passkeys;

@@ -107,7 +107,7 @@ export class PasskeyFixture implements AsyncDisposable {
   }
 
   store({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {
-    return storePasskey(this.call, relyingParty, browser, { loginIntentId, credential });
+    return storePasskey(this.call, relyingParty, browser, { loginIntentId, credential }, () => 'Passkey');
   }
 
   redeem({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {

@@ -33,7 +33,8 @@ export async function usePasskeys(
   const passkey = new SoftwarePasskey();
   const creation = createChallenge(keys, { purpose: 'passkey create', ...added, userId }, call.now);
   const asked = { rpId, origin, challenge: creation, userHandle: toUserHandle(userId) };
-  const store = () => storePasskey(call, relyingParty, browser, { ...added, credential: passkey.create(asked) });
+  const store = () =>
+    storePasskey(call, relyingParty, browser, { ...added, credential: passkey.create(asked) }, () => 'Passkey');
   await store();
   expect(await reasonOf(store())).toBe('PASSKEY_ALREADY_EXISTS');
   const used = { loginIntentId: await createLoginIntent(service, tenant), browser };

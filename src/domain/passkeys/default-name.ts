@@ -16,7 +16,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['53414d53-554e-4700-0000-000000000000', 'Samsung Pass'],
 ]);
 
-/** Returns the name of what keeps a passkey of this AAGUID, as far as that is known. */
-export function nameOfAuthenticator(aaguid: string): string {
-  return NAMES.get(aaguid) ?? 'Passkey';
+/** Returns the name of what keeps a passkey of this AAGUID, or undefined if it is not known. */
+export function nameOfAuthenticator(aaguid: string): string | undefined {
+  return NAMES.get(aaguid);
 }

@@ -23,7 +23,8 @@ export interface AddedPasskey extends RecentSignIn {
 }
 
 /**
- * Stores a new passkey of the user who has just signed in with this intent in this browser.
+ * Stores a new passkey of the user who has just signed in with this intent in this browser. It has the default name if
+ * nobody knows what keeps it.
  *
  * @throws ServiceError `Invalid passkey`, `Passkey already exists`, `Too many passkeys`, `Login intent expired` (the
  * sign-in was revoked), and as `requireRecentSignIn` does
@@ -33,6 +34,7 @@ export async function storePasskey(
   relyingParty: RelyingParty,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
+  defaultNameIn: (locale: string | null) => string,
 ): Promise<AddedPasskey> {
   const { loginIntentId, credential: json } = check(request, rules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
@@ -43,7 +45,7 @@ export async function storePasskey(
   const made = await verifyCreation(credential, relyingParty);
   const { rpId } = relyingParty;
   const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt };
-  const passkeyName = nameOfAuthenticator(made.aaguid);
+  const passkeyName = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(signIn.intent.locale);
   const { transports } = credential;
   const [inserted] = await call.run(insertPasskey, { ...ids, ...made, transports, name: passkeyName, now: call.now });
   if (!inserted) return refuse(call, { ...ids, credentialId: made.credentialId });
