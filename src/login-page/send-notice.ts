@@ -1,17 +1,17 @@
 import type { LoginIntent } from '../domain/login/login-intent.ts';
-import { type Change, createNotice } from '../mail/notice.ts';
+import { createNotice, type NoticeKind } from '../mail/notice.ts';
 import type { LoginRequest } from './login-request.ts';
 
 /** Tells the user in the background what has changed: whoever reads their e-mails could have done it. */
 export function sendNotice(
   { context, call, languages, parts }: LoginRequest,
-  change: Change,
+  kind: NoticeKind,
   { email, intent }: { readonly email: string; readonly intent: LoginIntent },
   values: Readonly<Record<string, string>>,
 ): void {
   // Without codes by e-mail there is no mail server.
   if (!parts.methods.includes('email')) return;
-  const notice = createNotice(change, {
+  const notice = createNotice(kind, {
     to: email,
     language: languages.languageFor(intent.locale),
     application: { name: intent.applicationName, ...intent.branding },

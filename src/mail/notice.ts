@@ -2,8 +2,8 @@
 import type { Mail } from './mail.ts';
 import { supportOf } from './support.ts';
 
-/** What has changed. `kind` is what the log calls the e-mail. */
-const CHANGES = {
+/** By what has changed. `kind` is what the log calls the e-mail. */
+const NOTICES = {
   addressChanged: {
     kind: 'change of address',
     subject: 'mail.addressChanged.subject',
@@ -30,7 +30,7 @@ const CHANGES = {
   },
 } as const;
 
-export type Change = keyof typeof CHANGES;
+export type NoticeKind = keyof typeof NOTICES;
 
 export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
   /** Of the login page. */
@@ -40,8 +40,8 @@ export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | '
   readonly values: Readonly<Record<string, string>>;
 }
 
-export function createNotice(change: Change, { host, at, values, ...envelope }: Notice): Mail {
-  const { kind, subject, text, notYou } = CHANGES[change];
+export function createNotice(notice: NoticeKind, { host, at, values, ...envelope }: Notice): Mail {
+  const { kind, subject, text, notYou } = NOTICES[notice];
   const { language, application } = envelope;
   const support = supportOf(application);
   const all = { ...values, host, date: language.date(at), application: application.name, support };
