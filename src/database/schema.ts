@@ -130,6 +130,8 @@ export const users = pgTable(
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
     index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+    // Finds users by the beginning of their address: in "C", a prefix is a range.
+    index('users_email_prefix_idx').on(sql`(lower(${table.email}) collate "C")`).where(sql`${table.deletedAt} is null`),
   ],
 );
 

@@ -95,6 +95,8 @@ export const applicationUsers = pgTable(
     applicationId: uuid('application_id').notNull(),
     userId: uuid('user_id').notNull(),
     firstSignedInAt: instant('first_signed_in_at').notNull(),
+    /** At most a day before the last sign-in, so that it is seldom written. No index has it, so the update can be HOT. */
+    lastSignedInAt: instant('last_signed_in_at'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId] }),

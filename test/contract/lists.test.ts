@@ -153,6 +153,7 @@ describe.each(lists)('$name', (operation) => {
 const FILTERS: Readonly<Record<string, readonly [string, string]>> = {
   applicationId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
   email: ['ada@example.com', 'bob@example.com'],
+  emailPrefix: ['a', 'b'],
   since: ['2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'],
   status: ['pending', 'failed'],
   userId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],

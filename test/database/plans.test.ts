@@ -399,6 +399,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await revokeUserSessions(sharing, { userId: inactive });
   const sessionId = await beginSession(service, other, await createTestUser(service));
   await revokeSession(sharing, service.config, { sessionId });
+  await listUsers(call, pageTokens, { emailPrefix: user.email });
   for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);

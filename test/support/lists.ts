@@ -107,6 +107,16 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'id',
     open: ({ service }) => ({ fields: {}, add: async () => (await createTestUser(service)).id }),
   },
+  'AdminService/ListUserSessions': {
+    items: 'sessions',
+    key: 'applicationId',
+    open: openUser,
+  },
+  'AdminService/ListUserApplications': {
+    items: 'applications',
+    key: 'applicationId',
+    open: openUser,
+  },
   'UserService/ListUsers': {
     items: 'users',
     key: 'id',
@@ -132,6 +142,21 @@ async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promi
     await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page' }) });
     return userId;
   };
+}
+
+/** Returns a new user, who signs in to a new application for each item. */
+async function openUser({ service }: ListFixture): Promise<OpenList> {
+  const { id: userId } = await createTestUser(service);
+  const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
+  const add = async () => {
+    const tenant = await createTenant(service);
+    const { jti = '', iat = 0 } = decodeJwt(await logIn(service, tenant, { id: userId }));
+    const login = { loginIntentId: jti, clientId: tenant.clientId, authenticatedAt: new Date(iat * 1_000) };
+    const authToken = await tokens.mint({ ...login, userId, method: 'page' });
+    await clientsOf(service, tenant).auth.exchangeToken({ authToken });
+    return tenant.id;
+  };
+  return { fields: { userId }, add };
 }
 
 /** The operations that answer in pages. */

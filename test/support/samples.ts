@@ -93,6 +93,8 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
       applicationId: await values.get('APPLICATION_ID'),
       userId: await values.get('USER_ID'),
     }),
+  'AdminService/ListUserSessions': signIn,
+  'AdminService/ListUserApplications': signIn,
   'AdminService/ListApplications': (_, { service }) => createTenant(service),
   'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
 };

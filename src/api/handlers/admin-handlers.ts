@@ -20,10 +20,13 @@ import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/users/end-user.ts';
+import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
 import { getUser } from '../../domain/users/get-user.ts';
+import { listUserApplications } from '../../domain/users/list-user-applications.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
 import { removeApplicationUser } from '../../domain/users/remove-application-user.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
@@ -85,6 +88,12 @@ export function createAdminHandlers({
     reactivateUser: async (call, fields) => ({ user: toMessage(await reactivateUser(call, fields)) }),
     eraseUser: async (call, fields) => liveSessions.forgetUser(await eraseUser(call, fields)),
     deleteUser: async (call, fields) => liveSessions.forgetUser(await deleteUser(call, fields)),
+
+    listUserSessions: async (call, fields) =>
+      toPage('sessions', await listUserSessions(call, pageTokens, fields), toMessage),
+    endUserSessions: async (call, fields) => liveSessions.forgetUser(await endUserSessions(call, fields)),
+    listUserApplications: async (call, fields) =>
+      toPage('applications', await listUserApplications(call, pageTokens, fields), toMessage),
 
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
     deletePasskey: async (call, fields) => void (await deletePasskey(call, fields)),

@@ -33,6 +33,12 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   readonly rules?: Filters;
   /** Returns a statement for filters that another index serves. */
   readonly find?: (filters: Checked<Filters>) => Statement<RowOfType<Type>[]> | undefined;
+  /** Returns a page in another order, for filters that have one. */
+  readonly listOtherwise?: (
+    call: Caller,
+    tokens: PageTokens,
+    fields: Checked<Filters> & Checked<typeof pageRules>,
+  ) => Promise<Page<RowOfType<Type>>> | undefined;
   /** Throws if the list is empty because what it belongs to is missing. */
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
@@ -47,7 +53,7 @@ export function createList<
   Filters extends Rules = Record<never, never>,
 >(
   statementName: string,
-  { name, of, rules = {} as Filters, find, requireParent, ...parts }: ListParts<Caller, Type, Filters>,
+  { name, of, rules = {} as Filters, find, listOtherwise, requireParent, ...parts }: ListParts<Caller, Type, Filters>,
 ) {
   const selectRows = selectPage(statementName, parts);
   const [at, id] = keysOf(parts);
@@ -59,6 +65,8 @@ export function createList<
     request: Unchecked<Extract<keyof Filters | keyof typeof pageRules, string>>,
   ): Promise<Page<RowOfType<Type>>> => {
     const fields = check(request, { ...rules, ...pageRules }) as Checked<Filters> & Checked<typeof pageRules>;
+    const otherwise = listOtherwise?.(call, tokens, fields);
+    if (otherwise) return otherwise;
     const { pageSize, pageToken, ...filters } = fields;
     const parameters = { ...of?.(call), ...filters };
     const scope = [name, ...Object.values(parameters)] as PageScope;

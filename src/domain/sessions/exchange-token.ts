@@ -159,8 +159,16 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
         ${p.instant('expiresAt')}, ${p.instant('keptUntil')}
       from begun
     ), joined as (
-      insert into application_users (application_id, user_id, first_signed_in_at)
-      select ${p.uuid('applicationId')}, user_id, ${p.instant('now')} from begun on conflict do nothing
+      insert into application_users as u (application_id, user_id, first_signed_in_at, last_signed_in_at)
+      select ${p.uuid('applicationId')}, user_id, ${p.instant('now')}, ${p.instant('now')} from begun
+      -- Looked up first: a conflict would lock the row, which is a write.
+      where not exists (
+        select 1 from application_users k
+        where k.application_id = ${p.uuid('applicationId')} and k.user_id = ${p.uuid('userId')}
+          and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
+      )
+      on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
+      returning u.user_id
     ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
     ${notifies ? sql`, ${messagesOf(sessionCreated(sql`begun`))}` : sql``}
     select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${notifies ? sql`, ${notified}` : sql``}

@@ -12,16 +12,17 @@ import { sessionsRevoked } from '../webhooks/user-messages.ts';
 const rules = { userId: uuid };
 
 /**
- * Ends the sessions and unused auth tokens of a user in every application.
+ * Ends the sessions and unused auth tokens of a user in every application, and returns the user's ID.
  *
  * @throws ServiceError `User not found`
  */
-export async function endUserSessions(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function endUserSessions(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
   const [ended] = await runCutoff(call, endSessionsEverywhere, { userId });
   if (!ended) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, ended);
   await endLateSessions(call, userId);
+  return userId;
 }
 
 const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`

@@ -1,26 +1,37 @@
 import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
-import { columnsOf, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import { createList } from '../pages/list.ts';
+import { optional, text } from '../validation.ts';
+import { listUsersByPrefix } from './list-users-by-prefix.ts';
 import { userColumns } from './user.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
-/** Returns a page of the users that are not deleted. */
+const rules = { ...userFilterRules, emailPrefix: optional(text({ max: 254 })) };
+
+/** Returns a page of the users that are not deleted. Those whose e-mail address begins with a text are in its order. */
 export const listUsers = createList('select_users', {
   name: 'users',
-  rules: userFilterRules,
+  rules,
   columns: userColumns,
   order: [users.createdAt, users.id],
   where: sql`deleted_at is null`,
+  listOtherwise: (call, tokens, { email, emailPrefix, walletAddress, ...page }) => {
+    const isFound = email !== null || walletAddress !== null;
+    return emailPrefix === null || isFound ? undefined : listUsersByPrefix(call, tokens, { emailPrefix, ...page });
+  },
   find: ({ email, walletAddress }) => {
     if (email !== null) return selectUserWithEmail;
     return walletAddress === null ? undefined : selectUserWithWallet;
   },
 });
 
+const hasPrefix = sql`
+  (${p.text('emailPrefix')} is null or starts_with(lower(email), lower(${p.text('emailPrefix')})))`;
+
 // The addresses are unique, so there is one row at most.
 const selectUserWithEmail = statement('select_users_by_email', userColumns)`
-  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasEmail}`;
+  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasEmail} and ${hasPrefix}`;
 
 const selectUserWithWallet = statement('select_users_by_wallet', userColumns)`
-  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasWalletAddress}`;
+  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasWalletAddress} and ${hasPrefix}`;

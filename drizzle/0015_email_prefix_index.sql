@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "users_email_prefix_idx" ON "users" USING btree ((lower("email") collate "C")) WHERE "users"."deleted_at" is null;

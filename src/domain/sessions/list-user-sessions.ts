@@ -1,0 +1,31 @@
+import { sql } from 'drizzle-orm';
+import { applications } from '../../database/schema.ts';
+import { sessions } from '../../database/session-schema.ts';
+import { p, t } from '../../database/template.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { createList } from '../pages/list.ts';
+import { getUser } from '../users/get-user.ts';
+import { uuid } from '../validation.ts';
+import { lastSignIn, renewableFor } from './session.ts';
+
+/** Returns a page of a user's sessions that are live or can be renewed, in every application. @throws ServiceError `User not found` */
+export const listUserSessions = createList('select_user_sessions', {
+  name: 'user sessions',
+  rules: { userId: uuid },
+  columns: {
+    applicationId: sessions.applicationId,
+    applicationName: applications.name,
+    method: t.textOf<SignInMethod>(),
+    ipAddress: sessions.ipAddress,
+    userAgent: sessions.userAgent,
+    beganAt: sessions.beganAt,
+    expiresAt: sessions.expiresAt,
+    authTime: t.instant,
+  },
+  select: sql`sessions.application_id, a.name as application_name, method, ip_address, user_agent, began_at, expires_at,
+    ${lastSignIn('sessions')} as auth_time`,
+  order: [sessions.beganAt, sessions.applicationId],
+  join: sql`join applications a on a.id = sessions.application_id and a.deleted_at is null`,
+  where: sql`user_id = ${p.uuid('userId')} and expires_at + ${renewableFor} > ${p.instant('now')}`,
+  requireParent: (call, { userId }) => getUser(call, { userId }),
+});

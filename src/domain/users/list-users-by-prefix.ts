@@ -1,0 +1,40 @@
+import { sql } from 'drizzle-orm';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { PageTokens } from '../pages/page-tokens.ts';
+import { type Page, readPage } from '../pages/read-page.ts';
+import { type User, userColumns } from './user.ts';
+
+/** All rows of a page token are of this instant: the list is ordered by address. */
+const ANY_TIME = new Date(0);
+
+interface PrefixPage {
+  readonly emailPrefix: string;
+  readonly pageSize: number | null;
+  readonly pageToken: string | null;
+}
+
+/** Returns a page of the users whose e-mail address begins with the prefix, in whatever case, ordered by address. */
+export async function listUsersByPrefix(
+  { run }: Call,
+  tokens: PageTokens,
+  { emailPrefix, pageSize, pageToken }: PrefixPage,
+): Promise<Page<User>> {
+  return readPage(
+    tokens,
+    ['users by prefix', emailPrefix],
+    { pageSize, pageToken },
+    ({ afterId, limit }) => run(selectUsersByPrefix, { emailPrefix, afterEmail: afterId ?? '', limit }),
+    ({ sortKey }) => ({ at: ANY_TIME, id: sortKey }),
+  );
+}
+
+const sortKey = sql`lower(email) collate "C"`;
+const first = sql`lower(${p.text('emailPrefix')}) collate "C"`;
+
+/** An address has at most 254 characters, none of them after U+10FFFF. */
+const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userColumns, sortKey: t.text })`
+  select ${columnsOf(userColumns)}, ${sortKey} as sort_key from users
+  where deleted_at is null and ${sortKey} >= ${first} and ${sortKey} <= ${first} || repeat(chr(1114111), 254)
+    and ${sortKey} > ${p.text('afterEmail')}
+  order by ${sortKey} limit ${p.integer('limit')}`;
