@@ -19,6 +19,7 @@ import { AdminKeys } from './domain/admin-keys.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
 import { ExternalIssuer } from './domain/login/external-issuer.ts';
+import { createOidcProvider } from './domain/oidc/provider.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
@@ -129,6 +130,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     ...handlerParts,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
+    oidc: createOidcProvider(secrets),
     onMessage: delivery.wake,
     pageTokens: new PageTokens(secrets.encryptionKeys),
     readiness,

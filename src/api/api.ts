@@ -1,8 +1,10 @@
 /** The API: one pipeline, and on top of it an edge per protocol. */
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { OidcProvider } from '../domain/oidc/provider.ts';
 import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
+import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
@@ -23,6 +25,8 @@ export interface ApiParts
     Omit<ServiceParts, 'apiKeys' | 'health' | 'liveSessions'> {
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
+  /** Undefined: OpenID Connect is off. */
+  readonly oidc: OidcProvider | undefined;
   readonly readiness: Readiness;
   /** Undefined if this is the only process of the replica. */
   readonly revocations: Revocations | undefined;
@@ -31,7 +35,7 @@ export interface ApiParts
 export type Api = ReturnType<typeof createApi>;
 
 export function createApi(parts: ApiParts) {
-  const { clock, closing, database, logger, readiness, requestTimeoutMs, tokens } = parts;
+  const { clock, closing, database, logger, oidc, readiness, requestTimeoutMs, tokens } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
@@ -51,6 +55,7 @@ export function createApi(parts: ApiParts) {
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(tokens.publicJwks, readiness),
+      ...(oidc ? [createOidcEdge(oidc, tokens.issuer, [], parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
   };

@@ -1,6 +1,7 @@
 /** The facts of a call for log, metrics and deadline, the same for every protocol. */
 import type { Span } from '@opentelemetry/api';
 import type { ErrorCode, ErrorReason } from '../domain/errors.ts';
+import type { OidcErrorName } from '../domain/oidc/oidc-error.ts';
 import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
@@ -8,7 +9,7 @@ export const MAX_MESSAGE_BYTES = 65_536;
 /** The same for health checks and reflection, which need no credential. */
 export const MAX_PUBLIC_MESSAGE_BYTES = 1_024;
 
-export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login';
+export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login' | 'oidc';
 
 /** The protocols of RPCs as OpenTelemetry names them. */
 export const RPC_SYSTEMS: Partial<Record<Protocol, string>> = {
@@ -41,7 +42,7 @@ export interface CallInfo {
 /** How a call ended. */
 export interface CallOutcome {
   readonly code: ErrorCode | 'ok';
-  readonly reason?: ErrorReason | HttpErrorReason;
+  readonly reason?: ErrorReason | HttpErrorReason | OidcErrorName;
   /** The cause, for the log, where the reason does not name it. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;

@@ -43,7 +43,7 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   const problems: string[] = [];
   const read = (setting: Setting<unknown>) => readValue(setting, { env, readFile, problems });
   const all = Object.fromEntries(ROWS.map(([key, setting]) => [key, read(setting)])) as SettingValues;
-  const { adminKey, authSigningKeys, encryptionKeys, ...values } = all;
+  const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
@@ -79,6 +79,8 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),
       ...(encryptionKeys && { encryptionKeys }),
+      // Replicas of a version without OpenID Connect may run beside, so it begins when the operator says so.
+      ...((oidcSigningKeys || env.DATABASE_URL) && { oidcSigningKeys: oidcSigningKeys ?? [] }),
     },
     smtp: smtpUrl && mailFrom ? { url: smtpUrl, from: mailFrom } : undefined,
     authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,

@@ -1,13 +1,21 @@
-import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { readOrCreateFile } from './read-or-create-file.ts';
+import {
+  generateAuthSigningKeys,
+  generateOidcSigningKeys,
+  parseAuthSigningKeys,
+  parseOidcSigningKeys,
+} from './signing-keys.ts';
 
 export interface Secrets {
   readonly adminKey: string;
   /** Private JWKs; the first signs. */
   readonly authSigningKeys: readonly JWK[];
+  /** Private RSA keys, likewise. None: OpenID Connect is off. */
+  readonly oidcSigningKeys: readonly JWK[];
   /** Keys of 32 bytes; the first encrypts. */
   readonly encryptionKeys: readonly Buffer[];
 }
@@ -29,7 +37,9 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
   return {
     adminKey: given.adminKey ?? (await keep('admin-key', random('base64url'), parseAdminKey)),
     authSigningKeys:
-      given.authSigningKeys ?? (await keep('auth-signing-keys.json', generateSigningKeys, parseAuthSigningKeys)),
+      given.authSigningKeys ?? (await keep('auth-signing-keys.json', generateAuthSigningKeys, parseAuthSigningKeys)),
+    oidcSigningKeys:
+      given.oidcSigningKeys ?? (await keep('oidc-signing-keys.json', generateOidcSigningKeys, parseOidcSigningKeys)),
     encryptionKeys: given.encryptionKeys ?? (await keep('encryption-key', random('base64'), parseEncryptionKeys)),
   };
 }
@@ -60,28 +70,6 @@ export function parseAdminKeys(text: string): readonly { readonly name: string; 
   return named;
 }
 
-/** Returns the Ed25519 and P-256 keys of a private JWK Set. @throws Error that says what is wrong. */
-export function parseAuthSigningKeys(text: string): readonly JWK[] {
-  const keys = parseJwkSet(text)?.keys;
-  if (!Array.isArray(keys) || keys.length === 0) throw new Error('must hold a JWK Set with at least one key');
-  const ids = keys.map((key: JWK | null) => key?.kid);
-  if (ids.some((id) => typeof id !== 'string' || id === '') || new Set(ids).size < ids.length) {
-    throw new Error('must hold keys that each have a kid of their own');
-  }
-  return keys.map((key) => {
-    try {
-      createPrivateKey({ key: { ...key }, format: 'jwk' });
-    } catch {
-      throw new Error('must hold private keys only, each a valid JWK');
-    }
-    const alg = key.crv === 'Ed25519' ? 'EdDSA' : key.crv === 'P-256' ? 'ES256' : undefined;
-    if (!alg || (key.alg !== undefined && key.alg !== alg)) {
-      throw new Error('must hold Ed25519 (EdDSA) or P-256 (ES256) keys');
-    }
-    return { ...key, alg };
-  });
-}
-
 /** Returns the keys of 32 bytes that are written in base64, one per line. @throws Error that says what is wrong. */
 export function parseEncryptionKeys(text: string): readonly Buffer[] {
   const lines = text.split('\n').map((line) => line.trim());
@@ -90,17 +78,4 @@ export function parseEncryptionKeys(text: string): readonly Buffer[] {
     throw new Error('must hold 32 bytes in base64 on each line');
   }
   return keys.map((key) => Buffer.from(key, 'base64'));
-}
-
-function generateSigningKeys(): string {
-  const key = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
-  return JSON.stringify({ keys: [{ ...key, alg: 'EdDSA', use: 'sig', kid: randomBytes(8).toString('hex') }] }, null, 2);
-}
-
-function parseJwkSet(text: string): { keys?: JWK[] } | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

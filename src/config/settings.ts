@@ -16,8 +16,9 @@ import {
   parseSingleSignOnMaxAge,
   parseSmtpUrl,
 } from './parse-setting.ts';
-import { parseAdminKey, parseAdminKeys, parseAuthSigningKeys, parseEncryptionKeys } from './secrets.ts';
+import { parseAdminKey, parseAdminKeys, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
+import { parseAuthSigningKeys, parseOidcSigningKeys } from './signing-keys.ts';
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
@@ -64,6 +65,12 @@ export const SETTINGS = {
     parseAuthSigningKeys,
     'Private JWK Set (Ed25519, P-256): the first signs, all verify.',
     { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+  ),
+  oidcSigningKeys: setting(
+    'OIDC_SIGNING_KEYS_FILE',
+    parseOidcSigningKeys,
+    'Private JWK Set (RSA, 2048 bits or more) of OpenID Connect, which is off without it.',
+    { defaultText: 'generated if embedded', isFile: true },
   ),
   encryptionKeys: setting(
     'ENCRYPTION_KEY_FILE',

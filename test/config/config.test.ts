@@ -8,11 +8,13 @@ type Environment = Record<string, string | undefined>;
 
 const ADMIN_KEY = 'an-admin-key-of-32-characters-ok';
 const jwk = { ...generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }), kid: 'key' };
+const rsa = { ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), kid: 'rsa' };
 const encryptionKey = Buffer.alloc(32, 7);
 const certificate = await createCertificate();
 
 const files: Record<string, string> = {
   'keys.json': JSON.stringify({ keys: [jwk] }),
+  'rsa.json': JSON.stringify({ keys: [rsa] }),
   'not.json': '{',
   'encryption-key': encryptionKey.toString('base64'),
   'short-key': Buffer.alloc(31).toString('base64'),
@@ -89,8 +91,10 @@ test.each<[Environment, Partial<Config>]>([
   [{ DATA_DIR: '/var/lib/usher' }, { dataDir: '/var/lib/usher' }],
   [{ ADMIN_KEY }, { secrets: { adminKey: ADMIN_KEY } }],
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
+  [{ OIDC_SIGNING_KEYS_FILE: 'rsa.json' }, { secrets: { oidcSigningKeys: [{ ...rsa, alg: 'RS256' }] } }],
   [{ ENCRYPTION_KEY_FILE: 'encryption-key' }, { secrets: { encryptionKeys: [encryptionKey] } }],
   [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['wallet'], smtp: undefined }],
+  [production, { secrets: expect.objectContaining({ oidcSigningKeys: [] }) }],
   [{ ...production, DATABASE_URL: 'postgresql://db.test' }, { databaseUrl: 'postgresql://db.test' }],
   [{ LOGIN_METHODS: ' wallet , email ' }, { loginMethods: ['wallet', 'email'] }],
   [{ ...production, LOGIN_METHODS: 'email', AUTH_PAGE_URL: 'https://login.test' }, { loginMethods: ['email'] }],
@@ -151,6 +155,8 @@ describe('refuses', () => {
     ...each('ETHEREUM_CHAIN_ID', 'must be a whole number from 1 to 9007199254740991', ['0', '0x1', 'mainnet']),
     ...each('ADMIN_KEY', 'must have at least 32 characters', [ADMIN_KEY.slice(1)]),
     ...each('AUTH_SIGNING_KEYS_FILE', 'must hold a JWK Set with at least one key', ['not.json']),
+    ...each('OIDC_SIGNING_KEYS_FILE', 'must hold RSA keys (RS256) of 2048 bits or more', ['keys.json']),
+    ...each('OIDC_SIGNING_KEYS_FILE', 'names a file that cannot be read (ENOENT)', ['no-such-file']),
     ...each('AUTH_SIGNING_KEYS_FILE', 'names a file that cannot be read (ENOENT)', ['no-such-file']),
     ...each('ENCRYPTION_KEY_FILE', 'must hold 32 bytes in base64 on each line', ['short-key', 'empty.pem']),
     ...['proxy', '10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '::/129', 'fd00::/8/8'].flatMap((text) =>

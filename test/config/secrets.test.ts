@@ -3,12 +3,8 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import {
-  completeSecrets,
-  parseAdminKeys,
-  parseAuthSigningKeys,
-  parseEncryptionKeys,
-} from '../../src/config/secrets.ts';
+import { completeSecrets, parseAdminKeys, parseEncryptionKeys } from '../../src/config/secrets.ts';
+import { parseAuthSigningKeys, parseOidcSigningKeys } from '../../src/config/signing-keys.ts';
 import { createDirectory } from '../support/directory.ts';
 
 const ed25519 = jwkOf(generateKeyPairSync('ed25519').privateKey, 'ed25519');
@@ -49,6 +45,33 @@ describe('signing keys', () => {
     ['a key that is null', '{"keys":[null]}', OWN_ID],
   ])('are refused from %s', (_, text, problem) => {
     expect(() => parseAuthSigningKeys(text)).toThrow(new Error(problem));
+  });
+});
+
+describe('signing keys of OpenID Connect', () => {
+  const TOO_WEAK = 'must hold RSA keys (RS256) of 2048 bits or more';
+
+  test('keep their order and get their algorithm', () => {
+    expect(parseOidcSigningKeys(setOf({ ...rsa, kid: 'b', alg: 'RS256' }, rsa))).toEqual([
+      { ...rsa, kid: 'b', alg: 'RS256' },
+      { ...rsa, alg: 'RS256' },
+    ]);
+  });
+
+  test.each<[string, string, string]>([
+    ['an empty set', '{"keys":[]}', NO_SET],
+    [
+      'an RSA key of 1024 bits',
+      setOf(jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey, 'a')),
+      TOO_WEAK,
+    ],
+    ['an Ed25519 key', setOf(rsa, ed25519), TOO_WEAK],
+    ['a P-256 key', setOf(p256), TOO_WEAK],
+    ['an RSA key for another algorithm', setOf({ ...rsa, alg: 'PS256' }), TOO_WEAK],
+    ['a public key', setOf({ kty: rsa.kty, n: rsa.n, e: rsa.e, kid: 'a' }), NOT_PRIVATE],
+    ['two keys with one ID', setOf(rsa, rsa), OWN_ID],
+  ])('are refused from %s', (_, text, problem) => {
+    expect(() => parseOidcSigningKeys(text)).toThrow(new Error(problem));
   });
 });
 
@@ -112,9 +135,15 @@ describe('missing secrets', () => {
     const secrets = await completeSecrets({}, directory);
     expect(secrets.adminKey).toMatch(/^[\w-]{43}$/);
     expect(secrets.authSigningKeys).toMatchObject([{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' }]);
+    expect(secrets.oidcSigningKeys).toMatchObject([{ kty: 'RSA', alg: 'RS256' }]);
     expect(secrets.encryptionKeys.map((key) => key.length)).toEqual([32]);
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
-    expect((await readdir(directory)).sort()).toEqual(['admin-key', 'auth-signing-keys.json', 'encryption-key']);
+    expect((await readdir(directory)).sort()).toEqual([
+      'admin-key',
+      'auth-signing-keys.json',
+      'encryption-key',
+      'oidc-signing-keys.json',
+    ]);
     for (const name of await readdir(directory)) {
       expect((await stat(join(directory, name))).mode & 0o777, name).toBe(0o600);
     }
@@ -132,9 +161,11 @@ describe('missing secrets', () => {
   });
 
   test('are the same for concurrent callers', async () => {
+    // A key of RSA takes tenths of a second.
+    const given = { oidcSigningKeys: [] };
     for (let round = 0; round < 20; round++) {
       const directory = await createDirectory();
-      const all = await Promise.all(Array.from({ length: 8 }, () => completeSecrets({}, directory)));
+      const all = await Promise.all(Array.from({ length: 8 }, () => completeSecrets(given, directory)));
       for (const secrets of all) expect(secrets).toEqual(all[0]);
     }
   });
@@ -144,7 +175,7 @@ describe('missing secrets', () => {
     const authSigningKeys = [{ ...ed25519, alg: 'EdDSA' }];
     const given = { adminKey: 'given', authSigningKeys };
     expect(await completeSecrets(given, directory)).toMatchObject(given);
-    expect(await readdir(directory)).toEqual(['encryption-key']);
+    expect((await readdir(directory)).sort()).toEqual(['encryption-key', 'oidc-signing-keys.json']);
     const stored = await completeSecrets({}, directory);
     await completeSecrets({ ...given, encryptionKeys: [randomBytes(32)] }, directory);
     expect(await completeSecrets({}, directory)).toEqual(stored);
@@ -152,6 +183,7 @@ describe('missing secrets', () => {
 
   test.each([
     ['auth-signing-keys.json', '{}'],
+    ['oidc-signing-keys.json', '{}'],
     ['encryption-key', 'AAAA'],
     ['encryption-key', ''],
     ['admin-key', '\n'],

@@ -33,7 +33,14 @@ test('the commands of the README install a production service that only their us
     const register = findCommands('CreateApplication').replaceAll('.data', directory);
     const { stdout } = await runShell(register.replaceAll('http://localhost:8080', url));
     expect(JSON.parse(stdout)).toMatchObject({ application: { name: 'Shop' }, apiKey: expect.stringMatching(/^usk_/) });
-    for (const name of ['admin-key', 'admin-header', 'auth-signing-keys.json', 'encryption-key', 'env']) {
+    for (const name of [
+      'admin-key',
+      'admin-header',
+      'auth-signing-keys.json',
+      'oidc-signing-keys.json',
+      'encryption-key',
+      'env',
+    ]) {
       expect(await readdir(directory)).toContain(name);
       expect((await stat(join(directory, name))).mode & 0o077, name).toBe(0);
     }

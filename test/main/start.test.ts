@@ -34,7 +34,13 @@ describe('the first start', () => {
 
   test('lets only the owner read the data directory and the secrets in it, and prints none', async () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-    for (const name of ['admin-key', 'auth-signing-keys.json', 'encryption-key', 'demo.json']) {
+    for (const name of [
+      'admin-key',
+      'auth-signing-keys.json',
+      'oidc-signing-keys.json',
+      'encryption-key',
+      'demo.json',
+    ]) {
       expect((await stat(join(dataDir, name))).mode & 0o777, name).toBe(0o600);
     }
     // The start prints none of them besides the API key of the demo.

@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
+import type { JWK } from 'jose';
 import { AdminService, type CreateApplicationRequestSchema } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -29,15 +30,20 @@ export interface TestServiceOptions extends Overrides {
   /** The configuration of another instance, to share its secrets. */
   readonly like?: Config;
   readonly config?: Partial<Config>;
+  /** Turns OpenID Connect on. The first signs. */
+  readonly oidcSigningKeys?: readonly JWK[];
 }
 
 const silent = createLogger('silent');
 
 export async function startTestService(options: TestServiceOptions = {}) {
   const database = options.database ?? (await cloneDatabase());
+  const base = options.like ?? testConfig(database.url);
+  const { oidcSigningKeys } = options;
   const config: Config = {
-    ...(options.like ?? testConfig(database.url)),
+    ...base,
     databaseUrl: database.url,
+    ...(oidcSigningKeys && { secrets: { ...base.secrets, oidcSigningKeys } }),
     ...options.config,
   };
   const service = await startServer(config, { logger: silent, ...options });

@@ -1,0 +1,46 @@
+/** Where the endpoints of OpenID Connect are and what they can do, and the keys that verify ID tokens. */
+import type { JWK } from 'jose';
+import { LANGUAGES } from '../../texts/texts.ts';
+
+/** OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3, for one document. */
+const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
+const JWKS_PATH = '/oidc/jwks';
+
+/** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414 and RP-Initiated Logout 1.0. */
+function describeProvider(issuer: string): Record<string, unknown> {
+  const base = issuer.replace(/\/$/, '');
+  return {
+    // Clients compare it byte for byte.
+    issuer,
+    authorization_endpoint: `${base}/oidc/authorize`,
+    token_endpoint: `${base}/oidc/token`,
+    userinfo_endpoint: `${base}/oidc/userinfo`,
+    jwks_uri: `${base}${JWKS_PATH}`,
+    end_session_endpoint: `${base}/oidc/logout`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query', 'form_post'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    code_challenge_methods_supported: ['S256'],
+    scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
+    claims_supported: [
+      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce'],
+      ...['name', 'picture', 'email', 'email_verified'],
+    ],
+    prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
+    ui_locales_supported: [...LANGUAGES.keys()],
+    authorization_response_iss_parameter_supported: true,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    // The default is true.
+    request_uri_parameter_supported: false,
+  };
+}
+
+/** Returns the documents by their paths, as JSON. */
+export function createDocuments(issuer: string, jwks: { readonly keys: readonly JWK[] }): ReadonlyMap<string, string> {
+  const metadata = JSON.stringify(describeProvider(issuer));
+  return new Map([...METADATA_PATHS.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);
+}

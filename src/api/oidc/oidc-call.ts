@@ -1,0 +1,86 @@
+/** The pipeline of a call to an endpoint of OpenID Connect: deadline, errors, log, metrics and trace. */
+import type { Database } from '../../database/database.ts';
+import { type AuditContext, withAudit } from '../../domain/audit/audit-event.ts';
+import type { Call } from '../../domain/call.ts';
+import type { ServiceError } from '../../domain/errors.ts';
+import { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { withDeadline } from '../../domain/with-deadline.ts';
+import { HttpError } from '../../http/errors.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import { toCallError, unavailable } from '../call-errors.ts';
+import type { CallOutcome, CallRoute } from '../call-info.ts';
+import { beginCall, type CallLog } from '../call-log.ts';
+import { runInSpan } from '../call-span.ts';
+
+export interface OidcCallParts extends CallLog {
+  readonly clock: () => Date;
+  readonly database: Database;
+  readonly onMessage?: Call['onMessage'];
+  readonly requestTimeoutMs: number;
+}
+
+/** A call, as its endpoint sees it. */
+export interface OidcCall {
+  readonly context: HttpContext;
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Names the application in the log. */
+  setApplication(applicationId: string, options?: { readonly isAuthenticated: boolean }): void;
+  /** Reads the clock: after the body has arrived, because a code may expire while a slow body does. */
+  toDomainCall(actor: Pick<AuditContext, 'actor' | 'actorType'>, onWait?: () => void): Call;
+}
+
+/**
+ * Runs the work, which sends the response, and resolves when it is sent. An error is logged and passed to `answerError`.
+ */
+export async function runOidcCall(
+  parts: OidcCallParts,
+  context: HttpContext,
+  route: CallRoute,
+  work: (call: OidcCall) => Promise<void>,
+  answerError: (error: OidcError) => void,
+): Promise<void> {
+  const name = `${route.method} ${route.path}`;
+  const { requestTimeoutMs, clock, database, logger, onMessage } = parts;
+  let outcome: CallOutcome = { code: 'ok' };
+  let application: Pick<CallOutcome, 'applicationId' | 'isAuthenticated'> = {};
+  const info = beginCall(parts, context, { name, protocol: 'oidc', route, requestTimeoutMs }, () => ({
+    ...outcome,
+    ...application,
+  }));
+  const { deadline, requestId } = info;
+  const call: OidcCall = {
+    context,
+    deadline,
+    setApplication(applicationId, { isAuthenticated } = { isAuthenticated: false }) {
+      application = { applicationId, isAuthenticated };
+    },
+    toDomainCall(actor, onWait) {
+      const now = clock();
+      // The audit log has the address of those who hold a key alone: that of a user is personal data.
+      const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
+      const audit = { ...actor, action: name, ipAddress, requestId, now };
+      return { run: withAudit(database.within(deadline, onWait), audit), now, onMessage, onWait };
+    },
+  };
+  try {
+    await runInSpan(info.span, () => withDeadline(deadline, () => work(call), unavailable));
+  } catch (cause) {
+    const error =
+      cause instanceof OidcError ? cause : toOidcError(runInSpan(info.span, () => toCallError(cause, info, logger)));
+    outcome = error;
+    answerError(error);
+  }
+}
+
+function toOidcError(error: ServiceError | HttpError): OidcError {
+  if (error instanceof HttpError) {
+    // RFC 6749 has no other answer to what is not a form.
+    const status = error.reason === 'UNSUPPORTED_MEDIA_TYPE' ? 400 : error.status;
+    return new OidcError('invalid_request', { description: error.message, status });
+  }
+  if (error.code === 'unavailable')
+    return new OidcError('temporarily_unavailable', { headers: { 'retry-after': '1' }, detail: error.detail });
+  if (error.code === 'internal') return new OidcError('server_error');
+  return new OidcError('invalid_request', { description: error.message, detail: error.reason });
+}

@@ -1,0 +1,74 @@
+/** The endpoints of OpenID Connect that applications call. The login page has those that browsers visit. */
+import type { OidcError } from '../../domain/oidc/oidc-error.ts';
+import type { OidcProvider } from '../../domain/oidc/provider.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { send, sendJson } from '../../http/response.ts';
+import { createDocuments } from './metadata.ts';
+import { type OidcCall, type OidcCallParts, runOidcCall } from './oidc-call.ts';
+
+interface OidcAnswer {
+  readonly status?: number;
+  /** None: an empty response. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface OidcEndpoint {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** @throws OidcError */
+  run(call: OidcCall): Promise<OidcAnswer>;
+}
+
+/** Metadata and keys change seldom, and pages of every origin may read them. */
+const DOCUMENT_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
+
+/** Returns a handler that knows no path if OpenID Connect is off. */
+export function createOidcEdge(
+  { signingKeys }: OidcProvider,
+  issuer: string,
+  endpoints: readonly OidcEndpoint[],
+  parts: OidcCallParts,
+): PathHandler {
+  const documents = createDocuments(issuer, signingKeys.publicJwks);
+  const paths = Map.groupBy(endpoints, ({ path }) => path);
+  return async (context) => {
+    const method = context.request.method === 'HEAD' ? 'GET' : context.request.method;
+    const document = documents.get(context.path);
+    if (document !== undefined) {
+      if (method === 'GET') sendJson(context, 200, document, DOCUMENT_HEADERS);
+      else refuseMethod(context, ['GET']);
+      return true;
+    }
+    const ofPath = paths.get(context.path);
+    if (!ofPath) return false;
+    const endpoint = ofPath.find((each) => each.method === method);
+    if (endpoint) await serve(endpoint, context, parts);
+    else
+      refuseMethod(
+        context,
+        ofPath.map((each) => each.method),
+      );
+    return true;
+  };
+}
+
+async function serve(endpoint: OidcEndpoint, context: HttpContext, parts: OidcCallParts): Promise<void> {
+  const work = async (call: OidcCall) => {
+    const { status = 200, body, headers = {} } = await endpoint.run(call);
+    if (body === undefined) send(context, status, '', headers);
+    else sendJson(context, status, JSON.stringify(body), headers);
+  };
+  await runOidcCall(parts, context, endpoint, work, (error) => sendOidcError(context, error));
+}
+
+/** RFC 6749, section 5.2. */
+function sendOidcError(context: HttpContext, { reason, message, status, headers }: OidcError): void {
+  sendJson(context, status, JSON.stringify({ error: reason, error_description: message }), headers);
+}
+
+function refuseMethod(context: HttpContext, methods: readonly string[]): void {
+  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
+  const body = { error: 'invalid_request', error_description: 'Method not allowed' };
+  sendJson(context, 405, JSON.stringify(body), { allow });
+}
