@@ -6,11 +6,12 @@ import { insertNewCode } from '../login/create-login-code.ts';
 import { findLatestCode } from '../login/find-latest-code.ts';
 import type { LoginCodeSettings } from '../login/login-code.ts';
 import { admitLoginCode } from '../login/login-code-limits.ts';
+import { enteredCode } from '../login/read-login-code.ts';
 import { requireRightCode } from '../login/require-right-code.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { updateUser } from '../users/update-user.ts';
-import { check, emailAddress, text, type Unchecked } from '../validation.ts';
+import { check, emailAddress, type Unchecked } from '../validation.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 /** A code for a new address. */
@@ -52,8 +53,7 @@ export async function createAddressCode(
   return { email, code, isDecoy };
 }
 
-/** Long enough for the text of the e-mail around the code. */
-const codeRules = { code: text({ max: 1_000 }) };
+const codeRules = { code: enteredCode };
 
 /**
  * Gives the user the address that the latest code was sent to, and returns it.

@@ -1,5 +1,10 @@
 /** Codes as people enter them: pasted with the words around them, in groups, or in the digits of their script. */
 
+import { text } from '../validation.ts';
+
+/** What people enter as a code: long enough for the text of the e-mail around it. */
+export const enteredCode = text({ max: 1_000 });
+
 /** What stands between the digits of one code: spaces, dashes, and the invisible marks around text that runs right to left. */
 const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]/gu;
 
@@ -7,9 +12,9 @@ const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]/gu;
  * Returns the only run of six or eight digits, in ASCII: `123456` for `Your code is ۱۲۳ ۴۵۶!`. Returns an empty string
  * if there is none, or if there are several that differ.
  */
-export function readLoginCode(text: string): string {
+export function readLoginCode(entered: string): string {
   // Full-width digits and those of mathematics become ASCII by normalization. Those of other scripts do not.
-  const joined = text
+  const joined = entered
     .normalize('NFKC')
     .replace(SEPARATORS, '')
     .replace(/\p{Nd}/gu, toAsciiDigit);

@@ -1,15 +1,15 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, text, type Unchecked, uuid } from '../validation.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { findLatestCode } from './find-latest-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { enteredCode } from './read-login-code.ts';
 import { requireRightCode } from './require-right-code.ts';
 
-/** Long enough for the text of the e-mail around the code. */
-const rules = { loginIntentId: uuid, code: text({ max: 1_000 }) };
+const rules = { loginIntentId: uuid, code: enteredCode };
 
 /**
  * Completes the login with the latest code for this intent in this browser. Returns undefined for a new user who
