@@ -6,8 +6,11 @@ import { ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { check, identifier, text, type Unchecked, uuid } from '../validation.ts';
 
-const shortText = text({ max: 64 });
-/** 1 to 64 characters without control characters. */
+/** In characters. */
+export const MAX_PASSKEY_NAME = 64;
+
+const shortText = text({ max: MAX_PASSKEY_NAME });
+/** Without control characters. */
 const name = rule({ ...identifier.schema, ...shortText.schema }, (value) => identifier(shortText(value)));
 
 const rules = { userId: uuid, passkeyId: uuid, name };

@@ -8,9 +8,9 @@ import { isolate } from '../../texts/isolate.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
+import { renderPasskey } from '../pages/passkey.ts';
 import type { AccountFormView, AccountView } from './account-view.ts';
 import { describeBrowser } from './describe-browser.ts';
-import { renderPasskeys } from './render-passkeys.ts';
 
 const METHODS: Readonly<Record<SignInMethod, TextKey>> = {
   email: 'account.method.email',
@@ -76,7 +76,7 @@ function renderWays(view: AccountView): Html {
   return renderPanel(
     'ways',
     language.text('account.ways'),
-    html`${passkeys && renderPasskeys(language, passkeys)}
+    html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}</div>`)}
 ${hasWallets && wallet}
 ${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
     passkeys && renderLogin(view, 'PASSKEYS', 'account.passkeys.manage'),

@@ -1,13 +1,13 @@
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import { MAX_PASSKEY_NAME } from '../../domain/passkeys/rename-passkey.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderLogin, renderOwnLogin } from './parts.ts';
+import { renderPasskey } from './passkey.ts';
 import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
 import type { PasskeysView } from './view.ts';
-
-const MAX_NAME_LENGTH = 64;
 
 /** Renders the passkeys of a person who has just signed in. */
 export function renderPasskeyList(view: PasskeysView): PageContent {
@@ -40,19 +40,14 @@ ${passkeys.map((passkey) => renderItem(view, passkey))}</ul>`;
 
 function renderItem(view: PasskeysView, passkey: Passkey): Html {
   const { language, path } = view;
-  const { id, name, createdAt, lastUsedAt } = passkey;
-  const [added, used] = [language.date(createdAt), lastUsedAt ? language.date(lastUsedAt) : ''];
-  const dates = used
-    ? language.html('passkey.list.item', { added, used })
-    : language.html('passkey.list.unused', { added });
+  const { id, name } = passkey;
   const hidden = html`${renderOwnLogin({ ...view, next: 'passkeys' })}<input type="hidden" name="id" value="${id}">`;
   const ofName = html`<span class="hide"> ${isolate(name)}</span>`;
   return html`<li>
-<div><strong>${isolate(name)}</strong> <span class="tag">${language.text(passkey.isBackedUp ? 'passkey.list.synced' : 'passkey.list.local')}</span>
-<p class="small soft">${dates}</p></div>
+${renderPasskey(language, passkey)}
 <form method="post" action="${path}/passkeys/name">
 ${hidden}<label class="hide" for="name-${id}">${language.text('passkey.list.name')}</label>
-<input id="name-${id}" name="name" dir="auto" autocomplete="off" required maxlength="${String(MAX_NAME_LENGTH)}" value="${name}">
+<input id="name-${id}" name="name" dir="auto" autocomplete="off" required maxlength="${String(MAX_PASSKEY_NAME)}" value="${name}">
 <button class="quiet">${language.text('passkey.list.rename')}${ofName}</button>
 </form>
 <form method="post" action="${path}/passkeys/delete">
