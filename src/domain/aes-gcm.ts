@@ -1,5 +1,6 @@
 /** AES-256-GCM. What is sealed is nonce, tag and ciphertext. */
 import { type CipherKey, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { decodeBase64Url } from './base64url.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -29,9 +30,8 @@ export function sealToken([key]: readonly Buffer[], text: string, aad: string): 
 
 /** Decrypts what `sealToken` has returned with any of the keys. Returns undefined for any other token. */
 export function openToken(keys: readonly Buffer[], token: string, aad: string): string | undefined {
-  const sealed = Buffer.from(token, 'base64url');
-  // Node decodes more spellings than one.
-  if (sealed.toString('base64url') !== token) return undefined;
+  const sealed = decodeBase64Url(token);
+  if (!sealed) return undefined;
   for (const key of keys) {
     try {
       return open(key, sealed, aad);

@@ -17,8 +17,7 @@ const BROWSER_SECONDS = 400 * 24 * 60 * 60;
 
 /** Returns the browser of the request. Sets a cookie if the browser has none. */
 export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
-  // The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2).
-  const name = isSecure ? '__Host-usher' : 'usher';
+  const name = cookieName('usher', { isSecure });
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
@@ -35,6 +34,11 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
 /** Returns whether the form comes from a page that Usher showed to this browser, against CSRF. */
 export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', formToken, 'buffer'));
+}
+
+/** The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2). */
+export function cookieName(name: `usher${string}`, { isSecure }: Pick<KnownBrowser, 'isSecure'>): string {
+  return isSecure ? `__Host-${name}` : name;
 }
 
 const EMAIL_COOKIE = 'usher-email';

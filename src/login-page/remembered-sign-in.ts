@@ -4,17 +4,17 @@ import { completeRememberedLogin } from '../domain/remembered-sign-ins/complete-
 import { forgetSignIn } from '../domain/remembered-sign-ins/forget-sign-in.ts';
 import { rememberSignIn } from '../domain/remembered-sign-ins/remember-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
-import { type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
+import { cookieName, type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
 
-/** The prefix keeps other hosts from setting the cookie over https. It is new with every sign-in, unlike the browser's. */
-const nameFor = ({ isSecure }: KnownBrowser) => (isSecure ? '__Host-usher-sso' : 'usher-sso');
+/** A cookie that is new with every sign-in, unlike the browser's. */
+const COOKIE = 'usher-sso';
 
 /** Returns the token of the sign-in that this browser has remembered, if it has one. */
 export function readSignInToken(context: HttpContext, browser: KnownBrowser): string | undefined {
-  const token = readCookie(context, nameFor(browser)) ?? '';
+  const token = readCookie(context, cookieName(COOKIE, browser)) ?? '';
   return /^[\w-]{43}$/.test(token) ? token : undefined;
 }
 
@@ -34,7 +34,7 @@ export async function forgetAndChoose(request: LoginRequest): Promise<void> {
 export async function forgetHere({ context, call, browser }: LoginRequest): Promise<void> {
   const token = readSignInToken(context, browser);
   if (token) await forgetSignIn(call, token);
-  setCookie(context, nameFor(browser), '', 0, browser.isSecure);
+  setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
 }
 
 /** Remembers a sign-in in this browser. Without it, the next application asks again. */
@@ -46,5 +46,5 @@ export async function rememberCompletion(
   if (!signIn || maxAgeSeconds === 0) return;
   const formerToken = readSignInToken(context, browser);
   const token = await rememberSignIn(call, signIn, { formerToken, maxAgeSeconds }).catch(() => undefined);
-  if (token) setCookie(context, nameFor(browser), token, maxAgeSeconds, browser.isSecure);
+  if (token) setCookie(context, cookieName(COOKIE, browser), token, maxAgeSeconds, browser.isSecure);
 }

@@ -1,6 +1,7 @@
 /** Reads the fields of an RPC from an HTTP request. Their types are not checked: a body may hold any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
+import { isObject } from '../../domain/json.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
@@ -60,9 +61,7 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
   } catch {
     value = undefined;
   }
-  if (!isObject(value)) {
-    throw invalidField('body', 'must be a JSON object in UTF-8');
-  }
+  if (!isObject(value)) throw invalidField('body', 'must be a JSON object in UTF-8');
   return value;
 }
 
@@ -107,8 +106,4 @@ function readQuery(field: DescField | undefined, values: string[]): unknown {
   if (field?.scalar === ScalarType.INT32) return /^-?\d{1,10}$/.test(value) ? Number(value) : value;
   if (field?.scalar === ScalarType.BOOL) return value === 'true' || (value === 'false' ? false : value);
   return value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

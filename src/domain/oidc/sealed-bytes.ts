@@ -1,5 +1,6 @@
 /** Bytes that only Usher can write: each is followed by its HMAC-SHA-256, all in base64url. Nothing of it is stored. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { decodeBase64Url } from '../base64url.ts';
 
 /** The first key seals, all verify. */
 export type SealKeys = readonly Buffer[];
@@ -12,9 +13,8 @@ export function sealBytes([key]: SealKeys, bytes: Buffer): string {
 
 /** Returns the bytes that `sealBytes` has taken, or undefined for any other text. */
 export function openBytes(keys: SealKeys, text: string): Buffer | undefined {
-  const sealed = Buffer.from(text, 'base64url');
-  // Node decodes more spellings than one.
-  if (sealed.length <= MAC_BYTES || sealed.toString('base64url') !== text) return undefined;
+  const sealed = decodeBase64Url(text);
+  if (!sealed || sealed.length <= MAC_BYTES) return undefined;
   const bytes = sealed.subarray(0, -MAC_BYTES);
   const mac = sealed.subarray(-MAC_BYTES);
   return keys.some((key) => timingSafeEqual(macOf(key, bytes), mac)) ? bytes : undefined;

@@ -5,6 +5,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { JWK } from 'jose';
+import { parseObject } from '../json.ts';
 
 interface SigningKey {
   readonly kid: string;
@@ -62,10 +63,5 @@ function encode(part: object): string {
 }
 
 function decode(part: string): Claims | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
+  return parseObject(Buffer.from(part, 'base64url').toString('utf8'));
 }

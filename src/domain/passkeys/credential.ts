@@ -1,5 +1,7 @@
 /** The answer of a browser to a challenge: a PublicKeyCredential as JSON (WebAuthn, section 5.1). */
+import { decodeBase64Url } from '../base64url.ts';
 import { ServiceError } from '../errors.ts';
+import { isObject, parseObject } from '../json.ts';
 import type { ChallengeUse } from './challenge.ts';
 import { isChallenge } from './challenge.ts';
 import type { RelyingParty } from './relying-party.ts';
@@ -23,15 +25,17 @@ const MAX_TRANSPORTS = 8;
 
 /** Returns the credential. @throws ServiceError `Invalid passkey` if the JSON is not one */
 export function parseCredential(json: string): Credential {
-  const { id, rawId, type, response } = parseObject(json);
+  const parsed = parseObject(json);
+  requireValid(parsed !== undefined);
+  const { id, rawId, type, response } = parsed;
   const fields = isObject(response) ? response : {};
   const { transports = [] } = fields;
   requireValid(typeof id === 'string' && id !== '' && id === rawId && type === 'public-key');
-  requireValid(isBase64Url(id) && Buffer.byteLength(id, 'base64url') <= MAX_CREDENTIAL_ID_BYTES);
+  requireValid((decodeBase64Url(id)?.length ?? Infinity) <= MAX_CREDENTIAL_ID_BYTES);
   requireValid(Array.isArray(transports) && transports.length <= MAX_TRANSPORTS && transports.every(isTransport));
   const read = (name: string): string => {
     const value = fields[name] ?? '';
-    requireValid(typeof value === 'string' && isBase64Url(value));
+    requireValid(typeof value === 'string' && decodeBase64Url(value) !== undefined);
     return value;
   };
   return {
@@ -58,6 +62,7 @@ export function requireOwnRequest(
   now: Date,
 ): void {
   const client = parseObject(Buffer.from(clientDataJSON, 'base64url').toString('utf8'));
+  requireValid(client !== undefined);
   requireValid(client.type === (use.purpose === 'passkey get' ? 'webauthn.get' : 'webauthn.create'));
   requireValid(client.origin === origin);
   requireValid((client.crossOrigin ?? false) === false);
@@ -68,26 +73,6 @@ export function requireOwnRequest(
 /** @throws ServiceError `Invalid passkey` */
 export function requireValid(holds: boolean): asserts holds {
   if (!holds) throw new ServiceError('INVALID_PASSKEY');
-}
-
-function parseObject(json: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    value = undefined;
-  }
-  requireValid(isObject(value));
-  return value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Refuses padding and spare bits, so that each credential has one spelling. */
-function isBase64Url(text: string): boolean {
-  return Buffer.from(text, 'base64url').toString('base64url') === text;
 }
 
 /** Transports are hints, which browsers get back. Unknown ones are allowed (WebAuthn, section 5.8.4). */

@@ -81,9 +81,8 @@ export function cutOffApplicationSessions(target: SQL): SQL {
 
 /**
  * Returns the CTEs `ended`, `cutoff` and `forgotten`, which delete the sessions and remembered sign-ins, and write a
- * cut-off in every application, for the
- * user that the CTE `target` has locked and has as `id`. A sign-in that has come before the lock is ended, too.
- * Parameters: cutoffExpiresAt, instant.
+ * cut-off in every application, for the user that the CTE `target` has locked and has as `id`. A sign-in that has come
+ * before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffUserSessions(target: SQL): SQL {
   return sql`ended as (

@@ -3,7 +3,10 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
-/** Returns the CTE `forgotten`, which deletes the remembered sign-ins that the condition on `r` and `t` selects. */
+/**
+ * Returns the CTE `forgotten`, which deletes the remembered sign-ins that the condition on `r` and `t` selects. On Citus it
+ * asks every shard, so statements of applications that share no sign-ins do without it.
+ */
 export function forgetSignIns(target: SQL, condition: SQL): SQL {
   return sql`forgotten as (
     delete from remembered_sign_ins r using ${target} t where ${condition}

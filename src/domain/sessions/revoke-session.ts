@@ -52,7 +52,6 @@ const endRenewableSessionAndForget = statement('end_renewable_session_and_forget
   ),
 )}`;
 
-/** On Citus, what forgets asks every shard. Applications that share no sign-ins have none. */
 function end(forget?: SQL): SQL {
   return sql`
     with target as (${renewableSession}

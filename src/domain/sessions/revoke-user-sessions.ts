@@ -34,7 +34,6 @@ const endSessionsOfUserAndForget = statement('end_sessions_of_user_and_forget', 
   forgetSignIns(sql`target`, sql`r.user_id = t.user_id`),
 )}`;
 
-/** On Citus, what forgets asks every shard. Applications that share no sign-ins have none. */
 function end(forget?: SQL): SQL {
   return sql`
     with target as (

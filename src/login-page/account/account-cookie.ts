@@ -4,8 +4,9 @@ import type { AccountSignIn } from '../../domain/account/find-account.ts';
 import { openToken, sealToken } from '../../domain/aes-gcm.ts';
 import { deriveKeys } from '../../domain/derive-keys.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
+import { cookieName, type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 
+const COOKIE = 'usher-account';
 /** Of inactivity. */
 const IDLE_SECONDS = 15 * 60;
 /** After the sign-in. */
@@ -25,7 +26,7 @@ export function readAccountCookie(
   keys: AccountKeys,
   now: Date,
 ): AccountSignIn | undefined {
-  const text = openToken(keys, readCookie(context, nameFor(browser)) ?? '', aadOf(browser));
+  const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
   if (text === undefined) return undefined;
   const [userId, method, authenticatedAt, seenAt] = JSON.parse(text);
   const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
@@ -41,20 +42,22 @@ export function writeAccountCookie(
   now: Date,
 ): void {
   const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime()]);
-  setCookie(context, nameFor(browser), sealToken(keys, text, aadOf(browser)), IDLE_SECONDS, browser.isSecure);
+  setCookie(
+    context,
+    cookieName(COOKIE, browser),
+    sealToken(keys, text, aadOf(browser)),
+    IDLE_SECONDS,
+    browser.isSecure,
+  );
 }
 
 export function removeAccountCookie(context: HttpContext, browser: KnownBrowser): void {
-  setCookie(context, nameFor(browser), '', 0, browser.isSecure);
+  setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
 }
 
 /** Returns the `state` of a login that this browser has begun on the account page. */
 export function accountStateOf({ formToken }: KnownBrowser): string {
   return hash('sha256', `account ${formToken}`, 'base64url');
-}
-
-function nameFor({ isSecure }: KnownBrowser): string {
-  return isSecure ? '__Host-usher-account' : 'usher-account';
 }
 
 /** In another browser the cookie says nothing. */
