@@ -65,7 +65,7 @@ const ROWS = 5_000;
 const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
 const SOURCES = join(import.meta.dirname, '../../src');
 /** The most rows of one table that a call reads, and that the first batch of a job reads and removes. */
-const CALL_ROWS = 5;
+const CALL_ROWS = 10;
 const BATCH_ROWS = 500;
 /** Pending deliveries that a scrape of the metrics counts. */
 const COUNTED_ROWS = 10_000;
