@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
-import { migrateDatabase } from './database/migrate.ts';
+import { type MigratedDatabase, migrateDatabase } from './database/migrate.ts';
 
-export interface Bootstrap {
+export interface Bootstrap extends MigratedDatabase {
   /** The URL of a database whose tables are up to date. */
   readonly databaseUrl: string;
   readonly secrets: Secrets;
@@ -23,9 +23,10 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const secrets = await completeSecrets(config.secrets, config.dataDir);
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
-  await migrateDatabase(databaseUrl, { schema: config.databaseSchema, applies: config.migrateOnStart, onWait });
+  const migration = { schema: config.databaseSchema, applies: config.migrateOnStart, onWait };
+  const { isOnCitus } = await migrateDatabase(databaseUrl, migration);
   const disposables = stack.move();
-  return { databaseUrl, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+  return { databaseUrl, isOnCitus, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
 }
 
 async function startOwnPostgres(

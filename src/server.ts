@@ -75,7 +75,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // The database, and what the rest is made of.
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
-  const { databaseUrl, secrets } = base;
+  const { databaseUrl, isOnCitus, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
@@ -124,7 +124,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const parts = { cipher, clock, database, logger, sampler: new LineSampler(logger), usage };
+  const parts = { cipher, clock, database, isOnCitus, logger, sampler: new LineSampler(logger), usage };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const api = createApi({
     ...handlerParts,

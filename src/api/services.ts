@@ -26,6 +26,8 @@ export interface ServiceParts {
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
+  /** Whether the database is on Citus. */
+  readonly isOnCitus: boolean;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;

@@ -89,7 +89,7 @@ export async function distributeNewTables(client: postgres.Sql, schema: string):
   if (distributed) await distributeOthers(client, schema);
 }
 
-async function isOnCitus(client: postgres.Sql): Promise<boolean> {
+export async function isOnCitus(client: postgres.Sql): Promise<boolean> {
   const rows = await client`select from pg_extension where extname = 'citus'`;
   return rows.length > 0;
 }

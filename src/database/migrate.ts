@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
-import { distributeNewTables, HANDLE_SHARDS_IN_TURN } from './distribute.ts';
+import { distributeNewTables, HANDLE_SHARDS_IN_TURN, isOnCitus } from './distribute.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
@@ -36,6 +36,11 @@ const TIMEOUT_MS = 5 * 60_000;
 const PATIENT_INTERVAL = 50;
 const FIRST_PATIENT = 5;
 
+export interface MigratedDatabase {
+  /** Whether it is on Citus, distributed already or not. */
+  readonly isOnCitus: boolean;
+}
+
 /**
  * Brings the database's tables up to date. Replicas that start together migrate one after the other. Where nothing is
  * to be done it takes no lock and needs no right but to read.
@@ -45,7 +50,7 @@ const FIRST_PATIENT = 5;
 export async function migrateDatabase(
   url: string,
   { schema, folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
-): Promise<void> {
+): Promise<MigratedDatabase> {
   const target = readTarget(url, schema);
   const connection = { application_name: 'usher migration' };
   const options = { prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
@@ -61,6 +66,7 @@ export async function migrateDatabase(
     const migration = { client, openOther, schema: target.schema, migrations };
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
+    return { isOnCitus: await isOnCitus(client) };
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
     const problem = isNetworkError(error) ? 'reached' : 'used';

@@ -156,6 +156,9 @@ export const loginIntents = pgTable(
     method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
+    /** Where the user signed in from, for the session to come. Null if nobody told. */
+    ipAddress: text('ip_address'),
+    userAgent: text('user_agent'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
     locale: text('locale'),
     /** How OpenID Connect answers: `query` or `form_post`. Empty for an intent that is answered by an auth token. */

@@ -48,7 +48,15 @@ export interface Demo extends KeptDemo {
   readonly sessionId: string;
 }
 
-type SharedParts = 'authPageUrl' | 'cipher' | 'clock' | 'database' | 'policy' | 'sessionMaxAgeSeconds' | 'tokens';
+type SharedParts =
+  | 'authPageUrl'
+  | 'cipher'
+  | 'clock'
+  | 'database'
+  | 'isOnCitus'
+  | 'policy'
+  | 'sessionMaxAgeSeconds'
+  | 'tokens';
 
 export interface DemoParts extends Pick<ApiParts, SharedParts> {
   /** How this machine reaches the server. */

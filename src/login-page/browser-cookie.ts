@@ -27,6 +27,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
     formToken: hash('sha256', `form ${secret}`, 'base64url'),
     isNew: !known,
     address: context.clientAddress,
+    userAgent: headerOf(context.request, 'user-agent') ?? '',
     isSecure,
   };
 }

@@ -106,7 +106,7 @@ describe('a browser with a remembered sign-in', () => {
     );
     const add = async (loginIntentId: string) => {
       const [row] = await sql`select browser_digest as digest from login_intents where id = ${loginIntentId}`;
-      const by = { digest: row?.digest, address: '::1' };
+      const by = { digest: row?.digest, address: '::1', userAgent: 'Test' };
       const use = { purpose: 'passkey create', loginIntentId, browser: by, userId: user.id } as const;
       const challenge = createChallenge(keys, use, clock.read());
       const credential = passkey.create({ rpId, origin, challenge, userHandle: toUserHandle(user.id) });

@@ -6,7 +6,6 @@ import { removeExpired } from '../../src/jobs/expiry.ts';
 import { openAccount } from '../support/account-page.ts';
 import { HOUR } from '../support/clock.ts';
 import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
-import { request } from '../support/http.ts';
 import { beginLogin, LoginBrowser, type LoginPage, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { SoftwarePasskey } from '../support/passkey.ts';
@@ -47,24 +46,20 @@ interface Person {
 
 const authTokenOf = ({ location = '' }: LoginPage) => new URL(location).searchParams.get('authToken') ?? '';
 
-async function exchange({ address, agent }: Person, page: LoginPage): Promise<void> {
-  const { status } = await request(service.url, {
-    method: 'POST',
-    path: '/api/oauth/exchange',
-    headers: { 'x-api-key': tenant.apiKey, 'x-forwarded-for': address, 'user-agent': agent },
-    body: JSON.stringify({ authToken: authTokenOf(page) }),
-  });
-  expect(status).toBe(200);
+/** Exchanges the token from a server, which has neither the address nor the user agent of the person. */
+async function exchange(page: LoginPage): Promise<void> {
+  await clientsOf(service, tenant).auth.exchangeToken({ authToken: authTokenOf(page) });
 }
 
 /** Signs up with a wallet and an address, saves a passkey, and signs in with each. */
 async function arrive(): Promise<Person> {
   const mark = randomBytes(8).toString('hex');
   const [address, wallet, passkey] = [newAddress(), new Wallet(), new SoftwarePasskey()];
-  const elsewhere = () => new LoginBrowser(service, { address });
+  const agent = `agent-${mark}`;
+  const elsewhere = () => new LoginBrowser(service, { address, userAgent: agent });
   const browser = elsewhere();
   const emails = { email: `${mark}@example.com`, newEmail: `new-${mark}@example.com` };
-  const person = { mark, address, agent: `agent-${mark}`, ...emails, wallet, passkey, browser };
+  const person = { mark, address, agent, ...emails, wallet, passkey, browser };
   const proof = await fixture.askForMessage(wallet.address, { browser });
   const link = await proof.send(wallet.sign(proof.message));
   const codePage = await browser.submit(link, '/login/link', { email: person.email });
@@ -72,10 +67,10 @@ async function arrive(): Promise<Person> {
   const list = await browser.submit(codePage, '/login/code', { code, ...TO_PASSKEYS });
   const saved = await savePasskey({ browser, page: list }, passkey, PUBLIC_URL);
   expect(saved.heading).toBe('Your passkeys');
-  await exchange(person, await browser.submit(saved, '/login'));
-  await exchange(person, await sendPasskey(await fixture.arrive({ browser: elsewhere() }), passkey, PUBLIC_URL));
+  await exchange(await browser.submit(saved, '/login'));
+  await exchange(await sendPasskey(await fixture.arrive({ browser: elsewhere() }), passkey, PUBLIC_URL));
   const again = await fixture.askForMessage(wallet.address, { browser: elsewhere() });
-  await exchange(person, await again.send(wallet.sign(again.message)));
+  await exchange(await again.send(wallet.sign(again.message)));
   return person;
 }
 
@@ -105,6 +100,9 @@ test('an account that was used for everything, exported, changed and deleted lea
   expect(file).toMatchObject({
     user: { email, name: user.name, walletAddress: wallet.address },
     sessions: [{ ipAddress: address, userAgent: person.agent, method: 'wallet' }],
+    logins: expect.arrayContaining([
+      expect.objectContaining({ ipAddress: address, userAgent: person.agent, method: 'passkey' }),
+    ]),
     passkeys: [{ credentialId: passkey.id.toString('base64url') }],
   });
   expect(file.rememberedSignIns).toBeGreaterThan(0);

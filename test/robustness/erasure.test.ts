@@ -13,6 +13,7 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import {
   adminClient,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestUser,
   createTestWebhook,
@@ -65,6 +66,8 @@ const { sql } = service.database;
 const signUpTenant = await createTenant(service);
 await admin.updateApplication({ applicationId: signUpTenant.id, allowSignUp: true });
 const newTenant = await createTenant(service);
+const sharedTenant = await createTenant(service);
+await admin.updateApplication({ applicationId: sharedTenant.id, singleSignOn: true });
 for (const each of [tenant, newTenant]) {
   const { webhookId } = await createTestWebhook(service, each, { url: receiver.url });
   await clientsOf(service, each).webhooks.updateWebhook({ webhookId, eventTypes: ['*'] });
@@ -118,28 +121,78 @@ test('leaves nothing of the person in any table', { timeout: quickOrLong(240_000
 
 test('removes what a call has half stored when the erasure comes', async () => {
   await sql.unsafe(`
-    create table gate (is_closed boolean);
+    create table gate (closed text);
     create function wait_at_gate() returns trigger language plpgsql as $$
-      begin while exists (select from gate) loop perform pg_sleep(0.01); end loop; return new; end $$;
+      begin while exists (select from gate where closed = tg_table_name) loop perform pg_sleep(0.01); end loop;
+      return new; end $$;
     create trigger gate before insert on sessions for each row execute function wait_at_gate();
     create trigger gate before insert on known_origins for each row execute function wait_at_gate();
-    create trigger gate before insert on login_codes for each row execute function wait_at_gate()`);
+    create trigger gate before insert on login_codes for each row execute function wait_at_gate();
+    create trigger gate before update on login_intents for each row when (old.completed_at is null)
+      execute function wait_at_gate()`);
   const waiters = () => sql`
     select from pg_stat_activity
     where datname = current_database() and wait_event = 'PgSleep' and application_name like 'usher pool%'`;
-  for (let act = 0; act < 3; act++) {
+  /** Each returns a call up to its last step, which stops at the gate of the table. */
+  const acts: readonly (readonly [table: string, prepare: (by: Login) => Promise<() => Promise<unknown>>])[] = [
+    [
+      'sessions',
+      async ({ person }) => {
+        const token = await logIn(service, newTenant, person);
+        return () => exchangeAs(person, token, newTenant);
+      },
+    ],
+    ...['known_origins', 'login_intents'].map(
+      (table) =>
+        [
+          table,
+          async (by: Login) => {
+            const asked = await fixture.askForCode(by);
+            return () => asked.enter(asked.code);
+          },
+        ] as const,
+    ),
+    [
+      'login_codes',
+      async ({ browser, user }) => {
+        const { page } = await fixture.arrive({ browser });
+        return () => browser.submit(page, '/login/email', { email: user.email });
+      },
+    ],
+    [
+      'login_intents',
+      async ({ browser, person: { wallet } }) => {
+        const asked = await fixture.askForMessage(wallet.address, { browser });
+        return () => asked.send(wallet.sign(asked.message));
+      },
+    ],
+    [
+      'login_intents',
+      async (by) => {
+        const asked = await fixture.askForCode({ ...by, of: sharedTenant });
+        await asked.enter(asked.code);
+        const { page } = await fixture.arrive({ of: sharedTenant, browser: by.browser });
+        return () => by.browser.submit(page, '/login/continue');
+      },
+    ],
+    [
+      'login_intents',
+      async ({ person: { id: userId, address: ipAddress, userAgent } }) => {
+        const loginIntentId = await createLoginIntent(service, tenant);
+        return () => admin.completeLogin({ loginIntentId, userId, ipAddress, userAgent });
+      },
+    ],
+  ];
+  for (const [act, [table, prepare]] of acts.entries()) {
     const person = await createPerson();
-    const login = { browser: new LoginBrowser(service, { address: person.address }), user: asUser(person) };
-    const token = await logIn(service, newTenant, person);
-    const asked = act === 1 ? await fixture.askForCode(login) : undefined;
-    const arrived = await fixture.arrive({ browser: login.browser });
-    const acts = [
-      () => exchangeAs(person, token, newTenant),
-      () => asked?.enter(asked.code),
-      () => arrived.browser.submit(arrived.page, '/login/email', { email: person.email }),
-    ];
-    await sql`insert into gate values (true)`;
-    const acted = acts[act]?.();
+    const { address, userAgent } = person;
+    const run = await prepare({
+      person,
+      browser: new LoginBrowser(service, { address, userAgent }),
+      user: asUser(person),
+    });
+    await sql`insert into gate values (${table})`;
+    const acted = run();
     await expect.poll(waiters).not.toEqual([]);
     await admin.eraseUser({ userId: person.id });
     await sql`delete from gate`;
@@ -171,6 +224,13 @@ async function createPerson() {
 
 type Person = Awaited<ReturnType<typeof createPerson>>;
 
+/** Who acts, and in which browser. */
+interface Login {
+  readonly person: Person;
+  readonly browser: LoginBrowser;
+  readonly user: ReturnType<typeof asUser>;
+}
+
 const asUser = (person: Person) => ({
   ...person,
   walletAddress: person.wallet.address,
@@ -189,9 +249,9 @@ function exchangeAs({ address, userAgent }: Person, authToken: string, { apiKey 
 
 /** Returns calls, each up to its last step, after some that have been made. */
 async function prepareActs(person: Person): Promise<(() => Promise<unknown>)[]> {
-  const { id: userId, email, address, wallet } = person;
+  const { id: userId, email, address, userAgent, wallet } = person;
   const user = asUser(person);
-  const browser = () => new LoginBrowser(service, { address });
+  const browser = () => new LoginBrowser(service, { address, userAgent });
   const exchange = (authToken: string, of = tenant) => exchangeAs(person, authToken, of);
   const before = await fixture.askForCode({ browser: browser(), user });
   await before.enter(before.code);

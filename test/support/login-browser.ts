@@ -34,22 +34,24 @@ export class LoginBrowser {
   readonly #address: string;
   /** The languages that it asks for. */
   readonly #languages: string;
+  readonly #userAgent: string;
 
   constructor(
     service: { url: string },
-    { address = newAddress(), cookies = new Map<string, string>(), languages = '' } = {},
+    { address = newAddress(), cookies = new Map<string, string>(), languages = '', userAgent = '' } = {},
   ) {
     this.#url = service.url;
     this.#address = address;
     this.#cookies = cookies;
     this.#languages = languages;
+    this.#userAgent = userAgent;
   }
 
   /** Returns the same browser with requests to another replica. */
   at(replica?: { url: string }): LoginBrowser {
-    return replica
-      ? new LoginBrowser(replica, { address: this.#address, cookies: this.#cookies, languages: this.#languages })
-      : this;
+    if (!replica) return this;
+    const like = { address: this.#address, languages: this.#languages, userAgent: this.#userAgent };
+    return new LoginBrowser(replica, { ...like, cookies: this.#cookies });
   }
 
   /** The `Cookie` header: `name=value; name=value`. */
@@ -96,6 +98,7 @@ export class LoginBrowser {
       headers: {
         'x-forwarded-for': this.#address,
         ...(this.#languages && { 'accept-language': this.#languages }),
+        ...(this.#userAgent && { 'user-agent': this.#userAgent }),
         ...headers,
         ...(cookie && { cookie }),
       },

@@ -4,7 +4,7 @@ import { Database } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
-import type { Browser } from '../../src/domain/login/browser.ts';
+import { type Browser, toSignInOrigin } from '../../src/domain/login/browser.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
@@ -70,7 +70,7 @@ export class PasskeyFixture implements AsyncDisposable {
   }
 
   newBrowser(): Browser {
-    return { digest: randomBytes(32), address: newAddress() };
+    return { digest: randomBytes(32), address: newAddress(), userAgent: 'Test' };
   }
 
   /** Begins a login in a browser. */
@@ -82,7 +82,7 @@ export class PasskeyFixture implements AsyncDisposable {
   async signIn(user: { readonly id: string }, begun?: Use): Promise<Use> {
     const use = begun ?? (await this.begin());
     const { loginIntentId, browser } = use;
-    const how = { method: 'email', browserDigest: browser.digest } as const;
+    const how = { method: 'email', ...toSignInOrigin(browser) } as const;
     await completeLogin(this.call, this.tokens, { loginIntentId, userId: user.id }, how);
     return use;
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
+import { toSignInOrigin } from '../../src/domain/login/browser.ts';
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
@@ -25,10 +26,10 @@ export async function usePasskeys(
 ): Promise<void> {
   const relyingParty = createRelyingParty(`${PUBLIC_URL}/login`, undefined, encryptionKeys);
   const { keys, rpId, origin } = relyingParty;
-  const browser = { digest: randomBytes(32), address: '::1' };
+  const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
   const { id: userId } = await createTestUser(service);
   const added = { loginIntentId: await createLoginIntent(service, tenant), browser };
-  const how = { method: 'email', browserDigest: browser.digest } as const;
+  const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   await completeLogin(call, parts.tokens, { ...added, userId }, how);
   const passkey = new SoftwarePasskey();
   const creation = createChallenge(keys, { purpose: 'passkey create', ...added, userId }, call.now);

@@ -15,7 +15,7 @@ export async function useRememberedSignIns(
   tokens: AuthTokens,
   { service, tenant }: { readonly service: { readonly url: string }; readonly tenant: Tenant },
 ): Promise<void> {
-  const browser = { digest: randomBytes(32), address: '127.0.0.1' };
+  const browser = { digest: randomBytes(32), address: '127.0.0.1', userAgent: 'Test' };
   const settings = { singleSignOnMaxAgeSeconds: 3_600, sessionMaxAgeSeconds: 3_600, tokens };
   const { id: userId } = await createTestUser(service);
   const signIn = { applicationId: tenant.id, userId, method: 'email', authenticatedAt: call.now } as const;

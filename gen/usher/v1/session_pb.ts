@@ -287,13 +287,17 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The IP address of the caller that exchanged the auth token.
+   * The IP address of the browser in which the user signed in last, as the login
+   * page or AdminService.CompleteLogin has told. Otherwise that of the caller that
+   * exchanged the auth token.
    *
    * @generated from field: string ip_address = 5;
    */
   ipAddress: string;
 
   /**
+   * Of the same browser or caller.
+   *
    * @generated from field: string user_agent = 6;
    */
   userAgent: string;

@@ -10,6 +10,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': 'time (ISO 8601)',
   email: 'e-mail address',
   'https-uri': 'https URI',
+  'ip-address': 'IP address',
   'field-mask': 'names of fields, comma-separated',
   'message-id': 'message ID',
   'page-token': 'page token',

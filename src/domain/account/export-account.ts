@@ -1,4 +1,4 @@
-import { applications } from '../../database/schema.ts';
+import { applications, loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { listPasskeys } from '../passkeys/list-passkeys.ts';
@@ -8,8 +8,9 @@ import { listAccountSessions } from './list-account-sessions.ts';
 /** Returns what is stored about a user, for JSON. Secrets, such as the IDs of sessions, are left out. */
 export async function exportAccount(call: Call, user: User) {
   const userId = user.id;
-  const [sessions, memberships, passkeys, [origins], [signIns]] = await Promise.all([
+  const [sessions, logins, memberships, passkeys, [origins], [signIns]] = await Promise.all([
     listAccountSessions(call, userId),
+    call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
     listPasskeys(call, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
@@ -20,6 +21,7 @@ export async function exportAccount(call: Call, user: User) {
     exportedAt: call.now,
     user: profile,
     sessions,
+    logins,
     applications: memberships,
     passkeys: passkeys.map(({ credentialId, ...passkey }) => ({
       ...passkey,
@@ -29,6 +31,17 @@ export async function exportAccount(call: Call, user: User) {
     ...signIns,
   };
 }
+
+/** They are removed within two hours. */
+const selectLogins = statement('select_account_logins', {
+  applicationId: loginIntents.applicationId,
+  completedAt: nullable(t.instant),
+  method: nullable(t.text),
+  ipAddress: loginIntents.ipAddress,
+  userAgent: loginIntents.userAgent,
+})`
+  select application_id, completed_at, method, ip_address, user_agent from login_intents
+  where user_id = ${p.uuid('userId')} order by completed_at desc, id limit 1000`;
 
 const selectMemberships = statement('select_account_applications', {
   id: applications.id,

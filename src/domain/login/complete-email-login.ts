@@ -3,7 +3,7 @@ import { ServiceError } from '../errors.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { linkWallet } from '../users/update-user.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import type { Browser } from './browser.ts';
+import { type Browser, toSignInOrigin } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import type { StoredLoginCode } from './find-latest-code.ts';
 import { rememberOrigin } from './known-origins.ts';
@@ -39,7 +39,7 @@ export async function completeEmailLogin(
   { userId: knownId, email, walletAddress }: StoredLoginCode,
   name?: string,
 ): Promise<Completion | undefined> {
-  const how = { method: 'email', browserDigest: browser.digest } as const;
+  const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const completeAs = async (userId: string) => {
     if (walletAddress && (await linkWallet(call, { userId, walletAddress, email })))
       onWalletLinked?.({ intent, email, walletAddress });

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { type SQL, sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
@@ -6,14 +7,22 @@ import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import { removeIfErased } from '../users/personal-data.ts';
+import { check, optional, text, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
+import { type SignInOrigin, shortenUserAgent } from './browser.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import type { SignInMethod } from './verify-token.ts';
 
-const rules = { loginIntentId: uuid, userId: uuid };
-/** A page other than Usher's own. */
-const PAGE: HowSignedIn = { method: 'page', browserDigest: null };
+/** As long as a header may be: what is stored is shorter. */
+const userAgentText = text({ max: 8_192, min: 0 });
+
+const rules = {
+  loginIntentId: uuid,
+  userId: uuid,
+  ipAddress: optional(textThat((text) => isIP(text) > 0, 'must be an IP address', { max: 64, format: 'ip-address' })),
+  userAgent: optional(userAgentText),
+};
 
 export interface Completion {
   readonly authToken: string;
@@ -44,17 +53,17 @@ export async function completeLogin(
   call: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  { method, browserDigest }: HowSignedIn = PAGE,
+  onPage?: HowSignedIn,
   { email = null, walletAddress = null }: Proved = {},
 ): Promise<Completion> {
-  const { loginIntentId, userId } = check(request, rules);
+  const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
   const { run, now } = call;
+  const how = onPage ?? { method: 'page', browserDigest: null, ...toldOrigin(ipAddress, userAgent) };
   const [intent] = await run(completeIntent, {
     ...BY_POSTGRES,
+    ...how,
     loginIntentId,
     userId,
-    method,
-    browserDigest,
     now,
     email,
     walletAddress,
@@ -63,7 +72,14 @@ export async function completeLogin(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
-  return answerLogin(tokens, { ...intent, loginIntentId, userId, method });
+  if (!onPage && how.ipAddress !== null) await removeIfErased(call, userId);
+  return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
+}
+
+/** Returns what another page has told of a user's browser. One of the two is enough. */
+function toldOrigin(ipAddress: string | null, userAgent: string | null) {
+  if (ipAddress === null && userAgent === null) return { ipAddress, userAgent };
+  return { ipAddress: ipAddress ?? '', userAgent: shortenUserAgent(userAgent ?? '') };
 }
 
 /** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
@@ -81,10 +97,8 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   return { authToken, redirectUrl, prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
 }
 
-export interface HowSignedIn {
+export interface HowSignedIn extends SignInOrigin {
   readonly method: SignInMethod;
-  /** The browser that signed in on the login page. */
-  readonly browserDigest: Buffer | null;
 }
 
 /** The address that the user has proved to have. It must still be that of the user. */
@@ -121,6 +135,10 @@ interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
 export const laterThanCutoffs = sql`greatest(${statementInstant}, (
   select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
 
+/** What a completion stores of a `SignInOrigin`, whose fields are its parameters. */
+export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')}, ip_address = ${p.text('ipAddress')},
+      user_agent = ${p.text('userAgent')}`;
+
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({
     condition: sql`exists (
@@ -135,7 +153,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
 /**
  * Returns the CTE `completed`, which completes an open intent of an application that exists, if the condition holds, and
  * its CTE `audit`. Cut-offs are compared with the instant, so it has the clock that they have.
- * Parameters: loginIntentId, userId, method, browserDigest, now, instant.
+ * Parameters: those of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({
   condition,
@@ -148,7 +166,7 @@ export function completedIntent({
   return sql`completed as (
     update login_intents i
     set completed_at = ${completedAt}, user_id = ${p.uuid('userId')}, method = ${p.text('method')},
-      browser_digest = ${p.bytes('browserDigest')}
+      ${originAssignments}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}

@@ -6,10 +6,11 @@ import { p } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import type { Browser } from './browser.ts';
+import { type Browser, toSignInOrigin } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
@@ -61,8 +62,12 @@ export async function redeemWalletSignature(
       return undefined;
     }
     if (!owner) throw new ServiceError('UNKNOWN_WALLET');
-    const how = { method: 'wallet', browserDigest: browser.digest } as const;
-    return await completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how, { walletAddress: address });
+    const userId = owner.id;
+    const how = { method: 'wallet', ...toSignInOrigin(browser) } as const;
+    const proved = { walletAddress: address };
+    const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how, proved);
+    await removeIfErased(call, userId);
+    return completion;
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.

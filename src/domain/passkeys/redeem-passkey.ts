@@ -5,7 +5,7 @@ import { users } from '../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import type { Browser } from '../login/browser.ts';
+import { type Browser, toSignInOrigin } from '../login/browser.ts';
 import type { EmailLoginParts } from '../login/complete-email-login.ts';
 import {
   answerLogin,
@@ -54,11 +54,11 @@ export async function redeemPasskey(
   const [intent] = await call.run(completeWithPasskey, {
     ...BY_POSTGRES,
     ...use,
+    ...toSignInOrigin(browser),
     credentialId,
     loginIntentId,
     userId,
     method: METHOD,
-    browserDigest: browser.digest,
     now: call.now,
   });
   if (!intent) {

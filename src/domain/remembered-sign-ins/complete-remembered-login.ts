@@ -1,14 +1,15 @@
 import { sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
-import type { Browser } from '../login/browser.ts';
-import { answerLogin, COMPLETED_INTENT, type Completion } from '../login/complete-login.ts';
+import { type Browser, toSignInOrigin } from '../login/browser.ts';
+import { answerLogin, COMPLETED_INTENT, type Completion, originAssignments } from '../login/complete-login.ts';
 import { requireOpenIntent } from '../login/login-intent.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { mayContinue, type SharingSettings, signInParameters, usableSignIn } from './usable-sign-in.ts';
 
@@ -23,7 +24,7 @@ const rules = { loginIntentId: uuid };
 export async function completeRememberedLogin(
   call: Call,
   { tokens, ...settings }: SharingSettings & { readonly tokens: AuthTokens },
-  { digest: browserDigest }: Browser,
+  browser: Browser,
   token: string | undefined,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Completion> {
@@ -31,11 +32,13 @@ export async function completeRememberedLogin(
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
   if (token === undefined || settings.singleSignOnMaxAgeSeconds === 0) throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
   const parameters = signInParameters(call.now, settings, { applicationId, loginIntentId, token });
-  const [intent] = await call.run(completeRemembered, { ...BY_POSTGRES, ...parameters, browserDigest });
+  const values = { ...BY_POSTGRES, ...parameters, ...toSignInOrigin(browser) };
+  const [intent] = await call.run(completeRemembered, values);
   if (!intent) {
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
   }
+  await removeIfErased(call, intent.userId);
   return answerLogin(tokens, { ...intent, loginIntentId });
 }
 
@@ -47,7 +50,7 @@ const completeRemembered = statement('complete_remembered_login', {
   with ${usableSignIn}, completed as (
     update login_intents i
     set completed_at = ${statementInstant}, authenticated_at = r.authenticated_at, user_id = r.user_id,
-      method = r.method, browser_digest = ${p.bytes('browserDigest')}
+      method = r.method, ${originAssignments}
     from remembered r, applications a
     where ${mayContinue}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.completed_at, i.authenticated_at, i.user_id, i.method,

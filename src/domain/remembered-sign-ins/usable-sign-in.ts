@@ -1,5 +1,5 @@
 /** What a remembered sign-in is good for: logins of applications that share sign-ins, while nothing has ended it. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -38,7 +38,9 @@ export const usableSignIn = sql`known as (
     where known.authenticated_at > cutoff.cutoff_at
   )`;
 
-const age = (seconds: ReturnType<typeof sql>) => sql`r.authenticated_at + ${seconds} * interval '1 second'`;
+/** An instant and an interval are not added: Citus updates by no sum of columns that depends on a time zone. */
+const age = sql`${p.instant('now')} - r.authenticated_at`;
+const interval = (seconds: SQL) => sql`${seconds} * interval '1 second'`;
 
 /**
  * Whether the sign-in `r` may complete the intent `i` of the application `a`: the application shares sign-ins, allows the
@@ -48,5 +50,5 @@ export const mayContinue = sql`i.id = ${p.uuid('loginIntentId')} and i.completed
   and i.expires_at > ${p.instant('now')} and a.id = i.application_id and a.deleted_at is null
   and a.single_sign_on and i.prompt <> 'LOGIN'
   and (a.login_methods = '{}' or r.method = any(a.login_methods))
-  and (i.max_age_seconds is null or ${age(sql`i.max_age_seconds`)} >= ${p.instant('now')})
-  and ${age(sql`coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)} > ${p.instant('now')}`;
+  and (i.max_age_seconds is null or ${age} <= ${interval(sql`i.max_age_seconds`)})
+  and ${age} < ${interval(sql`coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)}`;

@@ -8,7 +8,6 @@ import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
 import { InvalidTokenError, type SignInMethod } from '../login/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import type { Profile } from '../users/user.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
 import {
   announce,
@@ -21,7 +20,8 @@ import {
 import { sessionCreated } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
-import { graceSecondsOf, lastSignIn, type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { type BegunSession, graceSecondsOf, lastSignIn, type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { findSessionOrigin, ORIGINS, type OriginSource, UNKNOWN_ORIGIN } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -29,17 +29,10 @@ const rules = { authToken: textOfBytes(8192) };
 interface ExchangeParts {
   readonly tokens: AuthTokens;
   readonly sessionMaxAgeSeconds: number;
+  /** Whether the database is on Citus. */
+  readonly isOnCitus: boolean;
   /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
   readonly subscribed?: Set<string>;
-}
-
-/** A session, with the user's profile as it was when the session began. */
-export interface BegunSession extends Profile {
-  readonly id: string;
-  readonly createdAt: Date;
-  /** The last sign-in. */
-  readonly authTime: Date;
-  readonly method: SignInMethod;
 }
 
 /**
@@ -49,7 +42,7 @@ export interface BegunSession extends Profile {
  */
 export async function exchangeToken(
   call: ApplicationCall,
-  { tokens, sessionMaxAgeSeconds, subscribed = new Set() }: ExchangeParts,
+  { tokens, sessionMaxAgeSeconds, isOnCitus, subscribed = new Set() }: ExchangeParts,
   peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
@@ -67,16 +60,26 @@ export async function exchangeToken(
     expiresAt: new Date(endsAt),
     keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
   };
-  for (let notifies = subscribed.has(application.id); ; notifies = true) {
+  const source = isOnCitus ? 'parameters' : 'intent';
+  let origin = UNKNOWN_ORIGIN;
+  for (let notifies = subscribed.has(application.id); ; ) {
+    const values = isOnCitus ? { ...parameters, ...origin } : parameters;
     const [found]: readonly FoundSession[] = notifies
-      ? await run(findOrBeginSessionAndNotify, parameters)
-      : await run(findOrBeginSession, parameters);
+      ? await run(findOrBeginSessionAndNotify[source], values)
+      : await run(findOrBeginSession[source], values);
     if (!found) throw new ServiceError('USER_NOT_FOUND');
     const { isAccepted, isOutdated, session, notifiedIds = [] } = found;
     if (!isAccepted) throw new InvalidTokenError();
-    if (isOutdated) await run(updateSignIn, { ...parameters, sessionId: session.id });
+    if (isOutdated !== false && isOnCitus && !origin.isOriginKnown) {
+      origin = await findSessionOrigin(call, parameters);
+      continue;
+    }
+    if (isOutdated) await run(updateSignIn[source], { ...values, sessionId: session.id });
     // There is no session if a webhook subscribes to its message, or if a concurrent exchange has just begun it.
-    if (isOutdated !== false) continue;
+    if (isOutdated !== false) {
+      notifies = true;
+      continue;
+    }
     announce(onMessage, { notifiedIds });
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
@@ -90,8 +93,6 @@ export async function exchangeToken(
 /** The columns of a session that the call gives. */
 const GIVEN = {
   id: p.uuid('id'),
-  ip_address: p.text('ipAddress'),
-  user_agent: p.text('userAgent'),
   method: p.text('method'),
   authenticated_at: p.instant('authenticatedAt'),
   last_authenticated_at: sql`null`,
@@ -100,8 +101,10 @@ const GIVEN = {
   expires_at: p.instant('expiresAt'),
 };
 const given = sql.join(Object.values(GIVEN), sql`, `);
-const PROFILE = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at'];
-const replaced = sql.raw([...PROFILE, ...Object.keys(GIVEN)].join(', '));
+/** Those that the statement finds out. */
+const FOUND_OUT = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent'];
+const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
+const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
 
 const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
 
@@ -121,16 +124,27 @@ const FOUND = {
 
 type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
 
-const findOrBeginSession = statement('find_or_begin_session', FOUND)`${findOrBegin({ notifies: false })}`;
-const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', { ...FOUND, ...HAS_MESSAGES })`
-  ${findOrBegin({ notifies: true })}`;
+const findOrBeginSession = {
+  intent: statement('find_or_begin_session', FOUND)`${findOrBegin('intent', { notifies: false })}`,
+  parameters: statement(
+    'find_or_begin_session_by_parameters',
+    FOUND,
+  )`${findOrBegin('parameters', { notifies: false })}`,
+};
+const NOTIFIES = { ...FOUND, ...HAS_MESSAGES };
+const findOrBeginSessionAndNotify = {
+  intent: statement('find_or_begin_session_and_notify', NOTIFIES)`${findOrBegin('intent', { notifies: true })}`,
+  parameters: statement('find_or_begin_session_by_parameters_and_notify', NOTIFIES)`
+    ${findOrBegin('parameters', { notifies: true })}`,
+};
 
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
  * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. Without
  * `notifies`, no session begins if a webhook subscribes to its message: that CTE costs time even if it inserts nothing.
  */
-function findOrBegin({ notifies }: { notifies: boolean }): SQL {
+function findOrBegin(source: OriginSource, { notifies }: { notifies: boolean }): SQL {
+  const { address, userAgent, join, isKnown } = ORIGINS[source];
   return sql`
     with live as (
       -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
@@ -146,11 +160,12 @@ function findOrBegin({ notifies }: { notifies: boolean }): SQL {
       from live join caller on authenticated_at > caller.cutoff_at
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
-      select ${p.uuid('applicationId')}, id, email, name, profile_image, wallet_address, cutoff_at, ${given} from caller
-      where ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
+      select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
+        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
+      from caller ${join}
+      where ${isKnown} and ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
         ${notifies ? sql`` : sql`and not ${hasSubscriber('session.created', p.uuid('applicationId'))}`}
-      on conflict (application_id, user_id) do update set (${replaced}) = row(
-        excluded.email, excluded.name, excluded.profile_image, excluded.wallet_address, excluded.cutoff_at, ${given})
+      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
       returning *
     ), recorded as (

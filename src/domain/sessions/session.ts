@@ -3,6 +3,7 @@ import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
 import type { Application, ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import type { Profile } from '../users/user.ts';
 import { latestCutoff } from './cutoffs.ts';
 
 export const SESSION_LIFETIME_MS = 15 * 60_000;
@@ -22,6 +23,15 @@ export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.ra
 export interface Peer {
   readonly ipAddress: string;
   readonly userAgent: string;
+}
+
+/** A session, with the user's profile as it was when the session began. */
+export interface BegunSession extends Profile {
+  readonly id: string;
+  readonly createdAt: Date;
+  /** The last sign-in. */
+  readonly authTime: Date;
+  readonly method: SignInMethod;
 }
 
 /** The columns of a session that is its user's newest. */

@@ -1,16 +1,27 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
+import { type OriginSource, SELECTED_ORIGINS } from './session-origin.ts';
 
 /**
  * Makes a session one of a later sign-in, unless it has ended. Cut-offs end it by the first sign-in nevertheless: they end
  * IDs that were given out before.
  */
-export const updateSignIn = statement('update_sign_in')`
-  with updated as (
-    update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')}
-    where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and id = ${p.uuid('sessionId')}
-      and greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')}
-    returning user_id
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`updated` })}
-  select from updated`;
+export const updateSignIn = {
+  intent: statement('update_sign_in')`${update('intent')}`,
+  parameters: statement('update_sign_in_by_parameters')`${update('parameters')}`,
+};
+
+function update(source: OriginSource): SQL {
+  const { address, userAgent } = SELECTED_ORIGINS[source];
+  return sql`
+    with updated as (
+      update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},
+        ip_address = coalesce(${address}, ip_address), user_agent = coalesce(${userAgent}, user_agent)
+      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+        and id = ${p.uuid('sessionId')}
+        and greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')}
+      returning user_id
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`updated` })}
+    select from updated`;
+}

@@ -43,7 +43,10 @@ const TABLES = [
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
   ), ${sql.join(TABLES.map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
-  ), ${sql.join([loginCodes, walletChallenges].map(deleteFromLogins), sql`, `)}, addresses_left as (
+  ), ${sql.join([loginCodes, walletChallenges].map(deleteFromLogins), sql`, `)}, origins_left as (
+    update login_intents i set ip_address = null, user_agent = null from erased
+    where i.user_id = erased.id and i.ip_address is not null
+  ), addresses_left as (
     -- Who has erased the user, and from where, stays.
     update audit_events e set ip_address = '' from erased
     where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'

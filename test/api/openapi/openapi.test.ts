@@ -66,6 +66,7 @@ const validators = new Map(
           'redirect-uri': true,
           'web-redirect-uri': true,
           'https-uri': true,
+          'ip-address': true,
           'support-uri': true,
           color: true,
           'page-token': true,
@@ -215,6 +216,7 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
     'tel:1',
     'http://app.test/',
   ],
+  'ip-address': ['localhost', '192.0.2', '192.0.2.1:80', '[::1]', '::g'],
   color: ['red', '#fc0', '#ffcc0', '#ffcc00;', '#ffcc0g', '#ffcc0000', 'rgb(0,0,0)'],
   'message-id': ['1'],
   'webhook-url': [
@@ -239,6 +241,7 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'web-redirect-uri': fc.webUrl({ validSchemes: ['https'] }).filter((url) => !url.includes('*')),
   'https-uri': fc.webUrl({ validSchemes: ['https'], withFragments: true, withQueryParameters: true }),
   'support-uri': fc.constantFrom('mailto:help@app.test', 'https://app.test/help'),
+  'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
   color: fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`),
   byte: fc.uint8Array({ maxLength: 50_000 }).map((bytes) => Buffer.from(bytes).toString('base64')),
   'message-id': fc.integer({ min: 1 }).map((id) => `msg_${id}`),

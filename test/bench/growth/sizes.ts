@@ -95,7 +95,7 @@ async function logInAll(
   const tokens = await AuthTokens.create(ISSUER, [jwk]);
   const codes = { keys: deriveLoginCodeKeys([encryptionKey]), limitFactor: 1 };
   const linkTo = createAuthPageLink(AUTH_PAGE_URL);
-  const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60 };
+  const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60, isOnCitus: false };
   const [redirectUri = ''] = application.redirectUris;
   const callAt = (now: Date) => ({
     application,
@@ -106,11 +106,12 @@ async function logInAll(
   async function logIn(number: number): Promise<void> {
     const { email } = userAt(number);
     const call = callAt(new Date());
-    const browser = { digest: randomBytes(32), address: `${1 + (number % 200)}.${number >> 8}.${number & 255}.1` };
-    const peer = {
-      ipAddress: browser.address,
+    const browser = {
+      digest: randomBytes(32),
+      address: `${1 + (number % 200)}.${number >> 8}.${number & 255}.1`,
       userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
     };
+    const peer = { ipAddress: '127.0.0.1', userAgent: 'node' };
     const request = { clientId: application.clientId, redirectUri, state: randomBytes(16).toString('hex') };
     const { loginIntentId } = await generateAuthUrl(call, linkTo, request);
     const { code } = await createLoginCode(call, codes, browser, { loginIntentId, email });

@@ -30,7 +30,7 @@ async function signIn(user: TestUser, of = fixture.tenant) {
     findFamiliarity(
       { run: database.within(0), now: fixture.clock.read() },
       deriveLoginCodeKeys(encryptionKeys),
-      { digest: randomBytes(32), address: NETWORK },
+      { digest: randomBytes(32), address: NETWORK, userAgent: 'Test' },
       user.email,
     );
 }

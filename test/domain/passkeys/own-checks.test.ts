@@ -10,7 +10,7 @@ import { reasonOf } from '../../support/refusals.ts';
 
 const NOW = new Date('2030-01-02T03:04:05.678Z');
 const party = createRelyingParty('https://usher.test/login', undefined, [randomBytes(32)]);
-const browser = { digest: randomBytes(32), address: '::1' };
+const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
 const use: ChallengeUse = { purpose: 'passkey get', loginIntentId: randomUUID(), browser };
 const challenge = createChallenge(party.keys, use, NOW);
 

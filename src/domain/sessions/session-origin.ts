@@ -1,0 +1,61 @@
+/** Where a user signed in from. The intent of the login has it, and the session copies it. */
+import { sql } from 'drizzle-orm';
+import { loginIntents } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+
+/** Address and user agent are null if nobody told. */
+export interface SessionOrigin {
+  readonly originAddress: string | null;
+  readonly originUserAgent: string | null;
+  /** Whether the intent has been read. Before, no session begins. */
+  readonly isOriginKnown: boolean;
+}
+
+export const UNKNOWN_ORIGIN: SessionOrigin = { originAddress: null, originUserAgent: null, isOriginKnown: false };
+
+/**
+ * How a statement of sessions learns the origin: from the intent, or on Citus, which has intents elsewhere, by the
+ * parameters of `SessionOrigin`.
+ */
+export type OriginSource = 'intent' | 'parameters';
+
+const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')}
+  and i.user_id = ${p.uuid('userId')}`;
+
+const given = { address: p.text('originAddress'), userAgent: p.text('originUserAgent') };
+
+/** The origin of a session that begins. Parameters: applicationId, loginIntentId, userId; or those of `SessionOrigin`. */
+export const ORIGINS = {
+  intent: {
+    address: sql`i.ip_address`,
+    userAgent: sql`i.user_agent`,
+    join: sql`left join login_intents i on ${isIntentOfToken}`,
+    isKnown: sql`true`,
+  },
+  parameters: { ...given, join: sql``, isKnown: p.boolean('isOriginKnown') },
+};
+
+/** The same where nothing can be joined. */
+export const SELECTED_ORIGINS = {
+  intent: {
+    address: sql`(select i.ip_address from login_intents i where ${isIntentOfToken})`,
+    userAgent: sql`(select i.user_agent from login_intents i where ${isIntentOfToken})`,
+  },
+  parameters: given,
+};
+
+/** Reads the origin from the shard of the intent. */
+export async function findSessionOrigin(
+  { run }: Call,
+  parameters: Readonly<Record<'applicationId' | 'loginIntentId' | 'userId', string>>,
+): Promise<SessionOrigin> {
+  const [origin] = await run(selectOrigin, parameters);
+  return { ...UNKNOWN_ORIGIN, ...origin, isOriginKnown: true };
+}
+
+const selectOrigin = statement('select_session_origin', {
+  originAddress: loginIntents.ipAddress,
+  originUserAgent: loginIntents.userAgent,
+})`
+  select i.ip_address as origin_address, i.user_agent as origin_user_agent from login_intents i where ${isIntentOfToken}`;
