@@ -2,8 +2,9 @@
 import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
+import { askInOrder } from './api/ask-in-order.ts';
 import { allowOrigins } from './api/cors.ts';
-import { renderFailure, sendFailure } from './api/envelope.ts';
+import { renderFailure } from './api/envelope.ts';
 import { LineSampler } from './api/line-sampler.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
@@ -12,6 +13,7 @@ import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
+import { createLogoutTokens } from './delivery/logout-tokens.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
@@ -25,7 +27,7 @@ import { pause } from './domain/pause.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy, createBlockList } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
-import type { HttpHandler, PathHandler } from './http/http-context.ts';
+import type { PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { runJobs } from './jobs/run-jobs.ts';
@@ -95,7 +97,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // What has to be closed: after the requests that use it.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const delivery = openDelivery({ ...config, databaseUrl }, { cipher, clock, logger, policy, recordStatement });
+  const oidc = createOidcProvider(secrets);
+  const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
+  const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
+  const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
   stack.defer(() => delivery.close());
   const mailSender = overrides.sendMail ? { send: overrides.sendMail } : createMailSender(config.smtp);
   const mailer = new MailQueue(mailSender, logger, { isDelayed: config.smtp !== undefined });
@@ -130,7 +135,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     ...handlerParts,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
-    oidc: createOidcProvider(secrets),
+    oidc,
     onMessage: delivery.wake,
     pageTokens: new PageTokens(secrets.encryptionKeys),
     readiness,
@@ -188,13 +193,4 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     });
   const disposables = stack.move();
   return { url, demo, collect, close: () => disposables.disposeAsync() };
-}
-
-/** REST answers everything below `/api`. Other paths are answered by the first handler that knows them. */
-function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
-  return async (context) => {
-    if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
-    for (const handle of handlers) if (await handle(context)) return;
-    sendFailure(context, 'NOT_FOUND');
-  };
 }

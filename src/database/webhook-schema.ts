@@ -28,7 +28,7 @@ export const webhooks = pgTable(
     applicationId: applicationIdColumn(),
     id: text('id').notNull(),
     url: text('url').notNull(),
-    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. */
+    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. Empty for the endpoint of back-channel logout. */
     signingKey: bytes('signing_key').notNull(),
     isActive: boolean('is_active').notNull().default(true),
     /** Why Usher has made it inactive. */
@@ -38,9 +38,8 @@ export const webhooks = pgTable(
     eventTypes: text('event_types').array().notNull().default([]),
     /** Whether messages are delivered one after the other. */
     ordered: boolean('ordered').notNull().default(false),
-    ownerId: uuid('owner_id')
-      .notNull()
-      .references(() => users.id),
+    /** Null for the endpoint of back-channel logout alone. */
+    ownerId: uuid('owner_id').references(() => users.id),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   },

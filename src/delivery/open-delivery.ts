@@ -15,7 +15,7 @@ const CONNECTIONS = 2;
 /** Attempts may use this share of a shutdown. The rest is for settling them. */
 const SHUTDOWN_SHARE = 0.8;
 
-export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger'> {
+export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger' | 'logoutTokens'> {
   readonly policy: AddressPolicy;
   readonly recordStatement?: RecordStatement | undefined;
 }

@@ -1,12 +1,14 @@
-/** Sends a delivery to its endpoint: a Standard Webhooks request, in a span of its own. */
+/** Sends a delivery to its endpoint, in a span of its own: a Standard Webhooks request, or a logout token. */
 import type { KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import { LOGOUT } from '../domain/webhooks/event-types.ts';
 import { toMessageId } from '../domain/webhooks/ids.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { AttemptRequest, Sender } from './attempt.ts';
 import { type EndedAttempt, EXPIRED } from './delivery-state.ts';
 import type { AttemptOutcome } from './http-exchange.ts';
+import type { LogoutTokens } from './logout-tokens.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
 import { readSigningKey, signMessage } from './signature.ts';
 
@@ -15,6 +17,8 @@ const tracer = trace.getTracer('usher');
 export interface SendParts {
   readonly clock: () => Date;
   readonly logger: Logger;
+  /** Undefined: OpenID Connect is off. */
+  readonly logoutTokens?: LogoutTokens | undefined;
   readonly sender: Pick<Sender, 'send'>;
   readonly userAgent: string;
 }
@@ -33,35 +37,34 @@ export function toTarget(
   cipher: SigningKeyCipher,
 ): Target {
   const earlier = earlierSigningKeys.map((key) => Buffer.from(key, 'base64'));
-  const keys = [signingKey, ...earlier].map((key) => readSigningKey(cipher.decrypt(key, ids)));
+  // The endpoint of back-channel logout has none: Usher's own key signs what it gets.
+  const encrypted = [signingKey, ...earlier].filter(({ length }) => length > 0);
+  const keys = encrypted.map((key) => readSigningKey(cipher.decrypt(key, ids)));
   return { ...ids, url, keys };
 }
 
 /** Makes an attempt and logs it. An aborted signal ends it at once. */
 export async function sendDelivery(
-  { clock, logger, sender, userAgent }: SendParts,
-  { applicationId, webhookId, url, keys }: Target,
+  parts: SendParts,
+  target: Target,
   delivery: DueDelivery,
   signal: AbortSignal,
 ): Promise<EndedAttempt> {
+  const { clock, logger, sender } = parts;
+  const { applicationId, webhookId } = target;
   const { payload, type } = delivery;
   const messageId = toMessageId(delivery.messageId);
   const at = clock();
   const startedAt = performance.now();
   let outcome = EXPIRED;
   if (payload !== null) {
-    const timestamp = Math.floor(at.getTime() / 1_000);
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': userAgent,
-      'webhook-id': messageId,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': signMessage({ id: messageId, timestamp, body: payload }, keys),
-      'webhook-sequence': delivery.messageId,
-    };
     const attributes = { 'usher.webhook_id': webhookId, 'usher.message_id': messageId };
     const send = (request: AttemptRequest) => sender.send(request, signal);
-    outcome = await sendInSpan({ url, headers, body: payload }, attributes, send);
+    const isLogout = type === LOGOUT;
+    const request = isLogout
+      ? await toLogout(parts, target, payload)
+      : toWebhook(parts, target, { ...delivery, payload }, at);
+    outcome = request ? await sendInSpan(request, attributes, send) : UNSIGNED;
   }
   const durationMs = Math.round(performance.now() - startedAt);
   const { statusCode, error } = outcome;
@@ -69,6 +72,39 @@ export async function sendDelivery(
   logger.info({ applicationId, webhookId, messageId, type, attempt, statusCode, error, durationMs }, 'webhook attempt');
   return { delivery, at, durationMs, outcome };
 }
+
+function toWebhook(
+  { userAgent }: SendParts,
+  { url, keys }: Target,
+  { messageId, payload }: { messageId: string; payload: string },
+  at: Date,
+): AttemptRequest {
+  const id = toMessageId(messageId);
+  const timestamp = Math.floor(at.getTime() / 1_000);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': userAgent,
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signMessage({ id, timestamp, body: payload }, keys),
+    'webhook-sequence': messageId,
+  };
+  return { url, headers, body: payload };
+}
+
+async function toLogout(
+  { clock, logoutTokens, userAgent }: SendParts,
+  { url }: Target,
+  payload: string,
+): Promise<AttemptRequest | undefined> {
+  if (!logoutTokens) return undefined;
+  const token = await logoutTokens.sign(payload, clock());
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': userAgent };
+  return { url, headers, body: `logout_token=${token}` };
+}
+
+/** The outcome of a logout while OpenID Connect is off in this process. */
+const UNSIGNED: AttemptOutcome = { ...EXPIRED, error: 'OpenID Connect is off' };
 
 /** Sends the request in a span, with headers such as `traceparent`. */
 async function sendInSpan(

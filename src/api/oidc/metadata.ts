@@ -32,6 +32,8 @@ function describeProvider(issuer: string): Record<string, unknown> {
     prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
     ui_locales_supported: [...LANGUAGES.keys()],
     authorization_response_iss_parameter_supported: true,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     claims_parameter_supported: false,
     request_parameter_supported: false,
     // The default is true.

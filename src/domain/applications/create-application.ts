@@ -5,6 +5,7 @@ import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
+import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 
 const rules = {
@@ -20,7 +21,7 @@ const rules = {
 
 /** Creates an application and its first API key, to be shown once. */
 export async function createApplication(
-  { run, now }: Call,
+  call: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
   const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, publicClient, ...others } = check(
@@ -41,10 +42,11 @@ export async function createApplication(
     darkLogoDigest: null,
     logoSize: null,
     darkLogoSize: null,
-    createdAt: now,
+    createdAt: call.now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();
-  await run(insertApplication, { ...application, apiKeyId, digest, now });
+  await call.run(insertApplication, { ...application, apiKeyId, digest, now: call.now });
+  if (application.backchannelLogoutUri !== null) await storeLogoutEndpoint(call, application.id);
   return { application, apiKeyId, apiKey };
 }
 

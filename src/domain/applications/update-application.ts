@@ -5,6 +5,7 @@ import type { Call } from '../call.ts';
 import { changedValues, changeParameters } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { change, check, type Unchecked, uuid } from '../validation.ts';
+import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import {
   type ApplicationDetails,
   applicationColumns,
@@ -38,12 +39,13 @@ const rules = {
 
 /** Changes an application and returns it. @throws ServiceError `Application not found` */
 export async function updateApplication(
-  { run }: Call,
+  call: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<ApplicationDetails> {
   const { applicationId, ...changes } = check(request, rules);
-  const [updated] = await run(updateChanged, { applicationId, ...changeParameters(changes) });
+  const [updated] = await call.run(updateChanged, { applicationId, ...changeParameters(changes) });
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
+  if (changes.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);
   return updated;
 }
 

@@ -8,6 +8,7 @@ import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { isErasedUser } from '../users/user.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOut, loggedOutOfSessions } from '../webhooks/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 
@@ -53,7 +54,7 @@ const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
     delete from application_users a using ended
     where ${p.boolean('leaves')} and a.application_id = ended.application_id and a.user_id = ended.user_id
       and a.first_signed_in_at = ended.began_at
-  ), ${messagesOf(sessionRevoked(sql`ended`))}
+  ), ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`))}
   select ${notified}`;
 
 const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
@@ -61,7 +62,7 @@ const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
     select s.application_id, s.user_id, s.id
     from sessions s join users on users.id = s.user_id left join user_cutoffs c on c.user_id = users.id
     where users.id = ${p.uuid('userId')} and ${isLate(sql`c.cutoff_at`)}
-  ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked(sql`ended`))}
+  ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked(sql`ended`), ...loggedOutOfSessions(sql`ended`))}
   select ${notified}`;
 
 /** Whether session `s` of `users` is late. */

@@ -5,6 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, identifier, type Unchecked, UUID } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOut } from '../webhooks/logout-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
@@ -58,7 +59,7 @@ function end(forget?: SQL): SQL {
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}
-    ${messagesOf(sessionRevoked(sql`ended`))}
+    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`))}
     select user_id, (select authenticated_at from target) as first_sign_in_at,
       (select last_sign_in_at from target) as last_sign_in_at, ${notified}
     from session_ids

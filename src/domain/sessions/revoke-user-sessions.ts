@@ -4,6 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOutIfKnown } from '../webhooks/logout-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
@@ -44,6 +45,6 @@ function end(forget?: SQL): SQL {
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}
-    ${messagesOf(sessionRevoked(sql`ended`))}
+    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOutIfKnown(sql`target`))}
     select (select cutoff_at from cutoff) as cutoff_at, ${notified} from target`;
 }

@@ -7,6 +7,7 @@ import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOutEverywhere } from '../webhooks/logout-message.ts';
 import { sessionsRevoked } from '../webhooks/user-messages.ts';
 
 const rules = { userId: uuid };
@@ -30,5 +31,5 @@ const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)
     select id from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
   ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })},
   ${cutOffUserSessions(sql`target`)},
-  ${messagesOf(sessionsRevoked(sql`ended`))}
+  ${messagesOf(sessionsRevoked(sql`ended`), ...loggedOutEverywhere(sql`target`))}
   select ${notified} from target`;

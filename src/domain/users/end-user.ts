@@ -9,6 +9,7 @@ import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOutEverywhere } from '../webhooks/logout-message.ts';
 import { sessionsRevoked, userDeleted, userMessage } from '../webhooks/user-messages.ts';
 import { removeIfErased } from './personal-data.ts';
 import { type User, userColumns } from './user.ts';
@@ -87,7 +88,11 @@ const markDeactivated = statement('mark_user_deactivated', CHANGED)`
     select deactivated.* from deactivated join before on before.deactivated_at is null
   ), ${auditOf(sql`changed`)},
   ${cutOffUserSessions(sql`deactivated`)},
-  ${messagesOf(sessionsRevoked(sql`ended`), userMessage('user.deactivated', sql`changed`))}
+  ${messagesOf(
+    sessionsRevoked(sql`ended`),
+    userMessage('user.deactivated', sql`changed`),
+    ...loggedOutEverywhere(sql`changed`),
+  )}
   select *, ${notified} from deactivated`;
 
 const markActive = statement('mark_user_active', CHANGED)`
@@ -109,7 +114,7 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   ), ${auditOf(sql`deleted`)},
   ${cutOffUserSessions(sql`deleted`)}, passkeys_left as (
     delete from passkeys k using deleted where k.user_id = deleted.id
-  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
+  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from deleted`;
 
 const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
@@ -130,5 +135,5 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
     delete from wallet_challenges c using known where c.address = lower(known.wallet_address)
   ), deleted as (
     select id from known where deleted_at is null
-  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`))}
+  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from known`;

@@ -6,6 +6,7 @@ import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOut } from '../webhooks/logout-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
 import { FOUND_BOTH, foundBoth, requireBoth } from './add-application-user.ts';
 
@@ -41,5 +42,5 @@ const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BO
     select user_id from removed union select user_id from left_application
   ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},
   ${cutOffSessions(sql`target`)},
-  ${messagesOf(sessionRevoked(sql`ended`))}
+  ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`left_application`))}
   select ${foundBoth}, ${notified}`;

@@ -16,3 +16,6 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /** Subscribes to every type, also to those that are to come. */
 export const EVERY_TYPE = '*';
+
+/** Tells an endpoint for back-channel logout, and no webhook, that a user has been signed out. */
+export const LOGOUT = 'logout';

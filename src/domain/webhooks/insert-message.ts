@@ -2,16 +2,18 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { p, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { EVERY_TYPE, type EventType } from './event-types.ts';
+import { EVERY_TYPE, type EventType, LOGOUT } from './event-types.ts';
 
 export interface Message {
-  readonly type: EventType;
+  readonly type: EventType | typeof LOGOUT;
   /** The fields of `data`, as the REST API names and writes them. Those that are null are left out. */
   readonly data: SQL;
   /** What follows `from`: a row for each message, so none where nothing has changed. */
   readonly from: SQL;
   /** The application of each row; the parameter `applicationId` where it is not given. */
   readonly applicationId?: SQL;
+  /** Tells the messages of one application apart, where it may get several. */
+  readonly part?: SQL;
   /** Whose personal data each row has: an erasure of the user removes the message. */
   readonly userId?: SQL;
 }
@@ -30,27 +32,47 @@ export function messagesOf(...messages: readonly Message[]): SQL {
     returning application_id)`;
 }
 
-/** Selects the rows of a message whose application has a webhook for it: at most one row for each application. */
-function selectSubscribed({ type, data, from, applicationId, userId = sql`null` }: Message): SQL {
+/** Selects the rows of a message whose application has a webhook for it: at most one for each application and part. */
+function selectSubscribed({ type, data, from, applicationId, part, userId = sql`null` }: Message): SQL {
   const columns = sql`${literal(type)}::text as type, ${data} as data, ${userId}::uuid as user_id`;
-  const change = sql`(select ${applicationId ?? callersId} as application_id, ${columns} from ${from}) as change`;
+  const change = sql`(
+    select ${applicationId ?? callersId} as application_id, ${columns}, ${part ?? sql`null`} as part from ${from}) as change`;
+  const row = sql`change.application_id, change.type, change.data, change.user_id`;
   // Citus takes no subquery that refers to the rows of a CTE.
-  return applicationId
-    ? sql`select distinct on (change.application_id) change.* from ${change}
-        join webhooks w on ${isSubscribed(literal(type), sql`change.application_id`)}`
-    : sql`select change.* from ${change} where ${hasSubscriber(type, callersId)}`;
+  if (applicationId) {
+    return sql`select distinct on (change.application_id, change.part) ${row} from ${change}
+      join webhooks w on ${isReceiver(type, sql`change.application_id`)}`;
+  }
+  const once = part ? sql`distinct on (change.part)` : sql``;
+  return sql`select ${once} ${row} from ${change} where ${hasSubscriber(type, callersId)}`;
 }
 
 /** Whether an active webhook of the application subscribes to the type. */
-export function hasSubscriber(type: EventType, applicationId: SQL): SQL {
-  return sql`exists (select 1 from webhooks w where ${isSubscribed(literal(type), applicationId)})`;
+export function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
+  return sql`exists (select 1 from webhooks w where ${isReceiver(type, applicationId)})`;
 }
 
-/** Whether webhook `w` is an active one of the application and subscribes to the type. */
+/** Whether webhook `w` is one of the application that gets messages of the type. */
+function isReceiver(type: Message['type'], applicationId: SQL): SQL {
+  return type === LOGOUT ? isLogoutEndpoint(applicationId) : isSubscribed(literal(type), applicationId);
+}
+
+/** Found by its key: an application may have many webhooks. */
+function isLogoutEndpoint(applicationId: SQL): SQL {
+  return sql`w.application_id = ${applicationId} and w.id = ${logoutEndpointId(applicationId)} and w.is_active`;
+}
+
+/** Returns the ID that the endpoint for back-channel logout of the application has among the webhooks. */
+export function logoutEndpointId(applicationId: SQL): SQL {
+  return sql`('logout_' || ${applicationId}::text)`;
+}
+
+/** Whether webhook `w` is an active one of the application and subscribes to the type. Logouts are for their endpoint alone. */
 export function isSubscribed(type: SQL, applicationId: SQL): SQL {
+  const every = sql`case when ${type} = ${literal(LOGOUT)} then ${type} else ${literal(EVERY_TYPE)} end`;
   return sql`
     w.application_id = ${applicationId} and w.is_active and w.event_types <> '{}'
-    and w.event_types && array[${type}, ${literal(EVERY_TYPE)}]`;
+    and w.event_types && array[${type}, ${every}]`;
 }
 
 const callersId = p.uuid('applicationId');

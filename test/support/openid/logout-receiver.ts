@@ -43,8 +43,10 @@ export class LogoutReceiver implements AsyncDisposable {
   async find(claims: Readonly<Record<string, unknown>>): Promise<LogoutRequest> {
     for (;;) {
       const found = this.requests.find(({ form }) => {
-        const token: Record<string, unknown> = decodeJwt(form.get('logout_token') ?? '');
-        return Object.entries(claims).every(([name, value]) => token[name] === value);
+        const token = form.get('logout_token');
+        if (token === null) return false;
+        const payload: Record<string, unknown> = decodeJwt(token);
+        return Object.entries(claims).every(([name, value]) => payload[name] === value);
       });
       if (found) return found;
       await once(this.#arrivals, 'request');

@@ -1,0 +1,1 @@
+ALTER TABLE "webhooks" ALTER COLUMN "owner_id" DROP NOT NULL;

@@ -1,0 +1,11 @@
+import type { HttpHandler, PathHandler } from '../http/http-context.ts';
+import { sendFailure } from './envelope.ts';
+
+/** REST answers everything below `/api`. Other paths are answered by the first handler that knows them. */
+export function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
+  return async (context) => {
+    if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);
+    for (const handle of handlers) if (await handle(context)) return;
+    sendFailure(context, 'NOT_FOUND');
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * The endpoint of an application for back-channel logout: a row among the webhooks, so that it has a queue, retries and
+ * an end when it fails for days. Nobody owns it, so no list has it, and its ID is none of a webhook, so no call finds it.
+ */
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { LOGOUT } from './event-types.ts';
+import { logoutEndpointId } from './insert-message.ts';
+import { wakeQueues } from './wake-queue.ts';
+
+/** Stores or removes the endpoint, as the application has it now. One that was disabled is tried again. */
+export async function storeLogoutEndpoint({ run, now, onMessage }: Call, applicationId: string): Promise<void> {
+  const [stored] = await run(upsertLogoutEndpoint, { applicationId, now });
+  if (stored) onMessage?.(applicationId);
+}
+
+const endpointId = logoutEndpointId(p.uuid('applicationId'));
+
+const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.text })`
+  with application as (
+    -- Locked: of two changes at once, the second stores what the first has left.
+    select id, backchannel_logout_uri as url from applications
+    where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
+  ), removed as (
+    delete from webhooks w using application a
+    where w.application_id = ${p.uuid('applicationId')} and w.id = ${endpointId} and a.url is null
+  ), stored as (
+    insert into webhooks as w (application_id, id, url, signing_key, event_types, created_at, updated_at)
+    select ${p.uuid('applicationId')}, ${endpointId}, url, '', array[${sql`${LOGOUT}`.inlineParams()}],
+      ${p.instant('now')}, ${p.instant('now')}
+    from application where url is not null
+    on conflict (application_id, id) do update set
+      url = excluded.url, is_active = true, disabled_reason = null, updated_at = excluded.updated_at
+    returning w.id as webhook_id
+  ), ${wakeQueues(sql`stored`)}
+  select webhook_id from stored`;

@@ -1,0 +1,75 @@
+/** Messages for back-channel logout (OpenID Connect Back-Channel Logout 1.0). Delivery turns each into a logout token. */
+import { type SQL, sql } from 'drizzle-orm';
+import { p } from '../../database/template.ts';
+import { LOGOUT } from './event-types.ts';
+import { jsonObject, type Message } from './insert-message.ts';
+
+/** What the payload of such a message has as `data`. */
+export interface LogoutData {
+  /** The user's ID. */
+  readonly sub: string;
+  /** The client ID. */
+  readonly aud: string;
+  /** The browser in which the login was. Without it, all logins of the user have ended. */
+  readonly sid?: string;
+}
+
+/** Where users have been logged out: rows of `gone`, with `user_id`, and their application. */
+interface Logout {
+  readonly gone: SQL;
+  readonly applicationId: SQL;
+  /** Whether the application is not the calling one. */
+  readonly isForeign?: true;
+}
+
+/**
+ * Tells the calling application that all of a user's logins have ended.
+ *
+ * @param users a CTE with a column `user_id`
+ */
+export function loggedOut(users: SQL): Message[] {
+  return tellOfLogout({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId') });
+}
+
+/** Tells the calling application, if the user has ever signed in to it. @param users a CTE with a column `user_id` */
+export function loggedOutIfKnown(users: SQL): Message[] {
+  const gone = sql`${users} as gone join application_users as signed_in
+    on signed_in.application_id = ${p.uuid('applicationId')} and signed_in.user_id = gone.user_id`;
+  return tellOfLogout({ gone, applicationId: p.uuid('applicationId') });
+}
+
+/** Tells the applications of sessions. @param sessions a CTE with the columns `application_id` and `user_id` */
+export function loggedOutOfSessions(sessions: SQL): Message[] {
+  return tellOfLogout({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });
+}
+
+/** Tells every application that the user has ever signed in to. @param users a CTE with a column `id` */
+export function loggedOutEverywhere(users: SQL): Message[] {
+  const gone = sql`(select id as user_id from ${users}) as gone
+    join application_users as signed_in on signed_in.user_id = gone.user_id`;
+  return tellOfLogout({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
+}
+
+/**
+ * Returns a message for the user, and one for each browser: some clients find a login by its `sid` alone if its ID token
+ * had one, others know the user alone.
+ */
+function tellOfLogout(logout: Logout): Message[] {
+  const { gone, applicationId } = logout;
+  const withGrants = sql`${gone} join oidc_grants as g on g.application_id = ${applicationId}
+    and g.user_id = gone.user_id and g.expires_at > ${p.instant('now')}`;
+  return [toMessage(logout), toMessage({ ...logout, gone: withGrants }, sql`g.sid`)];
+}
+
+/** A user's ID alone says nothing about the person, so an erasure leaves the message. */
+function toMessage({ gone, applicationId, isForeign }: Logout, sid?: SQL): Message {
+  const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`told.client_id`, ...(sid && { sid }) });
+  return {
+    type: LOGOUT,
+    data,
+    from: sql`${gone} join applications told on told.id = ${applicationId} and told.deleted_at is null
+      and told.open_id_connect and told.backchannel_logout_uri is not null`,
+    ...(isForeign && { applicationId }),
+    ...(sid && { part: sid }),
+  };
+}
