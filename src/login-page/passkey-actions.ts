@@ -8,10 +8,8 @@ import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
 import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';
 import type { Action } from './actions.ts';
-import { alertFor } from './alerts.ts';
 import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { toPageApplication } from './page-application.ts';
+import type { LoginRequest } from './login-request.ts';
 import type { PageContent } from './pages/document.ts';
 import { renderPasskeyList } from './pages/passkey-list.ts';
 import { renderPasskeyOffer } from './pages/passkey-offer.ts';
@@ -20,6 +18,7 @@ import { redirectToForm } from './redirect-to-form.ts';
 import { sendPage } from './responses.ts';
 import { sendNotice } from './send-notice.ts';
 import { showForm } from './show-form.ts';
+import { viewLogin } from './view-login.ts';
 
 const needs = 'passkey';
 
@@ -85,7 +84,7 @@ function showList(request: LoginRequest): Promise<void> {
 
 /** Shows a page to the browser that has signed in. To others, it shows what they get of the login anyway. */
 async function show(request: LoginRequest, render: (view: PasskeysView) => PageContent): Promise<void> {
-  const { call, browser, context, fields, languages, parts, place } = request;
+  const { call, browser, context, fields, parts } = request;
   const signIn = await requireRecentSignIn(call, browser, fields).catch((error: unknown) => {
     if (error instanceof ServiceError) return undefined;
     throw error;
@@ -96,23 +95,12 @@ async function show(request: LoginRequest, render: (view: PasskeysView) => PageC
   }
   const passkeys = await listOwnPasskeys(call, signIn, parts.relyingParty);
   const isOnThisDevice = render === renderPasskeyOffer;
-  const language = languages.languageFor(signIn.intent.locale);
-  const path = loginPathOf(parts);
-  const application = toPageApplication(signIn.intent, path);
+  const view = viewLogin(request, signIn.intent);
   const page = render({
-    language,
-    place,
-    chosenLanguage: languages.chosen,
-    application,
-    applicationName: signIn.intent.applicationName,
-    alert: alertFor(fields.problem, language),
-    loginIntentId: signIn.loginIntentId,
-    clientId: signIn.intent.clientId,
-    path,
-    formToken: browser.formToken,
+    ...view,
     host: parts.relyingParty.rpId,
     passkeys,
     options: createCreationOptions(call, parts.relyingParty, browser, signIn, { passkeys, isOnThisDevice }),
   });
-  sendPage(context, 200, { ...page, application });
+  sendPage(context, 200, { ...page, application: view.application });
 }

@@ -8,8 +8,7 @@ import { UUID } from '../domain/validation.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { toPageApplication } from './page-application.ts';
+import type { LoginRequest } from './login-request.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
@@ -21,12 +20,13 @@ import { viewPasskey } from './passkey-view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { viewLogin } from './view-login.ts';
 
 const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
 
 /** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
 export async function showForm(request: LoginRequest, form: FormPage) {
-  const { context, call, browser, languages, place, fields, parts } = request;
+  const { context, call, browser, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
     if (fields.next && parts.methods.includes('passkey')) redirectToForm(request, 'passkeys');
@@ -34,33 +34,21 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     return;
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
-  const language = languages.languageFor(state.locale);
-  const path = loginPathOf(parts);
-  const application = toPageApplication(state, path);
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
   // Without a method, the operator has disabled all of the application.
   const kind = state.kind === 'open' && methods.length === 0 ? 'unavailable' : state.kind;
   if (kind !== 'open') {
-    sendErrorPage(context, kind, { language, place, application });
+    sendErrorPage(context, kind, viewLogin(request, state));
   } else {
     const email = readEmailCookie(context);
     // A hidden field from here on, so that a form that is sent twice leads there twice.
     const next = state.prompt === 'PASSKEYS' ? 'passkeys' : fields.next;
     const view = {
-      language,
-      place,
-      application,
-      chosenLanguage: languages.chosen,
-      applicationName: state.applicationName,
+      ...viewLogin(request, state, await findProblem(request, form, state)),
       allowSignUp: state.allowSignUp,
       methods,
       email,
-      alert: alertFor(await findProblem(request, form, state), language, fields.figures),
       figures: fields.figures,
-      loginIntentId: fields.loginIntentId,
-      clientId: state.clientId,
-      path,
-      formToken: browser.formToken,
       passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
       next,
       linksWallet: form === 'link' || fields.link !== '',
@@ -72,7 +60,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;
     const signIn = await findRememberedSignIn(call, parts, state, token);
     const page = signIn ? renderContinue({ ...view, signIn, now: call.now }) : render(view);
-    sendPage(context, 200, { ...page, application });
+    sendPage(context, 200, { ...page, application: view.application });
   }
 }
 

@@ -1,0 +1,27 @@
+import type { LoginIntent } from '../domain/login/login-intent.ts';
+import { alertFor } from './alerts.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
+import { toPageApplication } from './page-application.ts';
+import type { LoginView } from './pages/view.ts';
+
+/** Returns what every page of a login shows, with the problem of the form that was refused, if any. */
+export function viewLogin(
+  { browser, fields, languages, parts, place }: LoginRequest,
+  login: LoginIntent,
+  problem: string = fields.problem,
+) {
+  const language = languages.languageFor(login.locale);
+  const path = loginPathOf(parts);
+  return {
+    language,
+    place,
+    application: toPageApplication(login, path),
+    chosenLanguage: languages.chosen,
+    applicationName: login.applicationName,
+    alert: alertFor(problem, language, fields.figures),
+    loginIntentId: fields.loginIntentId,
+    clientId: login.clientId,
+    path,
+    formToken: browser.formToken,
+  } satisfies LoginView;
+}
