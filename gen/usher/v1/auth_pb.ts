@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/auth.proto.
  */
 export const file_usher_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSKyAQoWR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEg0KBXN0YXRlGAMgASgJEhMKBmxvY2FsZRgEIAEoCUgAiAEBEg4KBnByb21wdBgFIAEoCRIcCg9tYXhfYWdlX3NlY29uZHMYBiABKAVIAYgBAUIJCgdfbG9jYWxlQhIKEF9tYXhfYWdlX3NlY29uZHMiRAoXR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USEAoIYXV0aF91cmwYASABKAkSFwoPbG9naW5faW50ZW50X2lkGAIgASgJIioKFEV4Y2hhbmdlVG9rZW5SZXF1ZXN0EhIKCmF1dGhfdG9rZW4YASABKAkiYAoVRXhjaGFuZ2VUb2tlblJlc3BvbnNlEiMKBHVzZXIYASABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIiCgdzZXNzaW9uGAIgASgLMhEudXNoZXIudjEuU2Vzc2lvbiJ+CgtVc2VyUHJvZmlsZRINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlIoQBCgdTZXNzaW9uEgoKAmlkGAEgASgJEi4KCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWF1dGhfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbWV0aG9kGAQgASgJMrcBCgtBdXRoU2VydmljZRJWCg9HZW5lcmF0ZUF1dGhVcmwSIC51c2hlci52MS5HZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0GiEudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USUAoNRXhjaGFuZ2VUb2tlbhIeLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXF1ZXN0Gh8udXNoZXIudjEuRXhjaGFuZ2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSKyAQoWR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEg0KBXN0YXRlGAMgASgJEhMKBmxvY2FsZRgEIAEoCUgAiAEBEg4KBnByb21wdBgFIAEoCRIcCg9tYXhfYWdlX3NlY29uZHMYBiABKAVIAYgBAUIJCgdfbG9jYWxlQhIKEF9tYXhfYWdlX3NlY29uZHMiRAoXR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USEAoIYXV0aF91cmwYASABKAkSFwoPbG9naW5faW50ZW50X2lkGAIgASgJIioKFEV4Y2hhbmdlVG9rZW5SZXF1ZXN0EhIKCmF1dGhfdG9rZW4YASABKAkiYAoVRXhjaGFuZ2VUb2tlblJlc3BvbnNlEiMKBHVzZXIYASABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIiCgdzZXNzaW9uGAIgASgLMhEudXNoZXIudjEuU2Vzc2lvbiKWAQoLVXNlclByb2ZpbGUSDQoFZW1haWwYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYAyABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgEIAEoCRIPCgJpZBgFIAEoCUgCiAEBQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlQgUKA19pZCK0AQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglhdXRoX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm1ldGhvZBgEIAEoCRIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK3AQoLQXV0aFNlcnZpY2USVgoPR2VuZXJhdGVBdXRoVXJsEiAudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBohLnVzaGVyLnYxLkdlbmVyYXRlQXV0aFVybFJlc3BvbnNlElAKDUV4Y2hhbmdlVG9rZW4SHi51c2hlci52MS5FeGNoYW5nZVRva2VuUmVxdWVzdBofLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GenerateAuthUrlRequest
@@ -169,6 +169,14 @@ export type UserProfile = Message<"usher.v1.UserProfile"> & {
    * @generated from field: string wallet_address = 4;
    */
   walletAddress: string;
+
+  /**
+   * A UUID: what to store the user under, since addresses change. Only
+   * ExchangeToken has it, and not in REST; ActiveSession has user_id.
+   *
+   * @generated from field: optional string id = 5;
+   */
+  id?: string | undefined;
 };
 
 /**
@@ -209,6 +217,13 @@ export type Session = Message<"usher.v1.Session"> & {
    * @generated from field: string method = 4;
    */
   method: string;
+
+  /**
+   * In whole milliseconds. Not in REST.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 5;
+   */
+  expiresAt?: Timestamp | undefined;
 };
 
 /**

@@ -27,6 +27,7 @@ export const WEBHOOK_DATA: Readonly<Record<EventType, JsonObject>> = {
     method: 'email',
   },
   'session.revoked': { userId: USER.id },
+  'user.created': { ...USER, isActive: true },
   'user.updated': { ...USER, isActive: true },
   'user.deactivated': { ...USER, isActive: false },
   'user.deleted': { id: USER.id },

@@ -19,7 +19,7 @@ export function createAuthHandlers({
     generateAuthUrl: (call, fields) => generateAuthUrl(call, linkTo, fields),
     async exchangeToken(call, fields, peer) {
       const session = await exchangeToken(call, exchange, peer, fields);
-      return { user: toProfile(session), session: toMessage(session) };
+      return { user: { ...toProfile(session), id: session.userId }, session: toMessage(session) };
     },
   };
 }

@@ -13,11 +13,11 @@ import {
   announce,
   HAS_MESSAGES,
   type HasMessages,
-  hasSubscriber,
+  hasSubscriberToAny,
   messagesOf,
   notified,
 } from '../webhooks/insert-message.ts';
-import { sessionCreated } from '../webhooks/user-messages.ts';
+import { sessionCreated, userJoined } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, graceSecondsOf, lastSignIn, type Peer, SESSION_LIFETIME_MS } from './session.ts';
@@ -31,7 +31,7 @@ interface ExchangeParts {
   readonly sessionMaxAgeSeconds: number;
   /** Whether the database is on Citus. */
   readonly isOnCitus: boolean;
-  /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
+  /** Applications known to have a webhook for what a session tells of: they try the slower statement first. */
   readonly subscribed?: Set<string>;
 }
 
@@ -90,6 +90,9 @@ export async function exchangeToken(
   }
 }
 
+/** What a new session may tell of. */
+const TOLD = ['session.created', 'user.created'] as const;
+
 /** The columns of a session that the call gives. */
 const GIVEN = {
   id: p.uuid('id'),
@@ -106,9 +109,10 @@ const FOUND_OUT = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_a
 const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
 const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
 
-const { id, email, name, profileImage, walletAddress, createdAt } = sessions;
+const { id, userId, email, name, profileImage, walletAddress, createdAt, expiresAt } = sessions;
 
-const STORED = { id, email, name, profileImage, walletAddress, createdAt, method: t.textOf<SignInMethod>() };
+const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress };
+const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>() };
 
 /** What an application learns of a session. */
 const SHOWN = { ...STORED, authTime: t.instant };
@@ -141,7 +145,7 @@ const findOrBeginSessionAndNotify = {
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
  * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. Without
- * `notifies`, no session begins if a webhook subscribes to its message: that CTE costs time even if it inserts nothing.
+ * `notifies`, no session begins if a webhook subscribes to its messages: that CTE costs time even if it inserts nothing.
  */
 function findOrBegin(source: OriginSource, { notifies }: { notifies: boolean }): SQL {
   const { address, userAgent, join, isKnown } = ORIGINS[source];
@@ -164,7 +168,7 @@ function findOrBegin(source: OriginSource, { notifies }: { notifies: boolean }):
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
       from caller ${join}
       where ${isKnown} and ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
-        ${notifies ? sql`` : sql`and not ${hasSubscriber('session.created', p.uuid('applicationId'))}`}
+        ${notifies ? sql`` : sql`and not ${hasSubscriberToAny(TOLD, p.uuid('applicationId'))}`}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
       returning *
@@ -183,9 +187,9 @@ function findOrBegin(source: OriginSource, { notifies }: { notifies: boolean }):
           and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
       )
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
-      returning u.user_id
+      returning u.user_id, u.first_signed_in_at = u.last_signed_in_at as is_new
     ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
-    ${notifies ? sql`, ${messagesOf(sessionCreated(sql`begun`))}` : sql``}
+    ${notifies ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}
     select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${notifies ? sql`, ${notified}` : sql``}
     from caller left join (
       select ${shown}, is_outdated from unended

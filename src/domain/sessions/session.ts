@@ -28,7 +28,9 @@ export interface Peer {
 /** A session, with the user's profile as it was when the session began. */
 export interface BegunSession extends Profile {
   readonly id: string;
+  readonly userId: string;
   readonly createdAt: Date;
+  readonly expiresAt: Date;
   /** The last sign-in. */
   readonly authTime: Date;
   readonly method: SignInMethod;

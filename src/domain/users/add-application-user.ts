@@ -4,6 +4,8 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { userAdded } from '../webhooks/user-messages.ts';
 import { removeIfErased } from './personal-data.ts';
 
 const rules = { applicationId: uuid, userId: uuid };
@@ -15,7 +17,9 @@ const rules = { applicationId: uuid, userId: uuid };
  */
 export async function addApplicationUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const parameters = check(request, rules);
-  requireBoth(await call.run(insertAddedUser, { ...parameters, now: call.now }));
+  const found = await call.run(insertAddedUser, { ...parameters, now: call.now });
+  requireBoth(found);
+  announce(call.onMessage, found[0] ?? { notifiedIds: [] });
   if (await removeIfErased(call, parameters.userId)) throw new ServiceError('USER_NOT_FOUND');
 }
 
@@ -33,12 +37,12 @@ export const foundBoth = sql`
   exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
   exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
-const insertAddedUser = statement('insert_added_user', FOUND_BOTH)`
+const insertAddedUser = statement('insert_added_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
   with added as (
     insert into added_users (application_id, user_id, added_at)
     select a.id, u.id, ${p.instant('now')} from applications a, users u
     where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
       and u.id = ${p.uuid('userId')} and u.deleted_at is null
-    on conflict do nothing returning user_id
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}
-  select ${foundBoth}`;
+    on conflict do nothing returning application_id, user_id
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}, ${messagesOf(userAdded(sql`added`, sql`users`))}
+  select ${foundBoth}, ${notified}`;

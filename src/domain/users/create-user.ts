@@ -5,6 +5,8 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, listOf, optional, type Unchecked, uuid } from '../validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { userAdded } from '../webhooks/user-messages.ts';
 import { profileRules, type User } from './user.ts';
 
 const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0, max: 100 })) };
@@ -15,7 +17,7 @@ const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0,
  * @throws ServiceError `User already exists` if one has the e-mail or wallet address, in any case; `Application not
  * found`
  */
-export async function createUser({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
+export async function createUser({ run, now, onMessage }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { applicationIds: given, ...profile } = check(request, rules);
   const applicationIds = [...new Set(given ?? [])];
   if (applicationIds.length > 0) {
@@ -23,23 +25,26 @@ export async function createUser({ run, now }: Call, request: Unchecked<keyof ty
     if (known.length < applicationIds.length) throw new ServiceError('APPLICATION_NOT_FOUND');
   }
   const user = { id: randomUUID(), ...profile, createdAt: now, deactivatedAt: null };
-  const [created] = await run(insertUser, { ...user, applicationIds });
+  const [created] = await run(insertUser, { ...user, applicationIds, now });
   if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
+  announce(onMessage, created);
   return user;
 }
 
-const insertUser = statement('insert_user')`
+const insertUser = statement('insert_user', HAS_MESSAGES)`
   with created as (
     insert into users (id, email, name, profile_image, wallet_address, created_at)
     values (${p.uuid('id')}, ${p.text('email')}, ${p.text('name')}, ${p.text('profileImage')},
       ${p.text('walletAddress')}, ${p.instant('createdAt')})
-    on conflict do nothing returning id
+    on conflict do nothing returning *
   ), added as (
     insert into added_users (application_id, user_id, added_at)
     select application_id, id, ${p.instant('createdAt')}
     from created, unnest(${p.uuids('applicationIds')}) as application_id
-  ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: noApplication })}
-  select from created`;
+    returning application_id, user_id
+  ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: noApplication })},
+  ${messagesOf(userAdded(sql`added`, sql`created`))}
+  select ${notified} from created`;
 
 const selectApplications = statement('select_applications_of_user')`
   select from applications where id = any(${p.uuids('applicationIds')}) and deleted_at is null`;

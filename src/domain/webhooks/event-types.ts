@@ -2,6 +2,7 @@
 export const EVENT_TYPES = [
   'session.created',
   'session.revoked',
+  'user.created',
   'user.updated',
   'user.deactivated',
   'user.deleted',

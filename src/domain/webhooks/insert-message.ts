@@ -48,8 +48,16 @@ function selectSubscribed({ type, data, from, applicationId, part, userId = sql`
 }
 
 /** Whether an active webhook of the application subscribes to the type. */
-export function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
+function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
   return sql`exists (select 1 from webhooks w where ${isReceiver(type, applicationId)})`;
+}
+
+/** Whether an active webhook of the application subscribes to any of the types. */
+export function hasSubscriberToAny(types: readonly EventType[], applicationId: SQL): SQL {
+  const list = sql.join([...types, EVERY_TYPE].map(literal), sql`, `);
+  return sql`exists (
+    select 1 from webhooks w
+    where w.application_id = ${applicationId} and w.is_active and w.event_types <> '{}' and w.event_types && array[${list}])`;
 }
 
 /** Whether webhook `w` is one of the application that gets messages of the type. */

@@ -26,6 +26,55 @@ export function userMessage(type: 'user.updated' | 'user.deactivated', changed: 
   };
 }
 
+/**
+ * Tells the calling application of a user who has signed in to it for the first time, unless it was told when an operator
+ * added the user. Parameters: now, userId.
+ *
+ * @param begun a CTE with the user's session
+ * @param joined a CTE with the user's ID, and `is_new` if the user is new to the application
+ */
+export function userJoined(begun: SQL, joined: SQL): Message {
+  const signedInAt = toIsoText(p.instant('now'));
+  return {
+    type: 'user.created',
+    userId: sql`begun.user_id`,
+    data: jsonObject({ ...newUser(sql`begun.user_id`), firstSignedInAt: signedInAt }),
+    from: sql`${begun} as begun join ${joined} as joined on joined.user_id = begun.user_id
+      where joined.is_new and not exists (select 1 from added_users a
+        where a.application_id = ${p.uuid('applicationId')} and a.user_id = ${p.uuid('userId')})`,
+  };
+}
+
+/**
+ * Tells each application of a user whom an operator has added to it, unless it was told at the user's first sign-in.
+ *
+ * @param added a CTE with the IDs of applications and user that are new
+ * @param user a CTE or table with the columns of `users`
+ */
+export function userAdded(added: SQL, user: SQL): Message {
+  return {
+    type: 'user.created',
+    applicationId: sql`added.application_id`,
+    userId: sql`created.id`,
+    data: jsonObject(newUser(sql`created.id`)),
+    from: sql`${added} as added join ${user} as created on created.id = added.user_id
+      where not exists (select 1 from application_users s
+        where s.application_id = added.application_id and s.user_id = created.id)`,
+  };
+}
+
+/** The fields of a user who is new to an application, from the columns of `users`. */
+function newUser(id: SQL) {
+  return {
+    id,
+    email: sql`email`,
+    name: sql`name`,
+    profileImage: sql`profile_image`,
+    walletAddress: sql`wallet_address`,
+    isActive: sql`true`,
+  };
+}
+
 /** Tells every application that the user has signed in to, and keeps nothing of the user but the ID. */
 export function userDeleted(deleted: SQL): Message {
   return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };

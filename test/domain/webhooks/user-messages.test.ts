@@ -39,7 +39,8 @@ async function subscribe(path: string, eventTypes: string[]) {
   return { tenant, ...clientsOf(service, tenant) };
 }
 
-const receivedAt = (path: string) => receiver.at(path).map(({ json: { type, data } }) => ({ type, ...data }));
+const receivedAt = (path: string): Record<string, unknown>[] =>
+  receiver.at(path).map(({ json: { type, data } }) => ({ type, ...data }));
 
 test('tells of sessions that begin and of live ones that are revoked, and of no other', async () => {
   const { tenant, auth, sessions } = await subscribe('/sessions', ['session.created', 'session.revoked']);
@@ -71,7 +72,13 @@ test('tells of sessions that begin and of live ones that are revoked, and of no 
 });
 
 test('tells every application that the user has signed in to of changes of the user, and no other', async () => {
-  const one = await subscribe('/one', ['*']);
+  const one = await subscribe('/one', [
+    'session.created',
+    'session.revoked',
+    'user.updated',
+    'user.deactivated',
+    'user.deleted',
+  ]);
   const two = await subscribe('/two', ['user.deactivated', 'user.deleted']);
   const never = await subscribe('/never', ['event.created', 'user.updated', 'user.deactivated', 'user.deleted']);
   const deleted = await subscribe('/deleted', ['user.updated', 'user.deleted']);
@@ -117,6 +124,62 @@ test('tells every application that the user has signed in to of changes of the u
   expect(receivedAt('/deleted')).toEqual([]);
 });
 
+test('tells an application once of each user who is new to it, at the first sign-in or when an operator adds the user', async () => {
+  const one = await subscribe('/new', ['user.created', 'session.created']);
+  const other = await subscribe('/new-elsewhere', ['*']);
+  const ada = await createTestUser(service, { name: 'Ada' });
+  await beginSession(service, one.tenant, ada);
+  await one.sessions.revokeUserSessions({ userId: ada.id });
+  await beginSession(service, one.tenant, ada);
+  await admin.addApplicationUser({ applicationId: one.tenant.id, userId: ada.id });
+  const bob = await createTestUser(service, { applicationIds: [one.tenant.id, other.tenant.id] });
+  await beginSession(service, one.tenant, bob);
+  const eve = await createTestUser(service);
+  for (let count = 0; count < 2; count++)
+    await admin.addApplicationUser({ applicationId: one.tenant.id, userId: eve.id });
+  await beginSession(service, one.tenant, eve);
+
+  const { id, email, name, walletAddress } = ada;
+  await expect.poll(() => receivedAt('/new').length).toBe(7);
+  const told = receivedAt('/new');
+  expect(
+    told.map(({ type, userId, id }) => [type, [ada, bob, eve].findIndex((user) => user.id === (userId ?? id))]),
+  ).toEqual([
+    ['user.created', 0],
+    ['session.created', 0],
+    ['session.created', 0],
+    ['user.created', 1],
+    ['session.created', 1],
+    ['user.created', 2],
+    ['session.created', 2],
+  ]);
+  expect(told[0]).toEqual({
+    type: 'user.created',
+    id,
+    email,
+    name,
+    walletAddress,
+    isActive: true,
+    firstSignedInAt: INSTANT,
+  });
+  const added = {
+    type: 'user.created',
+    id: bob.id,
+    email: bob.email,
+    walletAddress: bob.walletAddress,
+    isActive: true,
+  };
+  expect(told[3]).toEqual(added);
+  await expect.poll(() => receivedAt('/new-elsewhere')).toEqual([added]);
+});
+
+test('tells of a new user also an application that asks for nothing else', async () => {
+  const { tenant } = await subscribe('/only-new', ['user.created']);
+  const users = [await createTestUser(service), await createTestUser(service)];
+  for (const user of users) await beginSession(service, tenant, user);
+  await expect.poll(() => receivedAt('/only-new').map(({ id }) => id)).toEqual(users.map(({ id }) => id));
+});
+
 test('an erasure deletes the user, and removes the messages that tell of the person', async () => {
   const { tenant } = await subscribe('/erased', ['*']);
   const ada = await createTestUser(service, { name: 'Ada' });
@@ -132,7 +195,13 @@ test('an erasure deletes the user, and removes the messages that tell of the per
 });
 
 test('what an endpoint answers to messages about a person goes with the person, also from an attempt in flight', async () => {
-  const { tenant, events } = await subscribe('/echo', ['*']);
+  const { tenant, events } = await subscribe('/echo', [
+    'session.created',
+    'session.revoked',
+    'event.created',
+    'user.updated',
+    'user.deleted',
+  ]);
   const ada = await createTestUser(service, { name: 'Ada' });
   const inFlight = Promise.withResolvers<void>();
   onTestFinished(() => receiver.answer(204));
@@ -186,7 +255,7 @@ test('the longest message is far below 256 KiB', async () => {
   await admin.updateUser({ userId: ada.id, name: '"\\'.repeat(127) });
   await events.createEvent({ eventId: 'e', name: long });
   await events.checkIn({ eventId: 'e', attendeeId: long });
-  await expect.poll(() => receivedAt('/long').length).toBe(4);
+  await expect.poll(() => receivedAt('/long').length).toBe(5);
   for (const { body } of receiver.at('/long')) expect(Buffer.byteLength(body)).toBeLessThan(64 * 1024);
 });
 
