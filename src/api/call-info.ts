@@ -9,7 +9,7 @@ export const MAX_MESSAGE_BYTES = 65_536;
 /** The same for health checks and reflection, which need no credential. */
 export const MAX_PUBLIC_MESSAGE_BYTES = 1_024;
 
-export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login' | 'oidc';
+export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login' | 'oidc' | 'console';
 
 /** The protocols of RPCs as OpenTelemetry names them. */
 export const RPC_SYSTEMS: Partial<Record<Protocol, string>> = {

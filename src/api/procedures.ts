@@ -7,7 +7,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
-import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
+import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { Peer } from '../domain/sessions/session.ts';
@@ -68,14 +68,14 @@ export function createServiceProcedures<Service extends DescService>(
   handlers: Partial<ServiceHandlers<Service>>,
   credential: 'adminKey' | 'none',
 ): Procedure[] {
-  const hide = credential === 'adminKey' ? hideAccountApplication : (handle: AnyHandler<Call>) => handle;
+  const hide = credential === 'adminKey' ? hideOwnApplications : (handle: AnyHandler<Call>) => handle;
   return bind(service, handlers).map((bound) => ({ ...bound, handle: hide(bound.handle), credential }));
 }
 
-/** The application of the account page is none of the operators'. */
-function hideAccountApplication(handle: AnyHandler<Call>): AnyHandler<Call> {
+/** The applications of the account page and of the console are none of the operators'. */
+function hideOwnApplications(handle: AnyHandler<Call>): AnyHandler<Call> {
   return async (call, fields, peer) => {
-    if ('applicationId' in fields && fields.applicationId === ACCOUNT_APPLICATION_ID)
+    if ('applicationId' in fields && OWN_APPLICATION_IDS.some((id) => id === fields.applicationId))
       throw new ServiceError('APPLICATION_NOT_FOUND');
     return handle(call, fields, peer);
   };

@@ -17,6 +17,8 @@ export interface Config extends Omit<SettingValues, Secret | Paired> {
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
+  /** The file of `operators`, which is read again. */
+  readonly operatorsFile?: string | undefined;
   /** PEM. The files are read again for renewed certificates. */
   readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
@@ -75,6 +77,7 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   return {
     ...others,
     loginMethods: others.loginMethods ?? chooseLoginMethods(env, publicUrl),
+    operatorsFile: env.OPERATORS_FILE,
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),

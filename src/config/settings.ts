@@ -1,3 +1,4 @@
+import { CONSOLE_SETTINGS } from './console-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import {
   integerBetween,
@@ -155,6 +156,7 @@ export const SETTINGS = {
   metricsHost: setting('METRICS_HOST', String, 'Address of that port. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
+  ...CONSOLE_SETTINGS,
   logLevel: setting('LOG_LEVEL', parseOneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
     default: 5_000,

@@ -1622,14 +1622,14 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
   occurredAt?: Timestamp | undefined;
 
   /**
-   * "admin_key", "api_key", "login_page", or "usher" for the service itself.
+   * "admin_key", "api_key", "console", "login_page", or "usher" for the service itself.
    *
    * @generated from field: string actor_type = 3;
    */
   actorType: string;
 
   /**
-   * The name of the admin key, or the ID of the API key; otherwise empty.
+   * The name of the admin key, the ID of the API key, or the user ID of the operator; otherwise empty.
    *
    * @generated from field: string actor = 4;
    */

@@ -5,12 +5,12 @@ import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import type { Run } from '../../database/database.ts';
 import { p } from '../../database/template.ts';
 
-type ActorType = 'admin_key' | 'api_key' | 'login_page' | 'usher';
+type ActorType = 'admin_key' | 'api_key' | 'console' | 'login_page' | 'usher';
 
 /** Who makes a call, and from where. */
 export interface AuditContext {
   readonly actorType: ActorType;
-  /** The name of the admin key, or the ID of the API key. */
+  /** The name of the admin key, the ID of the API key, or that of the operator. */
   readonly actor: string;
   /** The RPC, such as `EventService/CreateEvent`. */
   readonly action: string;

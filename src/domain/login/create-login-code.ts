@@ -76,7 +76,7 @@ export async function createLoginCode(
   const wantsNone = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
   const { code, wait, ...row } =
     (await repeatLiveCode(call, settings, login, asker)) ??
-    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker)));
+    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker, applicationId)));
   // Also without a user, so that it takes as long.
   await removeIfErased(call, user?.id ?? randomUUID());
   return {

@@ -4,6 +4,7 @@
  */
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { CONSOLE_APPLICATION_ID } from '../operators/console-application.ts';
 import type { Browser } from './browser.ts';
 import { type Familiarity, foldEmail } from './known-origins.ts';
 import { type CodeLength, hmac, type LoginCodeKeys, type LoginCodeSettings } from './login-code.ts';
@@ -56,12 +57,18 @@ export interface Asker {
 }
 
 /**
- * Admits a new code and returns its length.
+ * Admits a new code and returns its length. Those of operators are long: they open more than one account.
  *
  * @throws ServiceError `Too many codes`
  */
-export async function admitLoginCode(call: Call, settings: LoginCodeSettings, asker: Asker): Promise<CodeLength> {
+export async function admitLoginCode(
+  call: Call,
+  settings: LoginCodeSettings,
+  asker: Asker,
+  applicationId?: string,
+): Promise<CodeLength> {
   for (const limit of LIMITS[asker.familiarity]) await requirePermit(call, settings, asker, limit);
+  if (applicationId === CONSOLE_APPLICATION_ID) return 8;
   if (asker.familiarity === 'browser') return 6;
   const { keys, limitFactor } = settings;
   const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * limitFactor };

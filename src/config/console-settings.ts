@@ -1,0 +1,32 @@
+import { type Operators, parseOperators } from './operators.ts';
+import { integerBetween } from './parse-setting.ts';
+import { setting } from './setting.ts';
+
+/** The settings of the console for operators. */
+export const CONSOLE_SETTINGS = {
+  consolePort: setting(
+    'CONSOLE_PORT',
+    integerBetween(0, 65_535),
+    'Port of the [console](src/console/README.md) for operators.',
+    { defaultText: 'none; the port after `PORT`, if embedded' },
+  ),
+  consoleHost: setting('CONSOLE_HOST', String, 'Address of that port. Keep it off the internet.', {
+    default: '127.0.0.1',
+  }),
+  consoleUrl: setting('CONSOLE_URL', parseOrigin, 'Origin of the console in browsers.', {
+    defaultText: '`http://localhost:<port>`',
+  }),
+  operators: setting<Operators | undefined>(
+    'OPERATORS_FILE',
+    parseOperators,
+    'Who may use it: `ada@example.com admin` per line.',
+    { defaultText: 'none', isFile: true, requiredWith: 'CONSOLE_PORT' },
+  ),
+};
+
+/** Returns the origin in the form of the `Origin` header. */
+function parseOrigin(text: string): string {
+  const isOrigin = /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text.replace(/\/$/, '');
+  if (!isOrigin) throw new Error('must be an origin such as https://console.example.com');
+  return text.replace(/\/$/, '');
+}

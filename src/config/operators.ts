@@ -1,0 +1,65 @@
+/** Who may use the console: the lines of `OPERATORS_FILE`. */
+
+const ROLES = ['viewer', 'support', 'admin', 'team'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+export interface Operator {
+  /** As it is written in the file. */
+  readonly email: string;
+  readonly role: Role;
+  /** The applications of a `team`. Empty for the other roles, which have all. */
+  readonly applicationIds: readonly string[];
+  /** Whether only a sign-in with a passkey counts. */
+  readonly needsPasskey: boolean;
+}
+
+/** Operators by their e-mail addresses in lower case. */
+export type Operators = ReadonlyMap<string, Operator>;
+
+const LINE = /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Returns the operators of a file: `ada@example.com admin` per line, or `team` with the ID of an application, and then
+ * perhaps `passkey`. A team may have several lines. Empty lines and those that begin with `#` are comments.
+ *
+ * @throws Error that names the number of the first wrong line
+ */
+export function parseOperators(text: string): Operators {
+  const operators = new Map<string, Operator>();
+  for (const [index, line] of text.split('\n').entries()) {
+    const trimmed = line.trim();
+    if (trimmed === '' || trimmed.startsWith('#')) continue;
+    const operator = parseLine(trimmed);
+    if (!operator) {
+      throw new Error(`line ${index + 1} must be an e-mail address and viewer, support, admin or team <application ID>`);
+    }
+    const key = operator.email.toLowerCase();
+    const before = operators.get(key);
+    if (before && (before.role !== 'team' || operator.role !== 'team')) {
+      throw new Error(`line ${index + 1} names an operator whom another line names`);
+    }
+    operators.set(key, before ? join(before, operator) : operator);
+  }
+  if (operators.size === 0) throw new Error('must name an operator');
+  return operators;
+}
+
+function parseLine(line: string): Operator | undefined {
+  const { email = '', role: name, applicationId, passkey } = LINE.exec(line)?.groups ?? {};
+  const role = ROLES.find((known) => known === name);
+  const id = applicationId?.toLowerCase();
+  const isComplete = role === 'team' ? id !== undefined && UUID.test(id) : id === undefined;
+  if (!role || !isComplete) return undefined;
+  return { email, role, applicationIds: id ? [id] : [], needsPasskey: passkey !== undefined };
+}
+
+/** The stricter line decides about passkeys. */
+function join(one: Operator, other: Operator): Operator {
+  return {
+    ...one,
+    applicationIds: [...one.applicationIds, ...other.applicationIds],
+    needsPasskey: one.needsPasskey || other.needsPasskey,
+  };
+}

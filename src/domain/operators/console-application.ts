@@ -1,0 +1,22 @@
+/**
+ * The application that the console signs operators in to. A migration has created it. It has no API key, nobody can sign up
+ * in it, it is not listed, and operators cannot change or delete it.
+ */
+import type { Application } from '../call.ts';
+
+export const CONSOLE_APPLICATION_ID = '00000000-0000-4000-8000-000000000002';
+export const CONSOLE_CLIENT_ID = 'usher-console';
+
+/** How long an operator may work after a sign-in. */
+export const CONSOLE_MAX_AGE_SECONDS = 8 * 60 * 60;
+
+/** Returns the application with its only redirect URI, which depends on the URL of the console. */
+export function consoleApplication(redirectUri: string): Application {
+  return {
+    id: CONSOLE_APPLICATION_ID,
+    name: 'Usher console',
+    clientId: CONSOLE_CLIENT_ID,
+    redirectUris: [redirectUri],
+    sessionMaxAgeSeconds: CONSOLE_MAX_AGE_SECONDS,
+  };
+}
