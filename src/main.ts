@@ -18,6 +18,7 @@ if (existsSync('.env')) loadEnvFile('.env');
 
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
+  else if (process.argv[2] === 'console') await printConsoleLink(process.argv[3]);
   else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
   else await serve();
 } catch (error) {
@@ -35,6 +36,16 @@ async function migrate(databaseUrl: string | undefined): Promise<void> {
   if (!databaseUrl) throw new Error('DATABASE_URL is required');
   const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
   await migrateDatabase(databaseUrl, { schema: readDatabaseSchema(process.env), onWait });
+}
+
+async function printConsoleLink(email: string | undefined): Promise<void> {
+  const { createConsoleLink } = await import('./console/create-console-link.ts');
+  process.stdout.write(
+    await createConsoleLink(
+      readConfig(process.env, (path) => readFileSync(path, 'utf8')),
+      email,
+    ),
+  );
 }
 
 async function serve(): Promise<void> {
@@ -55,9 +66,7 @@ async function serve(): Promise<void> {
   if (server.demo) {
     // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
-    process.stdout.write(
-      describeStart(server.url, config.dataDir, metrics?.url, describeDemo(server.url, server.demo)),
-    );
+    process.stdout.write(describeStart(server, config.dataDir, metrics?.url, describeDemo(server.url, server.demo)));
   }
 }
 
@@ -82,11 +91,16 @@ function closeWithParent(close: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-function describeStart(url: string, dataDir: string, metricsUrl: string | undefined, demo: string): string {
+function describeStart(
+  { url, consoleLink }: UsherServer,
+  dataDir: string,
+  metricsUrl: string | undefined,
+  demo: string,
+): string {
   const metrics = metricsUrl ? `Metrics are at ${metricsUrl}.` : 'For metrics, start with METRICS_PORT=9464.';
   return `
 Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}. ${metrics}
-
+${consoleLink ? `\nThe console for operators. The link works once, for 15 minutes:\n\n${consoleLink}\n` : ''}
 ${demo}
 `;
 }

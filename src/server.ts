@@ -11,6 +11,7 @@ import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
 import type { Config } from './config/config.ts';
+import { openConsole } from './console/open-console.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { createLogoutTokens } from './delivery/logout-tokens.ts';
@@ -49,6 +50,8 @@ export interface UsherServer {
   readonly url: string;
   /** Defined if the server runs on its embedded Postgres. */
   readonly demo: Demo | undefined;
+  /** Signs an operator in to the console, once. Defined as the demo is. */
+  readonly consoleLink: string | undefined;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
   /** Accepts no new calls, finishes those in flight, and releases all resources. */
@@ -131,19 +134,22 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const readiness = new Readiness(database, shutdown.signal);
   const parts = { cipher, clock, database, isOnCitus, logger, sampler: new LineSampler(logger), usage };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
+  const pageTokens = new PageTokens(secrets.encryptionKeys);
   const api = createApi({
     ...handlerParts,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
     oidc,
     onMessage: delivery.wake,
-    pageTokens: new PageTokens(secrets.encryptionKeys),
+    pageTokens,
     readiness,
     revocations: overrides.revocations,
   });
   const handlers: PathHandler[] = [...api.handlers];
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   handlers.push(...createLoginHandlers(config, secrets, { ...handlerParts, admission: loginAdmission, mailer }));
+  const consoleParts = { ...handlerParts, api, onMessage: delivery.wake, pageTokens, readiness, trustedProxies };
+  const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
   let { demo } = overrides;
   if (isEmbedded) {
     demo ??= await openDemo(config, { ...handlerParts, url });
@@ -158,7 +164,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       time,
       onRemoved: recorder?.recordExpiredRows,
       onUsageError,
-      setCertificate: listener.setCertificate,
+      setCertificate: (given) => [listener, operatorConsole].map((each) => each?.setCertificate(given)),
       signal: closing.signal,
       usedKeyIds,
     }),
@@ -192,5 +198,5 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       recorder,
     });
   const disposables = stack.move();
-  return { url, demo, collect, close: () => disposables.disposeAsync() };
+  return { url, demo, consoleLink: operatorConsole?.link, collect, close: () => disposables.disposeAsync() };
 }

@@ -26,6 +26,7 @@ const LAYERS = [
   ['server'],
   ['metrics'],
   ['demo', 'bootstrap'],
+  ['console'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],
   ['mail'],

@@ -47,6 +47,7 @@ export function createApi(parts: ApiParts) {
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   return {
     admissions: { api: admission, key_lookup: lookUps },
+    procedures,
     caches: { api_keys: apiKeys, sessions: liveSessions },
     /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),

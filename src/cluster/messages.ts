@@ -16,6 +16,7 @@ export interface WorkerInit {
 export interface WorkerStarted {
   readonly url: string;
   readonly demo: Demo | undefined;
+  readonly consoleLink: string | undefined;
 }
 
 export type WorkerStatus = WorkerStarted | { readonly failure: string };

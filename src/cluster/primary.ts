@@ -45,7 +45,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
     metrics?.add(worker);
     return started;
   };
-  const { url, demo } = await serve(first);
+  const { url, demo, consoleLink } = await serve(first);
   init = { ...init, demo };
   await Promise.all(workers.slice(1).map(serve));
 
@@ -78,7 +78,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   for (const [index, worker] of workers.entries()) supervise(index, worker);
 
   const disposables = stack.move();
-  return { url, demo, collect: metrics?.collect, close: () => disposables.disposeAsync() };
+  return { url, demo, consoleLink, collect: metrics?.collect, close: () => disposables.disposeAsync() };
 }
 
 /** Loads the client library of Prometheus only where it is needed. */

@@ -37,7 +37,7 @@ try {
   const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
   serving.resolve(server);
-  send({ url: server.url, demo: server.demo });
+  send({ url: server.url, demo: server.demo, consoleLink: server.consoleLink });
 } catch (error) {
   // The primary stops this worker after it has read the message.
   send({ failure: describeFailure(error) });

@@ -17,7 +17,8 @@ export interface Operator {
 /** Operators by their e-mail addresses in lower case. */
 export type Operators = ReadonlyMap<string, Operator>;
 
-const LINE = /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
+const LINE =
+  /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -33,7 +34,9 @@ export function parseOperators(text: string): Operators {
     if (trimmed === '' || trimmed.startsWith('#')) continue;
     const operator = parseLine(trimmed);
     if (!operator) {
-      throw new Error(`line ${index + 1} must be an e-mail address and viewer, support, admin or team <application ID>`);
+      throw new Error(
+        `line ${index + 1} must be an e-mail address and viewer, support, admin or team <application ID>`,
+      );
     }
     const key = operator.email.toLowerCase();
     const before = operators.get(key);

@@ -1,0 +1,145 @@
+/** The HTTP handler of the console: finds the route, checks who asks, and answers errors, for all rows of `routes.ts`. */
+import { Admission } from '../api/admission.ts';
+import { outcomeOf, toCallError } from '../api/call-errors.ts';
+import type { CallInfo, CallOutcome } from '../api/call-info.ts';
+import { beginCall } from '../api/call-log.ts';
+import { runInSpan } from '../api/call-span.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { consoleApplication } from '../domain/operators/console-application.ts';
+import { HttpError } from '../http/errors.ts';
+import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
+import { readBody } from '../http/read-body.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { type ConsoleRequest, createCall } from './console-request.ts';
+import { sendFailure } from './failure-page.ts';
+import { sendFramed, sendStranger } from './frame.ts';
+import { isOwnRequest } from './own-origin.ts';
+import { sendRedirect } from './responses.ts';
+import { type ConsoleRoute, type FoundRoute, findRoute, mayUse } from './route.ts';
+import { ROUTES } from './routes.ts';
+import { redirectUriOf } from './sign-in.ts';
+import { findSignedIn, isFresh, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
+
+const MAX_FORM_BYTES = 16_384;
+/** Requests in flight, because the calls of applications use the same connections to Postgres. */
+const LIMITS = { min: 20, max: 20 };
+
+/** Stands for all paths that have no page. */
+const NO_ROUTE: ConsoleRoute = {
+  method: 'GET',
+  path: '*',
+  role: 'anyone',
+  run: async () => {
+    throw new HttpError('NOT_FOUND');
+  },
+};
+
+export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
+  const admission = new Admission(LIMITS, parts.requestTimeoutMs);
+  const { logger, recordCall, requestTimeoutMs, sampler } = parts;
+  return async (context) => {
+    const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
+    const found = findRoute(ROUTES, method, context.path) ?? { route: NO_ROUTE, params: {} };
+    const name = `${found.route.method} ${found.route.path}`;
+    const newCall = { name, protocol: 'console', route: found.route, requestTimeoutMs } as const;
+    let outcome: CallOutcome = { code: 'ok' };
+    const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
+    let request = createRequest(context, parts, found, '');
+    try {
+      if (found.route.method === 'POST' && !isOwnRequest(context, parts.consoleUrl)) {
+        outcome = { code: 'unauthenticated' };
+        return sendFailure(request, 403, 'This form is not of the console');
+      }
+      // Admission begins after the body, so that a browser that sends its form slowly does not count.
+      if (found.route.method === 'POST') request = { ...request, form: await readForm(context, call) };
+      await runInSpan(call.span, () => admission.run('', () => answer(request, found)));
+    } catch (cause) {
+      const error = runInSpan(call.span, () => toCallError(cause, call, logger));
+      outcome = outcomeOf(error);
+      sendFailure(request, error);
+    }
+  };
+}
+
+async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void> {
+  const { context, parts, call } = request;
+  const { route } = found;
+  if (route.role === 'anyone') return run(request, route);
+  const signedIn = await findSignedIn(context, call, parts, route.method);
+  if (!signedIn) return sendRedirect(context, `/login?${new URLSearchParams({ to: pageOf(request, route) })}`);
+  if (!('role' in signedIn)) return sendStranger(context, signedIn);
+  const asOperator = {
+    ...createRequest(context, parts, found, signedIn.userId),
+    form: request.form,
+    operator: signedIn,
+  };
+  await renew(asOperator, signedIn);
+  if (!mayUse(found, signedIn)) return sendFailure(asOperator, 403, 'Your role does not allow this');
+  if (route.isSensitive && !isFresh(signedIn, call.now)) {
+    return sendRedirect(context, `/login?${new URLSearchParams({ to: pageOf(request, route), fresh: '' })}`);
+  }
+  await run(asOperator, route);
+}
+
+/** Shows documented errors of a form above the form. */
+async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<void> {
+  const reply = await route.run(request).catch(async (error: unknown) => {
+    const isOfForm = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
+    if (!isOfForm || !route.showForm) throw error;
+    const page = await route.showForm({ ...request, problem: { error, form: request.form } });
+    return typeof page === 'object' && 'body' in page ? { ...page, status: 422 } : page;
+  });
+  if (reply === 'sent') return;
+  if ('redirect' in reply) sendRedirect(request.context, reply.redirect);
+  else sendFramed(request, reply);
+}
+
+async function renew({ context, parts }: ConsoleRequest, operator: SignedInOperator): Promise<void> {
+  const call = createCall(context, parts, operator.userId, 'SessionService/RenewSession');
+  const application = consoleApplication(redirectUriOf(parts));
+  await renewOperatorSession(context, { ...call, application }, parts, operator);
+}
+
+/** Returns the page to come back to: of a form, the one that shows it. */
+function pageOf({ context }: ConsoleRequest, { method }: ConsoleRoute): string {
+  if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
+  const segments = context.path.split('/');
+  for (let length = segments.length; length > 1; length--) {
+    const path = segments.slice(0, length).join('/');
+    if (findRoute(ROUTES, 'GET', path)) return path;
+  }
+  return '/';
+}
+
+function createRequest(
+  context: HttpContext,
+  parts: ConsoleParts,
+  { params }: FoundRoute,
+  userId: string,
+): ConsoleRequest {
+  const call = createCall(context, parts, userId);
+  const query = new URLSearchParams(context.query);
+  return { context, parts, params, query, form: new URLSearchParams(), call, operator: NOBODY };
+}
+
+/** Takes the place of the operator until one is known. */
+const NOBODY: SignedInOperator = {
+  email: '',
+  role: 'viewer',
+  applicationIds: [],
+  needsPasskey: false,
+  userId: '',
+  name: null,
+  sessionId: '',
+  authenticatedAt: new Date(0),
+};
+
+async function readForm({ request }: HttpContext, { deadline }: CallInfo): Promise<URLSearchParams> {
+  const contentType = headerOf({ headers: request.headers }, 'content-type') ?? '';
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
+    // A form without fields, sent by the script of the page.
+    if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return new URLSearchParams();
+    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
+  }
+  return new URLSearchParams((await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8'));
+}

@@ -1,0 +1,41 @@
+/** What the console is made of: the parts of the API, and its own settings. */
+import type { Logger } from 'pino';
+import type { RecordCall } from '../api/call-log.ts';
+import type { LineSampler } from '../api/line-sampler.ts';
+import type { Readiness } from '../api/operations/readiness.ts';
+import type { Procedures } from '../api/procedures.ts';
+import type { Config } from '../config/config.ts';
+import type { Database } from '../database/database.ts';
+import type { AuthTokens } from '../domain/login/auth-tokens.ts';
+import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { CookieSettings } from './cookies.ts';
+import type { OperatorsFile } from './operators-file.ts';
+
+/** What the server gives to the console. */
+export interface SharedParts {
+  readonly authPageUrl: string;
+  readonly cipher: SigningKeyCipher;
+  readonly clock: () => Date;
+  readonly config: Config;
+  readonly database: Database;
+  readonly liveSessions: LiveSessions;
+  readonly logger: Logger;
+  readonly onMessage: (applicationId: string) => void;
+  readonly pageTokens: PageTokens;
+  readonly procedures: Procedures;
+  readonly readiness: Readiness;
+  readonly recordCall: RecordCall | undefined;
+  readonly requestTimeoutMs: number;
+  readonly sampler: LineSampler;
+  readonly sessionMaxAgeSeconds: number;
+  readonly tokens: AuthTokens;
+}
+
+export interface ConsoleParts extends SharedParts {
+  /** The origin of the console in browsers. */
+  readonly consoleUrl: string;
+  readonly cookies: CookieSettings;
+  readonly operators: OperatorsFile;
+}

@@ -1,0 +1,27 @@
+/** The command `npm run console <e-mail>`. It needs the secrets of the server, and no database. */
+import type { Config } from '../config/config.ts';
+import { parseOperators } from '../config/operators.ts';
+import { completeSecrets } from '../config/secrets.ts';
+import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
+import { deriveConsoleKeys } from './keys.ts';
+import { createSignInLink } from './sign-in-link.ts';
+
+/** Returns a link that signs the operator in, with what to know of it. @throws Error of one line */
+export async function createConsoleLink(config: Config, email: string | undefined): Promise<string> {
+  const operators = config.operators ?? (config.databaseUrl === undefined ? TRIAL_OPERATORS : parseOperators(''));
+  const operator = operators.get((email ?? '').toLowerCase());
+  if (!operator)
+    throw new Error(
+      `npm run console needs the e-mail address of an operator, such as ${[...operators.values()][0]?.email}`,
+    );
+  if (operator.needsPasskey) {
+    throw new Error(`${operator.email} signs in with a passkey: remove the word passkey from OPERATORS_FILE first`);
+  }
+  const port = config.consolePort ?? defaultConsolePort(config.port);
+  if (config.consoleUrl === undefined && port === 0)
+    throw new Error('CONSOLE_URL is required, since CONSOLE_PORT is 0');
+  const url = config.consoleUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`;
+  const { encryptionKeys } = await completeSecrets(config.secrets, config.dataDir);
+  const link = createSignInLink(deriveConsoleKeys(encryptionKeys), url, operator.email, new Date());
+  return `${link}\n\nIt signs ${operator.email} in as ${operator.role}. It works once, for 15 minutes.\n`;
+}

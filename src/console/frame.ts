@@ -1,0 +1,79 @@
+/** The frame of every page: the menu at its side, the search box, and what the page shows. */
+import { type Html, html } from '../http/html.ts';
+import { isolate } from '../texts/isolate.ts';
+import type { ConsoleRequest } from './console-request.ts';
+import { sendDocument } from './responses.ts';
+import type { ConsolePage, Section } from './route.ts';
+import type { Stranger } from './signed-in-operator.ts';
+
+const MENU: readonly (readonly [section: Section, path: string, label: string])[] = [
+  ['overview', '/', 'Overview'],
+  ['users', '/users', 'Users'],
+  ['applications', '/applications', 'Applications'],
+  ['audit', '/audit', 'Audit log'],
+  ['health', '/health', 'Health'],
+];
+
+const MARK = html`<svg width="22" height="22" viewBox="0 0 22 22" fill="none" aria-hidden="true"><path fill="currentColor" d="M2 21V9.5a9 9 0 0 1 18 0V21h-4.5V9.5a4.5 4.5 0 0 0-9 0V21z"/><circle cx="11" cy="14.5" r="2" fill="currentColor"/></svg>`;
+
+export function sendFramed({ context, operator }: ConsoleRequest, page: ConsolePage): void {
+  const { email, role } = operator;
+  const isTeam = role === 'team';
+  const menu = isTeam ? MENU.filter(([section]) => section === 'applications') : MENU;
+  const { title, status = 200 } = page;
+  const body = html`<a class="skip" href="#main">To the page</a>
+<header class="side tight">
+<a class="brand" href="/">${MARK}Usher</a>
+<nav aria-label="Console">
+<ul class="plain">
+${menu.map(([section, path, label]) => renderLink(path, label, page.section === section))}
+</ul>
+</nav>
+<form method="post" action="/sign-out">
+<p class="small soft">${isolate(email)}<span class="wide"><br>${role}</span></p>
+<button class="second">Sign out</button>
+</form>
+</header>
+<main id="main">
+${!isTeam && SEARCH}
+${page.body}
+</main>`;
+  sendDocument(context, { status, title, body });
+}
+
+const SEARCH = html`<form class="find tight" role="search" action="/search">
+<label class="hide" for="q">Find by address or ID</label>
+<input id="q" name="q" type="search" required placeholder="Paste an address, wallet or any ID" autocomplete="off" spellcheck="false">
+<button class="second">Find</button>
+</form>`;
+
+function renderLink(path: string, label: string, isCurrent: boolean): Html {
+  return html`<li><a href="${path}"${isCurrent && html` aria-current="page"`}>${label}</a></li>\n`;
+}
+
+/** Sends a page of one card, for whoever is not signed in. */
+export function sendCard(context: ConsoleRequest['context'], status: number, title: string, content: Html): void {
+  const body = html`<main class="card alone" id="main">
+<p class="brand">${MARK}Usher console</p>
+<h1>${title}</h1>
+${content}
+</main>`;
+  sendDocument(context, { status, title, body, className: 'single' });
+}
+
+/** Tells somebody who has signed in that they are no operator. */
+export function sendStranger(
+  context: ConsoleRequest['context'],
+  { email, needsPasskey }: Pick<Stranger, 'email' | 'needsPasskey'>,
+): void {
+  const text = needsPasskey
+    ? html`<p>${isolate(email)} has to sign in with a passkey.</p>`
+    : html`<p>${isolate(email)} is no operator. Whoever runs Usher can add the address to <code>OPERATORS_FILE</code>.</p>`;
+  sendCard(
+    context,
+    403,
+    'You cannot use the console',
+    html`${text}
+<form method="post" action="/sign-out"><button>Sign in as somebody else</button></form>`,
+  );
+}

@@ -1,0 +1,82 @@
+/** Opens the port of the console. Its pages are loaded with the first request, so that a start does not pay for them. */
+import type { BlockList } from 'node:net';
+import type { Api } from '../api/api.ts';
+import { renderFailure } from '../api/envelope.ts';
+import { blame } from '../config/blame.ts';
+import type { Config } from '../config/config.ts';
+import type { Secrets } from '../config/secrets.ts';
+import type { HttpHandler } from '../http/http-context.ts';
+import { openListener } from '../http/listener.ts';
+import type { Certificate } from '../http/tls.ts';
+import type { SharedParts } from './console-parts.ts';
+import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
+import { deriveConsoleKeys } from './keys.ts';
+import { OperatorsFile } from './operators-file.ts';
+import { createSignInLink } from './sign-in-link.ts';
+
+interface GivenParts extends Omit<SharedParts, 'config' | 'liveSessions' | 'procedures'> {
+  readonly api: Pick<Api, 'caches' | 'procedures'>;
+  readonly trustedProxies: BlockList;
+}
+
+export interface OperatorConsole extends AsyncDisposable {
+  readonly url: string;
+  /** Signs the first admin in, once. Only of the embedded mode, whose start prints it. */
+  readonly link: string | undefined;
+  /** Applies to new connections. */
+  readonly setCertificate: (certificate: Certificate) => void;
+}
+
+/** Returns undefined if the console is off. @throws Error of one line */
+export async function openConsole(
+  config: Config,
+  { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
+  { api, trustedProxies, ...parts }: GivenParts,
+): Promise<OperatorConsole | undefined> {
+  const isEmbedded = config.databaseUrl === undefined;
+  if (config.consolePort === undefined && !isEmbedded) return undefined;
+  const listener = await openPort(config, trustedProxies);
+  const { logger } = parts;
+  const given = config.operators ?? TRIAL_OPERATORS;
+  const operators = new OperatorsFile(given, config.operatorsFile, logger);
+  const closing = new AbortController();
+  const watching = operators.run(closing.signal);
+  const consoleUrl = config.consoleUrl ?? listener.url;
+  const keys = deriveConsoleKeys(encryptionKeys);
+  const cookies = { keys, isSecure: consoleUrl.startsWith('https:') };
+  let handler: Promise<HttpHandler> | undefined;
+  const load = async () => {
+    const { createConsoleHandler } = await import('./console-handler.ts');
+    const shared = { ...parts, liveSessions: api.caches.sessions, procedures: api.procedures };
+    return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators });
+  };
+  listener.serve({
+    async handle(context) {
+      handler ??= load();
+      await (await handler)(context);
+    },
+    handleStream: () => false,
+    pathsWithoutHost: new Set(),
+    onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
+  });
+  logger.info({ url: listener.url, consoleUrl }, 'console listening');
+  const admin = [...given.values()].find(({ role, needsPasskey }) => role === 'admin' && !needsPasskey);
+  return {
+    url: consoleUrl,
+    link: isEmbedded && admin ? createSignInLink(keys, consoleUrl, admin.email, parts.clock()) : undefined,
+    setCertificate: listener.setCertificate,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.all([watching, listener.close(config.shutdownTimeoutMs)]);
+    },
+  };
+}
+
+/** Without CONSOLE_PORT the embedded mode takes the port after its own, or any that is free. */
+function openPort({ consolePort, consoleHost: host, port, tls }: Config, trustedProxies: BlockList) {
+  const open = (given: number) => openListener({ host, port: given, tls, trustedProxies, renderError: renderFailure });
+  if (consolePort !== undefined) return open(consolePort).catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
+  return open(defaultConsolePort(port))
+    .catch(() => open(0))
+    .catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
+}

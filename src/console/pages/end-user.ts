@@ -1,0 +1,54 @@
+/** Deleting and erasing a user, each after a question. */
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { invalidField } from '../../domain/errors.ts';
+import { getUser } from '../../domain/users/get-user.ts';
+import { type ConsoleRequest, perform } from '../console-request.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+
+const DELETE = {
+  title: 'Delete a user',
+  text: 'Every session ends, in every application. Nobody can sign in as this user again, and the address becomes free.',
+  submit: 'Delete',
+};
+const ERASE = {
+  title: 'Erase a user',
+  text: 'Deletes the user, and removes name, address and wallet for good, from stored messages too.',
+  submit: 'Erase',
+};
+
+export const showDeleteUser = (request: ConsoleRequest) => show(request, 'delete', DELETE);
+export const showEraseUser = (request: ConsoleRequest) => show(request, 'erase', ERASE);
+
+async function show(request: ConsoleRequest, act: string, question: typeof DELETE): Promise<ConsolePage> {
+  const { id, email } = await getUser(request.call, { userId: request.params.u });
+  const path = `/users/${id}`;
+  return renderConfirmation(request, {
+    ...question,
+    section: 'users',
+    name: email,
+    action: `${path}/${act}`,
+    back: path,
+  });
+}
+
+export async function deleteUser(request: ConsoleRequest): Promise<Reply> {
+  const userId = await requireOther(request);
+  await perform(request, AdminService.method.deleteUser, { userId });
+  return { redirect: '/users?done=deleted' };
+}
+
+export async function eraseUser(request: ConsoleRequest): Promise<Reply> {
+  const userId = await requireOther(request);
+  await perform(request, AdminService.method.eraseUser, { userId });
+  return { redirect: '/users?done=erased' };
+}
+
+/** Nobody ends their own account here: the last operator would be locked out by mistake. */
+async function requireOther(request: ConsoleRequest): Promise<string> {
+  const { call, operator, params } = request;
+  const { id, email } = await getUser(call, { userId: params.u });
+  requireName(request, email);
+  if (id === operator.userId) throw invalidField('name', 'must not be your own');
+  return id;
+}

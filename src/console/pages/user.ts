@@ -1,0 +1,110 @@
+/** A user, and what operators do to one. */
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
+import { getUser } from '../../domain/users/get-user.ts';
+import type { User } from '../../domain/users/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, perform } from '../console-request.ts';
+import { renderProblem } from '../parts/field.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderId } from '../parts/people.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
+
+export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
+  const { call, operator, params } = request;
+  const user = await getUser(call, { userId: params.u });
+  const passkeys = await listPasskeys(call, { userId: user.id });
+  const path = `/users/${user.id}`;
+  const isAdmin = includesRole(operator.role, 'admin');
+  const name = user.name ?? user.email;
+  return {
+    title: name,
+    section: 'users',
+    body: html`${renderTrail(['/users', 'Users'])}
+<div class="bar">
+<div>
+<h1>${isolate(name)}</h1>
+<p class="soft">${isolate(user.email)} ${renderTag(user)}</p>
+</div>
+${includesRole(operator.role, 'support') && renderActs(user, path)}
+</div>
+${renderNote(request)}
+${renderProblem(request, USER_FIELDS)}
+${renderPanel(
+  'profile',
+  'Profile',
+  renderFacts([
+    ['User ID', renderId(user.id)],
+    ['E-mail', isolate(user.email)],
+    ['Name', user.name !== null && isolate(user.name)],
+    ['Wallet', user.walletAddress !== '' && renderId(user.walletAddress)],
+    ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
+    ['Passkeys', passkeys.length > 0 && html`${passkeys.map(renderPasskey)}`],
+    ['Created', renderMoment(user.createdAt)],
+    ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],
+  ]),
+)}
+${isAdmin && renderEdit(request, user, path)}
+${isAdmin && renderEnd(path)}`,
+  };
+}
+
+function renderTag({ deactivatedAt }: User): Html {
+  return deactivatedAt ? html`<span class="tag warn">Deactivated</span>` : html`<span class="tag">Active</span>`;
+}
+
+function renderActs(user: User, path: string): Html {
+  const about = isolate(user.email);
+  return html`<div class="acts tight">${
+    user.deactivatedAt
+      ? renderAct(`${path}/reactivate`, 'Reactivate', 'second', about)
+      : renderAct(`${path}/deactivate`, 'Deactivate', 'danger', about)
+  }</div>`;
+}
+
+function renderPasskey({ name, isBackedUp, lastUsedAt }: Awaited<ReturnType<typeof listPasskeys>>[number]): Html {
+  const kind = isBackedUp ? 'synced' : 'this device only';
+  return html`${isolate(name)}, ${kind}, last used ${renderMoment(lastUsedAt, 'never')}<br>`;
+}
+
+function renderEdit(request: ConsoleRequest, user: User, path: string): Html {
+  return html`<details class="panel sheet"${request.problem && html` open`}><summary>Edit the profile</summary>
+<form method="post" action="${path}" class="fields tight body">
+${renderUserFields(request, user)}
+<div class="acts"><button>Save</button></div>
+</form>
+</details>`;
+}
+
+function renderEnd(path: string): Html {
+  return renderPanel(
+    'end',
+    'Delete or erase',
+    html`<div class="item"><div><strong>Delete</strong><p>Ends every sign-in. The address becomes free. The audit log keeps the ID.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
+<div class="item"><div><strong>Erase</strong><p>Deletes, and removes name, address and wallet from stored messages too.</p></div>${renderLinkButton(`${path}/erase`, 'Erase…', 'danger')}</div>`,
+    false,
+    'panel tight',
+  );
+}
+
+export async function updateUser(request: ConsoleRequest): Promise<Reply> {
+  const userId = request.params.u;
+  await perform(request, AdminService.method.updateUser, { userId, ...readProfile(request.form) });
+  return { redirect: `/users/${userId}?done=saved` };
+}
+
+export async function deactivateUser(request: ConsoleRequest): Promise<Reply> {
+  const userId = request.params.u;
+  await perform(request, AdminService.method.deactivateUser, { userId });
+  return { redirect: `/users/${userId}?done=deactivated` };
+}
+
+export async function reactivateUser(request: ConsoleRequest): Promise<Reply> {
+  const userId = request.params.u;
+  await perform(request, AdminService.method.reactivateUser, { userId });
+  return { redirect: `/users/${userId}?done=reactivated` };
+}

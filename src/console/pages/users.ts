@@ -1,0 +1,102 @@
+/** Finding and creating users. */
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { listUsers } from '../../domain/users/list-users.ts';
+import type { User } from '../../domain/users/user.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, perform } from '../console-request.ts';
+import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { renderDay } from '../parts/moment.ts';
+import { pageFields, renderPager } from '../parts/pager.ts';
+import { renderNote, renderTrail } from '../parts/panel.ts';
+import { renderAddress, renderWallet } from '../parts/people.ts';
+import { renderTable } from '../parts/table.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+
+export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
+  const { call, operator, parts, query } = request;
+  const email = query.get('email')?.trim() ?? '';
+  const walletAddress = query.get('wallet')?.trim() ?? '';
+  const page = pageFields(query);
+  const filters = { ...(email && { email }), ...(walletAddress && { walletAddress }) };
+  const { rows, nextPageToken } = await listUsers(call, parts.pageTokens, { ...filters, ...page });
+  const mayCreate = includesRole(operator.role, 'admin');
+  const create = `/users/new${email && `?${new URLSearchParams({ email })}`}`;
+  const isFiltered = email !== '' || walletAddress !== '';
+  const empty = html`${isFiltered ? 'No user has this address.' : 'There are no users yet.'}${
+    mayCreate && html` <a href="${create}">Create one</a>`
+  }`;
+  return {
+    title: 'Users',
+    section: 'users',
+    body: html`<div class="bar"><h1 id="users">Users</h1>${
+      mayCreate && html`<a class="button tight" href="${create}">Create a user</a>`
+    }</div>
+${renderNote(request)}
+<form class="filters tight">
+<div class="field"><label for="email">E-mail address</label><input id="email" name="email" type="search" value="${email}" autocomplete="off" spellcheck="false"></div>
+<div class="field"><label for="wallet">Wallet</label><input id="wallet" name="wallet" type="search" value="${walletAddress}" autocomplete="off" spellcheck="false"></div>
+<div><button class="second">Show</button></div>
+</form>
+${renderTable({ labelledBy: 'users', columns: COLUMNS, rows, empty })}
+${renderPager('/users', query, nextPageToken)}`,
+  };
+}
+
+const COLUMNS = [
+  {
+    title: 'E-mail address',
+    cell: ({ id, email }: User) => html`<a href="/users/${id}">${renderAddress(email)}</a>`,
+  },
+  { title: 'Name', isWide: true, cell: ({ name }: User) => (name === null ? '–' : isolate(name)) },
+  { title: 'Wallet', isWide: true, cell: ({ walletAddress }: User) => renderWallet(walletAddress) },
+  { title: 'State', cell: renderState },
+  { title: 'Created', isWide: true, cell: ({ createdAt }: User) => renderDay(createdAt) },
+];
+
+export function renderState({ deactivatedAt }: Pick<User, 'deactivatedAt'>): Html {
+  return deactivatedAt ? html`<span class="tag warn">Deactivated</span>` : html`Active`;
+}
+
+export async function showNewUser(request: ConsoleRequest): Promise<ConsolePage> {
+  const email = request.query.get('email') ?? '';
+  return {
+    title: 'Create a user',
+    section: 'users',
+    body: html`${renderTrail(['/users', 'Users'])}
+<h1>Create a user</h1>
+${renderProblem(request, USER_FIELDS)}
+<form method="post" action="/users/new" class="fields tight sheet">
+${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null })}
+<div class="acts"><button>Create</button><a class="button second" href="/users">Back</a></div>
+</form>`,
+  };
+}
+
+export const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage'];
+
+export function renderUserFields(
+  request: ConsoleRequest,
+  user: Omit<User, 'id' | 'createdAt' | 'deactivatedAt'>,
+): Html {
+  return html`${renderField(request, { name: 'email', label: 'E-mail address', value: user.email, isRequired: true, note: 'People sign in with it.' })}
+${renderField(request, { name: 'name', label: 'Name', value: user.name })}
+${renderField(request, { name: 'walletAddress', label: 'Wallet', value: user.walletAddress })}
+${renderField(request, { name: 'profileImage', label: 'Profile image', type: 'url', value: user.profileImage, note: 'An http or https address.' })}`;
+}
+
+export async function createUser(request: ConsoleRequest): Promise<Reply> {
+  const { user } = await perform(request, AdminService.method.createUser, readProfile(request.form));
+  return { redirect: `/users/${user?.id}?done=created` };
+}
+
+/** Returns the fields of a profile. What is empty is cleared. */
+export function readProfile(form: URLSearchParams) {
+  return {
+    email: form.get('email')?.trim() ?? '',
+    name: textOrNull(form, 'name'),
+    walletAddress: form.get('walletAddress')?.trim() ?? '',
+    profileImage: textOrNull(form, 'profileImage'),
+  };
+}

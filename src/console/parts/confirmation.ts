@@ -1,0 +1,42 @@
+/** Pages that ask before something ends for good: they say what ends, and want its name typed. */
+import { invalidField } from '../../domain/errors.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import type { ConsolePage, Section } from '../route.ts';
+import { renderField, renderProblem } from './field.ts';
+
+interface Confirmation {
+  readonly title: string;
+  readonly section: Section;
+  /** What will have ended. */
+  readonly text: Html | string;
+  /** What has to be typed. */
+  readonly name: string;
+  readonly submit: string;
+  readonly action: string;
+  readonly back: string;
+  /** Other fields of the form. */
+  readonly fields?: Html;
+}
+
+export function renderConfirmation(request: ConsoleRequest, confirmation: Confirmation): ConsolePage {
+  const { title, section, text, name, submit, action, back, fields } = confirmation;
+  return {
+    title,
+    section,
+    body: html`<h1>${title}</h1>
+${renderProblem(request, ['name'])}
+<form method="post" action="${action}" class="fields tight sheet">
+<p>${text}</p>
+${fields}
+${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}
+<div class="acts"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>
+</form>`,
+  };
+}
+
+/** @throws ServiceError `Validation failed` unless the name was typed */
+export function requireName({ form }: ConsoleRequest, name: string): void {
+  if ((form.get('name') ?? '').trim() !== name.trim()) throw invalidField('name', `must be ${name.trim()}`);
+}

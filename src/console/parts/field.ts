@@ -1,0 +1,92 @@
+/** Fields of forms, with what was typed and what is wrong with it. */
+import { type Html, html } from '../../http/html.ts';
+import type { ConsoleRequest, Problem } from '../console-request.ts';
+
+interface Field {
+  /** That of the request of the RPC. */
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string | null | undefined;
+  readonly note?: Html | string;
+  readonly type?: 'text' | 'email' | 'url' | 'search' | 'number' | 'datetime-local';
+  readonly rows?: number;
+  readonly isRequired?: boolean;
+  readonly maxLength?: number;
+  readonly placeholder?: string;
+}
+
+/** Renders a field with its label. In a form that was refused it has what was typed. */
+export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field: Field): Html {
+  const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder } = field;
+  const value = problem ? (problem.form.get(name) ?? '') : (field.value ?? '');
+  const wrong = problemOf(problem, name);
+  const described = [wrong && `${name}-wrong`, note && `${name}-note`].filter(Boolean).join(' ');
+  const attributes = html` id="${name}" name="${name}" spellcheck="false"${isRequired && html` required`}${
+    maxLength !== undefined && html` maxlength="${String(maxLength)}"`
+  }${placeholder && html` placeholder="${placeholder}"`}${wrong && html` aria-invalid="true"`}${
+    described && html` aria-describedby="${described}"`
+  }`;
+  const input =
+    rows === undefined
+      ? html`<input${attributes} type="${type}" value="${value}" autocomplete="off">`
+      : html`<textarea${attributes} rows="${String(rows)}">\n${value}</textarea>`;
+  return html`<div class="field"><label for="${name}">${label}</label>${input}${
+    wrong && html`<p class="wrong" id="${name}-wrong">${wrong}</p>`
+  }${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
+}
+
+/** Renders a box to tick. */
+export function renderCheck(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  { name, label, value = 'on', isChecked }: { name: string; label: Html | string; value?: string; isChecked: boolean },
+): Html {
+  const checked = problem ? problem.form.getAll(name).includes(value) : isChecked;
+  return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}>${label}</label>\n`;
+}
+
+/** Renders a choice from a list. */
+export function renderSelect(
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, label: string])[],
+  chosen: string,
+): Html {
+  const items = options.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  );
+  return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${items}</select></div>\n`;
+}
+
+/** Renders what is wrong with a form as a whole, or with fields that it does not show. */
+export function renderProblem(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  shown: readonly string[] = [],
+): Html | false {
+  if (!problem) return false;
+  const { message, violations } = problem.error;
+  const others = violations.filter(({ field }) => !shown.includes(field));
+  const text = violations.length === 0 ? `${message}.` : 'Nothing is saved yet: see below what is wrong.';
+  return html`<div class="alert" role="alert" tabindex="-1"><p>${text}</p>${others.map(
+    (violation) => html`<p>${violation.field}: ${violation.message}</p>`,
+  )}</div>`;
+}
+
+/** The field that an error without violations is about. */
+const FIELDS_OF_ERRORS: Readonly<Record<string, string>> = {
+  USER_ALREADY_EXISTS: 'email',
+  ADDRESS_NOT_ALLOWED: 'url',
+  EVENT_ALREADY_EXISTS: 'eventId',
+};
+
+function problemOf(problem: Problem | undefined, name: string): string | undefined {
+  if (!problem) return undefined;
+  const { reason, message, violations } = problem.error;
+  const found = violations.filter(({ field }) => field === name).map((violation) => violation.message);
+  if (found.length > 0) return found.join('; ');
+  return FIELDS_OF_ERRORS[reason] === name ? message : undefined;
+}
+
+/** Returns the text of a field, or null if it is empty, as updates clear a field. */
+export function textOrNull(form: URLSearchParams, name: string): string | null {
+  return form.get(name)?.trim() || null;
+}

@@ -1,0 +1,27 @@
+import { type Html, html } from '../../http/html.ts';
+
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+const DAY_AND_TIME = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZone: 'UTC',
+});
+
+/** Renders an instant in UTC, to the second. Its title has the rest, and the offset. */
+export function renderMoment(instant: Date | null, absent = '–'): Html {
+  return instant ? renderTime(instant, DAY_AND_TIME) : html`${absent}`;
+}
+
+/** Renders the day of an instant in UTC. */
+export function renderDay(instant: Date | null, absent = '–'): Html {
+  return instant ? renderTime(instant, DAY) : html`${absent}`;
+}
+
+function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {
+  const iso = instant.toISOString();
+  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${format.format(instant)}</time>`;
+}

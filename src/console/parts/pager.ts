@@ -1,0 +1,36 @@
+/** Newer and older pages of a list. The URL has the token of the page, and those of the pages before it. */
+import { type Html, html } from '../../http/html.ts';
+
+const PARAMETER = 'page';
+const SEPARATOR = '.';
+/** So that the URL stays short. Before them the list begins again. */
+const LONGEST_TRAIL = 20;
+const PAGE_SIZE = 50;
+
+/** Returns the fields of a list's request for the page that the query names. */
+export function pageFields(query: URLSearchParams): { pageSize: number; pageToken: string } {
+  return { pageSize: PAGE_SIZE, pageToken: trailOf(query).at(-1) ?? '' };
+}
+
+/** Renders links to the newer and the older page, with the filters of this one. */
+export function renderPager(path: string, query: URLSearchParams, nextPageToken: string): Html | false {
+  const trail = trailOf(query);
+  if (trail.length === 0 && nextPageToken === '') return false;
+  const link = (tokens: readonly string[]) => {
+    const next = new URLSearchParams(query);
+    next.delete(PARAMETER);
+    if (tokens.length > 0) next.set(PARAMETER, tokens.slice(-LONGEST_TRAIL).join(SEPARATOR));
+    const search = next.toString();
+    return `${path}${search && `?${search}`}`;
+  };
+  const newer =
+    trail.length > 0 && html`<a class="button second" rel="prev" href="${link(trail.slice(0, -1))}">Newer</a>`;
+  const older =
+    nextPageToken !== '' &&
+    html`<a class="button second" rel="next" href="${link([...trail, nextPageToken])}">Older</a>`;
+  return html`<nav class="bar tight" aria-label="Pages">${newer || html`<span></span>`}${older}</nav>`;
+}
+
+function trailOf(query: URLSearchParams): string[] {
+  return (query.get(PARAMETER) ?? '').split(SEPARATOR).filter((token) => token !== '');
+}

@@ -1,0 +1,54 @@
+import { type Html, html } from '../../http/html.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+
+/** Renders a panel with a heading, and perhaps an act at its end. */
+export function renderPanel(id: string, title: string, content: Html, act?: Html | false, className = 'panel'): Html {
+  return html`<section class="${className}" aria-labelledby="${id}">
+<header class="bar"><h2 id="${id}">${title}</h2>${act}</header>
+${content}
+</section>`;
+}
+
+/** Renders names with their values. Values that are missing are left out. */
+export function renderFacts(
+  facts: readonly (readonly [name: string, value: Html | string | false | undefined])[],
+): Html {
+  const given = facts.filter(([, value]) => value !== undefined && value !== false);
+  return html`<dl class="facts">${given.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+}
+
+/** Renders a button that acts at once. `about` tells screen readers on what. */
+export function renderAct(path: string, label: string, kind = 'second', about?: Html | string): Html {
+  return html`<form method="post" action="${path}"><button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button></form>`;
+}
+
+/** Renders a link to a page that asks first. */
+export function renderLinkButton(path: string, label: string, kind = 'second'): Html {
+  return html`<a class="button ${kind}" href="${path}">${label}</a>`;
+}
+
+const NOTES: Readonly<Record<string, string>> = {
+  created: 'Created.',
+  saved: 'Saved.',
+  deleted: 'Deleted.',
+  erased: 'Erased.',
+  ended: 'The sessions have ended.',
+  deactivated: 'Deactivated. Every session has ended.',
+  reactivated: 'Active again.',
+  revoked: 'The key works no more.',
+  resent: 'It will be sent again now.',
+  tested: 'A test message is on its way.',
+  'checked-in': 'Checked in.',
+  undone: 'The check-in is undone.',
+};
+
+/** Renders what the form before this page has done: the query has its name. */
+export function renderNote({ query }: ConsoleRequest): Html | false {
+  const text = NOTES[query.get('done') ?? ''];
+  return text !== undefined && html`<p class="alert note" role="status">${text}</p>`;
+}
+
+/** Renders the way up. */
+export function renderTrail(...links: readonly (readonly [path: string, label: Html | string])[]): Html {
+  return html`<p class="small trail">${links.map(([path, label], index) => html`${index > 0 && ' / '}<a href="${path}">${label}</a>`)}</p>`;
+}

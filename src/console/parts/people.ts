@@ -1,0 +1,28 @@
+/** Addresses of people, as tables and links show them. */
+import { type Html, html } from '../../http/html.ts';
+import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
+
+/** Renders an e-mail address that may break after its @. */
+export function renderAddress(email: string): Html {
+  const text = withoutDirectionControls(email);
+  const at = text.indexOf('@') + 1;
+  return html`<bdi>${text.slice(0, at)}${at > 0 && html`<wbr>`}${text.slice(at)}</bdi>`;
+}
+
+/** Renders the beginning and the end of a wallet address. */
+export function renderWallet(address: string): Html {
+  if (address === '') return html`–`;
+  const text = address.length > 14 ? `${address.slice(0, 6)}…${address.slice(-4)}` : address;
+  return html`<code title="${address}">${isolate(text)}</code>`;
+}
+
+/** Renders an ID, whole: it is there to be copied. */
+export function renderId(id: string): Html {
+  return html`<code>${isolate(id)}</code>`;
+}
+
+/** Renders the name of an RPC such that it may break between its words. */
+export function renderAction(action: string): Html {
+  const name = action.split('/').at(-1) ?? action;
+  return html`<span title="${action}">${name.split(/(?<=[a-z])(?=[A-Z])/).map((word, index) => html`${index > 0 && html`<wbr>`}${word}`)}</span>`;
+}

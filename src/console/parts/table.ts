@@ -1,0 +1,40 @@
+import { type Html, html } from '../../http/html.ts';
+
+export interface Column<Row> {
+  readonly title: string;
+  /** Whether the column leaves on phones. */
+  readonly isWide?: boolean;
+  /** Whether only screen readers get its title. */
+  readonly isUntitled?: boolean;
+  readonly cell: (row: Row) => Html | string;
+}
+
+interface Table<Row> {
+  /** The ID of the heading that names it. */
+  readonly labelledBy: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** What stands in place of rows. */
+  readonly empty: Html | string;
+}
+
+/** Renders a table that scrolls by itself, also by the keyboard. */
+export function renderTable<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
+  if (rows.length === 0) return html`<div class="${className.replace('table', '')} empty"><p>${empty}</p></div>`;
+  return html`<div class="${className}" tabindex="0" role="region" aria-labelledby="${labelledBy}">
+<table>
+<thead><tr>${columns.map(renderTitle)}</tr></thead>
+<tbody>
+${rows.map((row) => html`<tr>${columns.map((column) => html`<td${wide(column)}>${column.cell(row)}</td>`)}</tr>\n`)}</tbody>
+</table>
+</div>`;
+}
+
+function renderTitle<Row>(column: Column<Row>): Html {
+  const { title, isUntitled } = column;
+  return html`<th scope="col"${wide(column)}>${isUntitled ? html`<span class="hide">${title}</span>` : title}</th>`;
+}
+
+function wide<Row>({ isWide }: Column<Row>): Html | false {
+  return isWide === true && html` class="wide"`;
+}

@@ -1,0 +1,82 @@
+/** What a row of the table of routes says, and how a path finds its row. */
+import type { Role } from '../config/operators.ts';
+import type { Html } from '../http/html.ts';
+import type { ConsoleRequest } from './console-request.ts';
+import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
+
+/** The sections of the menu. */
+export type Section = 'overview' | 'users' | 'applications' | 'audit' | 'health';
+
+export interface ConsolePage {
+  readonly title: string;
+  readonly section?: Section;
+  readonly body: Html;
+  readonly status?: number;
+}
+
+/** A page, the path to go on to, or something that has been sent already. */
+export type Reply = ConsolePage | { readonly redirect: string } | 'sent';
+
+type Run = (request: ConsoleRequest) => Promise<Reply>;
+
+export interface ConsoleRoute {
+  readonly method: 'GET' | 'POST';
+  /** `:a` stands for the ID of an application, and so on. */
+  readonly path: string;
+  /** The least role. `anyone` is for signing in. */
+  readonly role: Exclude<Role, 'team'> | 'anyone';
+  /** Whether a recent sign-in is needed. */
+  readonly isSensitive?: true;
+  /** Whether a team may come although the path names no application. */
+  readonly isForTeams?: true;
+  readonly run: Run;
+  /** Shows a form that was refused. */
+  readonly showForm?: Run;
+}
+
+export interface FoundRoute {
+  readonly route: ConsoleRoute;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export function findRoute(routes: readonly ConsoleRoute[], method: string, path: string): FoundRoute | undefined {
+  const segments = path.split('/');
+  for (const route of routes) {
+    const params = route.method === method ? match(route.path.split('/'), segments) : undefined;
+    if (params) return { route, params };
+  }
+  return undefined;
+}
+
+/** Returns whether the operator may use the route. A team may do in its applications what support does. */
+export function mayUse({ route, params }: FoundRoute, { role, applicationIds }: SignedInOperator): boolean {
+  if (route.role === 'anyone') return true;
+  if (!includesRole(role, route.role)) return false;
+  if (role !== 'team' || route.isForTeams) return true;
+  return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());
+}
+
+function match(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== segments.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of pattern.entries()) {
+    const segment = segments[index] ?? '';
+    if (!part.startsWith(':')) {
+      if (part !== segment) return undefined;
+      continue;
+    }
+    const text = decode(segment);
+    if (!text) return undefined;
+    params[part.slice(1)] = text;
+  }
+  return params;
+}
+
+/** Returns undefined for what is no percent-encoded text. */
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

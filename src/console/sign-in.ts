@@ -1,0 +1,145 @@
+/** Signing in to the console: a login at the application of the console, like that of any other application. */
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { completeLogin } from '../domain/login/complete-login.ts';
+import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
+import { hmac } from '../domain/login/login-code.ts';
+import { siteOf } from '../domain/login/network.ts';
+import { type RateLimit, takePermit } from '../domain/login/rate-limit.ts';
+import { CONSOLE_CLIENT_ID, consoleApplication } from '../domain/operators/console-application.ts';
+import { exchangeToken } from '../domain/sessions/exchange-token.ts';
+import { revokeSession } from '../domain/sessions/revoke-session.ts';
+import { findUserByEmail } from '../domain/users/find-user-by-email.ts';
+import { getUser } from '../domain/users/get-user.ts';
+import { html } from '../http/html.ts';
+import { headerOf } from '../http/http-context.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { type ConsoleRequest, createCall, perform } from './console-request.ts';
+import { beginLogin, endLogin, removeSessionCookie, writeSessionCookie } from './cookies.ts';
+import { sendCard, sendStranger } from './frame.ts';
+import type { Reply } from './route.ts';
+import { openSignInLink } from './sign-in-link.ts';
+import { findSignedIn, judge } from './signed-in-operator.ts';
+
+/** Logins that a site may begin, since each stores a row for half an hour. */
+const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
+/** A link is good once, and for less than this. */
+const LINK_USES: RateLimit = { burst: 1, intervalMs: 30 * 60_000 };
+/** The age of the sign-in that a sensitive act needs. */
+const FRESH_SECONDS = 15 * 60;
+
+/** Sends the browser to the login page. `to` is the page to return to, and `fresh` demands a new sign-in. */
+export async function startSignIn({ context, parts, query }: ConsoleRequest): Promise<Reply> {
+  if (query.has('out')) return tell(context, 200, 'You are signed out', 'Your session has ended in every browser.');
+  const { authPageUrl, cookies, consoleUrl } = parts;
+  const call = createCall(context, parts, '', 'AuthService/GenerateAuthUrl');
+  const key = hmac(cookies.keys[0], `console logins: ${siteOf(context.clientAddress)}`);
+  if (!(await takePermit(call, key, LOGINS))) {
+    return tell(context, 429, 'Too many logins', 'Your network has begun many logins. Wait a moment.');
+  }
+  const returnTo = toOwnPath(query.get('to') ?? '/', consoleUrl);
+  const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
+  const redirectUri = redirectUriOf(parts);
+  const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: beginLogin(context, cookies, returnTo), ...fresh };
+  const application = consoleApplication(redirectUri);
+  const { authUrl } = await generateAuthUrl({ ...call, application }, createAuthPageLink(authPageUrl), request);
+  return { redirect: authUrl };
+}
+
+/** Takes the auth token that the login page gives to applications, or a link of the server. */
+export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
+  const { context, parts, query } = request;
+  const link = query.get('link');
+  if (link !== null) return followLink(request, link);
+  const returnTo = endLogin(context, parts.cookies, query.get('state') ?? '');
+  const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
+  if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
+    return tell(context, 400, 'This sign-in cannot be used', 'It began in another browser, or too long ago.');
+  }
+  if (query.has('error')) return tell(context, 200, 'You are not signed in', 'You have cancelled the sign-in.');
+  return exchange(request, query.get('authToken') ?? '', returnTo);
+}
+
+async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
+  const now = parts.clock();
+  const { userId, method } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
+  const call = createCall(context, parts, userId, 'AuthService/ExchangeToken');
+  const user = await getUser(call, { userId });
+  if (!judge(parts, user, method)) {
+    sendStranger(context, { email: user.email, needsPasskey: parts.operators.find(user.email) !== undefined });
+    return 'sent';
+  }
+  const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
+  const application = consoleApplication(redirectUriOf(parts));
+  const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });
+  writeSessionCookie(context, parts.cookies, session.id);
+  return { redirect: returnTo };
+}
+
+/** Signs in whom the link names, and creates the user first if there is none. */
+async function followLink(request: ConsoleRequest, token: string): Promise<Reply> {
+  const { context, parts } = request;
+  const { keys } = parts.cookies;
+  const call = createCall(context, parts, '', 'AdminService/CompleteLogin');
+  const link = openSignInLink(keys, token, call.now);
+  const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
+  if (!isUsable) {
+    const text = html`A link works once, and for 15 minutes. <code>npm run console</code> prints a new one.`;
+    return tell(context, 403, 'This link cannot be used', text);
+  }
+  const operator = judge(parts, link, 'page');
+  if (!operator) {
+    sendStranger(context, { email: link.email, needsPasskey: parts.operators.find(link.email) !== undefined });
+    return 'sent';
+  }
+  const found = await findUserByEmail(call, link.email);
+  const userId = found?.id ?? (await createOperator(request, operator.email));
+  const redirectUri = redirectUriOf(parts);
+  const application = consoleApplication(redirectUri);
+  const login = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: link.id };
+  const linkTo = createAuthPageLink(parts.authPageUrl);
+  const { loginIntentId } = await generateAuthUrl({ ...call, application }, linkTo, login);
+  const completing = createCall(context, parts, userId, 'AdminService/CompleteLogin');
+  const { authToken } = await completeLogin(completing, parts.tokens, { loginIntentId, userId });
+  return exchange(request, authToken, '/');
+}
+
+async function createOperator({ context, parts }: ConsoleRequest, email: string): Promise<string> {
+  const by = { context, parts, params: {}, actor: '' };
+  const { user } = await perform(by, AdminService.method.createUser, { email });
+  if (!user?.id) throw new ServiceError('USER_NOT_FOUND');
+  return user.id;
+}
+
+/** Ends the session, which is that of every browser of the operator. */
+export async function signOut({ context, parts }: ConsoleRequest): Promise<Reply> {
+  const found = await findSignedIn(context, createCall(context, parts, ''), parts, 'POST');
+  removeSessionCookie(context, parts.cookies);
+  if (found) {
+    const call = createCall(context, parts, found.userId, 'SessionService/RevokeSession');
+    const application = consoleApplication(redirectUriOf(parts));
+    await revokeSession({ ...call, application }, parts, found);
+    await parts.liveSessions.forgetUser(found.userId);
+  }
+  return { redirect: '/login?out' };
+}
+
+/** Returns the path if it is of the console, else that of its first page. */
+function toOwnPath(path: string, consoleUrl: string): string {
+  const url = URL.canParse(path, consoleUrl) ? new URL(path, consoleUrl) : undefined;
+  return url && path.startsWith('/') && url.origin === consoleUrl ? url.pathname + url.search : '/';
+}
+
+export function redirectUriOf({ consoleUrl }: Pick<ConsoleParts, 'consoleUrl'>): string {
+  return `${consoleUrl}/callback`;
+}
+
+function tell(
+  context: ConsoleRequest['context'],
+  status: number,
+  title: string,
+  text: Parameters<typeof html>[1],
+): 'sent' {
+  sendCard(context, status, title, html`<p>${text}</p>\n<p><a class="button" href="/login">Sign in</a></p>`);
+  return 'sent';
+}
