@@ -5,7 +5,7 @@ import type { ApplicationDetails } from '../domain/applications/application.ts';
 import { getApplication } from '../domain/applications/get-application.ts';
 import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
-import type { ApplicationCall, Call } from '../domain/call.ts';
+import type { Call } from '../domain/call.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
@@ -63,13 +63,8 @@ export async function perform<Input extends DescMessage, Output extends DescMess
   return answer as MessageInitShape<Output>;
 }
 
-/** Returns a call in the application of the path. @throws ServiceError `Application not found` */
-export async function inApplication({ call, params }: ConsoleRequest): Promise<ApplicationCall> {
-  return { ...call, application: await findApplication(call, params.a) };
-}
-
 /** Returns an application, but none of Usher's own. @throws ServiceError `Application not found` */
-export async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
+async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
   if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');
   return getApplication(call, { applicationId: id });
 }

@@ -56,6 +56,7 @@ test.each<[string, Environment]>([
     workers: 1,
     metricsPort: undefined,
     metricsHost: '127.0.0.1',
+    consoleHost: '127.0.0.1',
     logLevel: 'info',
     sessionMaxAgeSeconds: 43_200,
     singleSignOnMaxAgeSeconds: 43_200,

@@ -55,7 +55,7 @@ const COLUMNS = [
   { title: 'Created', isWide: true, cell: ({ createdAt }: User) => renderDay(createdAt) },
 ];
 
-export function renderState({ deactivatedAt }: Pick<User, 'deactivatedAt'>): Html {
+function renderState({ deactivatedAt }: Pick<User, 'deactivatedAt'>): Html {
   return deactivatedAt ? html`<span class="tag warn">Deactivated</span>` : html`Active`;
 }
 

@@ -36,7 +36,7 @@ const NOTES: Readonly<Record<string, string>> = {
   deactivated: 'Deactivated. Every session has ended.',
   reactivated: 'Active again.',
   revoked: 'The key works no more.',
-  resent: 'It will be sent again now.',
+  redelivered: 'It will be sent again now.',
   tested: 'A test message is on its way.',
   'checked-in': 'Checked in.',
   undone: 'The check-in is undone.',

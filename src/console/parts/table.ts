@@ -1,6 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 
-export interface Column<Row> {
+interface Column<Row> {
   readonly title: string;
   /** Whether the column leaves on phones. */
   readonly isWide?: boolean;

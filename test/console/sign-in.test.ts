@@ -1,0 +1,194 @@
+/** Signing in to the console, and staying signed in. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { LoginBrowser } from '../support/login-browser.ts';
+import { adminClient, createTestUser } from '../support/service.ts';
+
+const MINUTE_MS = 60_000;
+
+let fixture: ConsoleFixture;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+});
+
+afterAll(() => fixture.close());
+
+describe('a link of the server', () => {
+  test('signs an operator in, who has no user before', async () => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    expect(await browser.open('/users')).toMatchObject({ status: 200, heading: 'Users' });
+    const { users } = await adminClient(fixture.service).listUsers({ email: OPERATORS.admin });
+    expect(users).toHaveLength(1);
+  });
+
+  test('works once', async () => {
+    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
+    expect(await new ConsoleBrowser(fixture.url).open(path)).toMatchObject({ status: 303, location: '/' });
+    expect(await new ConsoleBrowser(fixture.url).open(path)).toMatchObject({
+      status: 403,
+      heading: 'This link cannot be used',
+      cookies: [],
+    });
+  });
+
+  test('works once for twenty who follow it at the same time', async () => {
+    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => new ConsoleBrowser(fixture.url).open(path)));
+    expect(replies.filter(({ location }) => location === '/')).toHaveLength(1);
+  });
+
+  test('works for 15 minutes', async () => {
+    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
+    fixture.clock.advance(15 * MINUTE_MS);
+    expect((await new ConsoleBrowser(fixture.url).open(path)).status).toBe(403);
+  });
+
+  test.each([
+    ['that is altered', (token: string) => `A${token.slice(1)}`],
+    ['that is empty', () => ''],
+    ['with more behind it', (token: string) => `${token}A`],
+  ])('is refused %s', async (_, alter) => {
+    const [path = '', token = ''] = fixture.createLink(OPERATORS.admin).slice(fixture.url.length).split('link=');
+    const reply = await new ConsoleBrowser(fixture.url).open(`${path}link=${alter(token)}`);
+    expect(reply).toMatchObject({ status: 403, cookies: [] });
+  });
+
+  test('is of no use to somebody who is no operator any more', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const reply = await browser.open(fixture.createLink('eve@example.com').slice(fixture.url.length));
+    expect(reply).toMatchObject({ status: 403, heading: 'You cannot use the console' });
+    expect((await browser.open('/users')).status).toBe(303);
+  });
+});
+
+/** Signs in on the login page with a code of eight digits. */
+async function signInByCode(browser: ConsoleBrowser, path: string, email: string) {
+  fixture.clock.advance(1);
+  const begun = await browser.open(path);
+  const { pathname, search } = new URL(begun.location ?? '');
+  const login = new LoginBrowser(fixture.service);
+  const page = await login.open(pathname + search);
+  const codePage = await login.submit(page, '/login/email', { email });
+  const code = fixture.mailbox.codeFor(email);
+  const done = await login.submit(codePage, '/login/code', { code });
+  return { code, callback: new URL(done.location ?? '') };
+}
+
+describe('the login page', () => {
+  test('signs an operator in with a code of eight digits, and leads to the page that was asked for', async () => {
+    await fixture.signIn(OPERATORS.support);
+    const browser = new ConsoleBrowser(fixture.url);
+    const { location } = await browser.open('/users?email=a%40b');
+    const { code, callback } = await signInByCode(browser, location ?? '', OPERATORS.support);
+    expect(code).toMatch(/^\d{8}$/);
+    expect(callback.origin + callback.pathname).toBe(`${fixture.url}/callback`);
+    const reply = await browser.open(callback.pathname + callback.search);
+    expect(reply).toMatchObject({ status: 303, location: '/users?email=a%40b' });
+    expect((await browser.open('/users')).heading).toBe('Users');
+  });
+
+  test('signs nobody in who began the login in another browser, and no answer counts twice', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const { callback } = await signInByCode(browser, '/login', OPERATORS.support);
+    const path = callback.pathname + callback.search;
+    const victim = new ConsoleBrowser(fixture.url);
+    expect(await victim.open(path)).toMatchObject({ status: 400, cookies: [] });
+    await victim.open('/login');
+    expect((await victim.open(path)).status).toBe(400);
+    expect((await victim.open('/users')).status).toBe(303);
+    expect((await browser.open(path)).location).toBe('/');
+    expect((await browser.open(path)).status).toBe(400);
+  });
+
+  test('signs nobody in with the answer of another issuer', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const { callback } = await signInByCode(browser, '/login', OPERATORS.support);
+    callback.searchParams.set('iss', 'https://evil.test');
+    expect(await browser.open(callback.pathname + callback.search)).toMatchObject({ status: 400 });
+    expect((await browser.open('/users')).status).toBe(303);
+  });
+
+  test('tells somebody who is no operator, who gets no session', async () => {
+    const user = await createTestUser(fixture.service);
+    const browser = new ConsoleBrowser(fixture.url);
+    const { callback } = await signInByCode(browser, '/login', user.email);
+    const reply = await browser.open(callback.pathname + callback.search);
+    expect(reply).toMatchObject({ status: 403, heading: 'You cannot use the console' });
+    expect(browser.cookies.has('usher-console')).toBe(false);
+    const [{ count } = { count: -1 }] = await fixture.service.database.sql<{ count: number }[]>`
+      select count(*)::int as count from sessions where user_id = ${user.id}`;
+    expect(count).toBe(0);
+  });
+
+  test.each(['//evil.test', '/\\evil.test', 'https://evil.test/', '/\t/evil.test', 'javascript:alert(1)'])(
+    'leads to the console only, not to %s',
+    async (to) => {
+      const browser = new ConsoleBrowser(fixture.url);
+      const { callback } = await signInByCode(browser, `/login?${new URLSearchParams({ to })}`, OPERATORS.support);
+      const { location = '' } = await browser.open(callback.pathname + callback.search);
+      expect(new URL(location, fixture.url).origin).toBe(fixture.url);
+      expect(location).toMatch(/^\/(?![/\\])/);
+    },
+  );
+});
+
+describe('the session', () => {
+  test('is renewed by use, for eight hours at most', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    const first = browser.cookies.get('usher-console');
+    for (let minutes = 0; minutes < 8 * 60 - 10; minutes += 10) {
+      expect((await browser.open('/users')).status).toBe(200);
+      fixture.clock.advance(10 * MINUTE_MS);
+    }
+    expect(browser.cookies.get('usher-console')).not.toBe(first);
+    fixture.clock.advance(10 * MINUTE_MS);
+    expect((await browser.open('/users')).location).toBe('/login?to=%2Fusers');
+  });
+
+  test('ends after 15 minutes without use', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    fixture.clock.advance(15 * MINUTE_MS);
+    expect((await browser.open('/users')).status).toBe(303);
+  });
+
+  test('ends in every browser when the operator signs out', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    const other = await fixture.signIn(OPERATORS.viewer);
+    const page = await browser.open('/users');
+    expect((await browser.submit(page, '/sign-out')).heading).toBe('You are signed out');
+    expect((await other.open('/users')).status).toBe(303);
+  });
+
+  test('ends with the user, at once for changes', async () => {
+    const browser = await fixture.signIn(OPERATORS.support);
+    const target = await createTestUser(fixture.service);
+    const { users } = await adminClient(fixture.service).listUsers({ email: OPERATORS.support });
+    await adminClient(fixture.service).deactivateUser({ userId: users[0]?.id ?? '' });
+    const reply = await browser.post(`/users/${target.id}/deactivate`);
+    expect(reply.location).toMatch(/^\/login/);
+    await adminClient(fixture.service).reactivateUser({ userId: users[0]?.id ?? '' });
+  });
+
+  test('of somebody whose line is gone from the file is worth nothing', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    const text = await readFile(fixture.operatorsFile, 'utf8');
+    await writeFile(fixture.operatorsFile, text.replace(/^vera.*\n/m, ''));
+    await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(403);
+    await writeFile(fixture.operatorsFile, text);
+    await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(200);
+  });
+
+  test('keeps its operators while the file has a wrong line', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    const text = await readFile(fixture.operatorsFile, 'utf8');
+    await writeFile(fixture.operatorsFile, `${text.replace(/^vera.*\n/m, '')}nonsense\n`);
+    const other = `${text.replace(/^vera.*\n/m, '')}`;
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect((await browser.open('/users')).status).toBe(200);
+    await writeFile(fixture.operatorsFile, other);
+    await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(403);
+    await writeFile(fixture.operatorsFile, text);
+  });
+});
