@@ -21,7 +21,7 @@ import { type Demo, openDemo } from './demo/demo.ts';
 import { AdminKeys } from './domain/admin-keys.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { AuthTokens } from './domain/login/auth-tokens.ts';
-import { ExternalIssuer } from './domain/login/external-issuer.ts';
+import { createExternalIssuer } from './domain/login/external-issuer.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
@@ -126,9 +126,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // What answers requests.
   const publicUrl = config.publicUrl ?? url;
-  // The default of PUBLIC_URL depends on the port.
-  if (config.authIssuer?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
-  const external = config.authIssuer && new ExternalIssuer(config.authIssuer.issuer, config.authIssuer.jwksUrl);
+  const external = createExternalIssuer(config.authIssuer, publicUrl);
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);

@@ -21,6 +21,7 @@ export interface SharedParts {
   readonly config: Config;
   readonly database: Database;
   readonly liveSessions: LiveSessions;
+  readonly isOnCitus: boolean;
   readonly logger: Logger;
   readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;

@@ -81,3 +81,12 @@ export class ExternalIssuer implements Issuer {
     }
   }
 }
+
+/** @throws Error if that issuer is Usher. The default of `PUBLIC_URL` depends on the port, so that the settings cannot say it. */
+export function createExternalIssuer(
+  given: { readonly issuer: string; readonly jwksUrl: string } | undefined,
+  publicUrl: string,
+): ExternalIssuer | undefined {
+  if (given?.issuer === publicUrl) throw new Error('AUTH_ISSUER must not be PUBLIC_URL');
+  return given && new ExternalIssuer(given.issuer, given.jwksUrl);
+}
