@@ -10,15 +10,15 @@ import { HttpError } from '../http/errors.ts';
 import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { type ConsoleRequest, createCall } from './console-request.ts';
-import { sendFailure } from './failure-page.ts';
+import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
+import { sendFailurePage } from './failure-page.ts';
 import { sendFramed, sendStranger } from './frame.ts';
 import { isOwnRequest } from './own-origin.ts';
-import { sendRedirect } from './responses.ts';
+import { redirectTo } from './responses.ts';
 import { type ConsoleRoute, type FoundRoute, findRoute, mayUse } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { redirectUriOf } from './sign-in.ts';
-import { findSignedIn, isFresh, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
+import { findSignedIn, isRecent, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
 
 const MAX_FORM_BYTES = 16_384;
 /** Requests in flight, because the calls of applications use the same connections to Postgres. */
@@ -48,7 +48,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     try {
       if (found.route.method === 'POST' && !isOwnRequest(context, parts.consoleUrl)) {
         outcome = { code: 'unauthenticated' };
-        return sendFailure(request, 403, 'This form is not of the console');
+        return sendFailurePage(request, 403, 'This form is not of the console');
       }
       // Admission begins after the body, so that a browser that sends its form slowly does not count.
       if (found.route.method === 'POST') request = { ...request, form: await readForm(context, call) };
@@ -56,7 +56,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
-      sendFailure(request, error);
+      sendFailurePage(request, error);
     }
   };
 }
@@ -66,7 +66,7 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
   const { route } = found;
   if (route.role === 'anyone') return run(request, route);
   const signedIn = await findSignedIn(context, call, parts, route.method);
-  if (!signedIn) return sendRedirect(context, `/login?${new URLSearchParams({ to: pageOf(request, route) })}`);
+  if (!signedIn) return redirectTo(context, `/login?${new URLSearchParams({ to: pageOf(request, route) })}`);
   if (!('role' in signedIn)) return sendStranger(context, signedIn);
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
@@ -74,9 +74,9 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
     operator: signedIn,
   };
   await renew(asOperator, signedIn);
-  if (!mayUse(found, signedIn)) return sendFailure(asOperator, 403, 'Your role does not allow this');
-  if (route.isSensitive && !isFresh(signedIn, call.now)) {
-    return sendRedirect(context, `/login?${new URLSearchParams({ to: pageOf(request, route), fresh: '' })}`);
+  if (!mayUse(found, signedIn)) return sendFailurePage(asOperator, 403, 'Your role does not allow this');
+  if (route.isSensitive && !isRecent(signedIn, call.now)) {
+    return redirectTo(context, `/login?${new URLSearchParams({ to: pageOf(request, route), fresh: '' })}`);
   }
   await run(asOperator, route);
 }
@@ -90,12 +90,12 @@ async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<void> 
     return typeof page === 'object' && 'body' in page ? { ...page, status: 422 } : page;
   });
   if (reply === 'sent') return;
-  if ('redirect' in reply) sendRedirect(request.context, reply.redirect);
+  if ('redirect' in reply) redirectTo(request.context, reply.redirect);
   else sendFramed(request, reply);
 }
 
 async function renew({ context, parts }: ConsoleRequest, operator: SignedInOperator): Promise<void> {
-  const call = createCall(context, parts, operator.userId, 'SessionService/RenewSession');
+  const call = createOperatorCall(context, parts, operator.userId, 'SessionService/RenewSession');
   const application = consoleApplication(redirectUriOf(parts));
   await renewOperatorSession(context, { ...call, application }, parts, operator);
 }
@@ -117,7 +117,7 @@ function createRequest(
   { params }: FoundRoute,
   userId: string,
 ): ConsoleRequest {
-  const call = createCall(context, parts, userId);
+  const call = createOperatorCall(context, parts, userId);
   const query = new URLSearchParams(context.query);
   return { context, parts, params, query, form: new URLSearchParams(), call, operator: NOBODY };
 }

@@ -34,7 +34,7 @@ export interface ConsoleRequest {
 }
 
 /** Returns a call whose changes the audit log has under the name of an RPC. */
-export function createCall(context: HttpContext, parts: ConsoleParts, actor: string, action = ''): Call {
+export function createOperatorCall(context: HttpContext, parts: ConsoleParts, actor: string, action = ''): Call {
   const { clock, database, onMessage } = parts;
   const now = clock();
   const origin = { ipAddress: context.clientAddress, requestId: context.requestId };
@@ -53,7 +53,7 @@ export async function perform<Input extends DescMessage, Output extends DescMess
   fields: Fields<Input>,
 ): Promise<MessageInitShape<Output>> {
   const procedure = requireProcedure(parts.procedures, method);
-  const call = createCall(context, parts, 'actor' in by ? by.actor : by.operator.userId, procedure.action);
+  const call = createOperatorCall(context, parts, 'actor' in by ? by.actor : by.operator.userId, procedure.action);
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const answer =
     procedure.credential === 'apiKey'

@@ -18,9 +18,7 @@ const STATUSES: Partial<Record<ServiceError['code'], number>> = {
 };
 
 /** Sends the page of an error, or of a status with a title. */
-export function sendFailure(request: ConsoleRequest, error: ServiceError | HttpError): void;
-export function sendFailure(request: ConsoleRequest, status: number, title: string): void;
-export function sendFailure(request: ConsoleRequest, problem: ServiceError | HttpError | number, title = ''): void {
+export function sendFailurePage(request: ConsoleRequest, problem: ServiceError | HttpError | number, title = ''): void {
   const { context, operator } = request;
   const status = typeof problem === 'number' ? problem : statusOf(problem);
   const heading = typeof problem === 'number' ? title : describe(problem);

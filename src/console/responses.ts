@@ -48,7 +48,7 @@ export function sendDocument(
   });
 }
 
-export function sendRedirect(context: HttpContext, location: string): void {
+export function redirectTo(context: HttpContext, location: string): void {
   send(context, 303, '', { location, ...HEADERS });
 }
 

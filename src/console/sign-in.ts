@@ -14,7 +14,7 @@ import { getUser } from '../domain/users/get-user.ts';
 import { html } from '../http/html.ts';
 import { headerOf } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { type ConsoleRequest, createCall, perform } from './console-request.ts';
+import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
 import { beginLogin, endLogin, removeSessionCookie, writeSessionCookie } from './cookies.ts';
 import { sendCard, sendStranger } from './frame.ts';
 import type { Reply } from './route.ts';
@@ -32,7 +32,7 @@ const FRESH_SECONDS = 15 * 60;
 export async function startSignIn({ context, parts, query }: ConsoleRequest): Promise<Reply> {
   if (query.has('out')) return tell(context, 200, 'You are signed out', 'Your session has ended in every browser.');
   const { authPageUrl, cookies, consoleUrl } = parts;
-  const call = createCall(context, parts, '', 'AuthService/GenerateAuthUrl');
+  const call = createOperatorCall(context, parts, '', 'AuthService/GenerateAuthUrl');
   const key = hmac(cookies.keys[0], `console logins: ${siteOf(context.clientAddress)}`);
   if (!(await takePermit(call, key, LOGINS))) {
     return tell(context, 429, 'Too many logins', 'Your network has begun many logins. Wait a moment.');
@@ -63,7 +63,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
 async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
   const now = parts.clock();
   const { userId, method } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
-  const call = createCall(context, parts, userId, 'AuthService/ExchangeToken');
+  const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
   if (!judge(parts, user, method)) {
     sendStranger(context, { email: user.email, needsPasskey: parts.operators.find(user.email) !== undefined });
@@ -80,7 +80,7 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
 async function followLink(request: ConsoleRequest, token: string): Promise<Reply> {
   const { context, parts } = request;
   const { keys } = parts.cookies;
-  const call = createCall(context, parts, '', 'AdminService/CompleteLogin');
+  const call = createOperatorCall(context, parts, '', 'AdminService/CompleteLogin');
   const link = openSignInLink(keys, token, call.now);
   const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
   if (!isUsable) {
@@ -99,7 +99,7 @@ async function followLink(request: ConsoleRequest, token: string): Promise<Reply
   const login = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: link.id };
   const linkTo = createAuthPageLink(parts.authPageUrl);
   const { loginIntentId } = await generateAuthUrl({ ...call, application }, linkTo, login);
-  const completing = createCall(context, parts, userId, 'AdminService/CompleteLogin');
+  const completing = createOperatorCall(context, parts, userId, 'AdminService/CompleteLogin');
   const { authToken } = await completeLogin(completing, parts.tokens, { loginIntentId, userId });
   return exchange(request, authToken, '/');
 }
@@ -112,11 +112,11 @@ async function createOperator({ context, parts }: ConsoleRequest, email: string)
 }
 
 /** Ends the session, which is that of every browser of the operator. */
-export async function signOut({ context, parts }: ConsoleRequest): Promise<Reply> {
-  const found = await findSignedIn(context, createCall(context, parts, ''), parts, 'POST');
+export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Reply> {
+  const found = await findSignedIn(context, createOperatorCall(context, parts, ''), parts, 'POST');
   removeSessionCookie(context, parts.cookies);
   if (found) {
-    const call = createCall(context, parts, found.userId, 'SessionService/RevokeSession');
+    const call = createOperatorCall(context, parts, found.userId, 'SessionService/RevokeSession');
     const application = consoleApplication(redirectUriOf(parts));
     await revokeSession({ ...call, application }, parts, found);
     await parts.liveSessions.forgetUser(found.userId);

@@ -78,7 +78,7 @@ export async function renewOperatorSession(
   }
 }
 
-export function isFresh({ authenticatedAt }: SignedInOperator, now: Date): boolean {
+export function isRecent({ authenticatedAt }: SignedInOperator, now: Date): boolean {
   return now.getTime() - authenticatedAt.getTime() < FRESH_MS;
 }
 

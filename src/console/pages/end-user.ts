@@ -2,9 +2,10 @@
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';
-import { type ConsoleRequest, perform } from '../console-request.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
-import type { ConsolePage, Reply } from '../route.ts';
+import type { ConsolePage } from '../route.ts';
 
 const DELETE = {
   title: 'Delete a user',
@@ -32,23 +33,18 @@ async function show(request: ConsoleRequest, act: string, question: typeof DELET
   });
 }
 
-export async function deleteUser(request: ConsoleRequest): Promise<Reply> {
-  const userId = await requireOther(request);
-  await perform(request, AdminService.method.deleteUser, { userId });
-  return { redirect: '/users?done=deleted' };
-}
+const { deleteUser, eraseUser } = AdminService.method;
 
-export async function eraseUser(request: ConsoleRequest): Promise<Reply> {
-  const userId = await requireOther(request);
-  await perform(request, AdminService.method.eraseUser, { userId });
-  return { redirect: '/users?done=erased' };
-}
+export const END_USER_ACTS = {
+  delete: createAct(deleteUser, readOther, () => '/users?done=deleted'),
+  erase: createAct(eraseUser, readOther, () => '/users?done=erased'),
+};
 
 /** Nobody ends their own account here: the last operator would be locked out by mistake. */
-async function requireOther(request: ConsoleRequest): Promise<string> {
+async function readOther(request: ConsoleRequest): Promise<{ userId: string }> {
   const { call, operator, params } = request;
   const { id, email } = await getUser(call, { userId: params.u });
   requireName(request, email);
   if (id === operator.userId) throw invalidField('name', 'must not be your own');
-  return id;
+  return { userId: id };
 }

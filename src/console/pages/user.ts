@@ -5,12 +5,13 @@ import { getUser } from '../../domain/users/get-user.ts';
 import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { type ConsoleRequest, perform } from '../console-request.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
 import { renderProblem } from '../parts/field.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
-import type { ConsolePage, Reply } from '../route.ts';
+import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
 
@@ -91,20 +92,12 @@ function renderEnd(path: string): Html {
   );
 }
 
-export async function updateUser(request: ConsoleRequest): Promise<Reply> {
-  const userId = request.params.u;
-  await perform(request, AdminService.method.updateUser, { userId, ...readProfile(request.form) });
-  return { redirect: `/users/${userId}?done=saved` };
-}
+const { updateUser, deactivateUser, reactivateUser } = AdminService.method;
+const readId = ({ params }: ConsoleRequest) => ({ userId: params.u });
+const backWith = (done: string) => (request: ConsoleRequest) => `/users/${request.params.u}?done=${done}`;
 
-export async function deactivateUser(request: ConsoleRequest): Promise<Reply> {
-  const userId = request.params.u;
-  await perform(request, AdminService.method.deactivateUser, { userId });
-  return { redirect: `/users/${userId}?done=deactivated` };
-}
-
-export async function reactivateUser(request: ConsoleRequest): Promise<Reply> {
-  const userId = request.params.u;
-  await perform(request, AdminService.method.reactivateUser, { userId });
-  return { redirect: `/users/${userId}?done=reactivated` };
-}
+export const USER_ACTS = {
+  update: createAct(updateUser, (request) => ({ ...readId(request), ...readProfile(request.form) }), backWith('saved')),
+  deactivate: createAct(deactivateUser, readId, backWith('deactivated')),
+  reactivate: createAct(reactivateUser, readId, backWith('reactivated')),
+};

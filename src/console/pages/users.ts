@@ -4,14 +4,15 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { type ConsoleRequest, perform } from '../console-request.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
 import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderNote, renderTrail } from '../parts/panel.ts';
 import { renderAddress, renderWallet } from '../parts/people.ts';
-import { renderTable } from '../parts/table.ts';
-import type { ConsolePage, Reply } from '../route.ts';
+import { renderRows } from '../parts/table.ts';
+import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
@@ -39,7 +40,7 @@ ${renderNote(request)}
 <div class="field"><label for="wallet">Wallet</label><input id="wallet" name="wallet" type="search" value="${walletAddress}" autocomplete="off" spellcheck="false"></div>
 <div><button class="second">Show</button></div>
 </form>
-${renderTable({ labelledBy: 'users', columns: COLUMNS, rows, empty })}
+${renderRows({ labelledBy: 'users', columns: COLUMNS, rows, empty })}
 ${renderPager('/users', query, nextPageToken)}`,
   };
 }
@@ -86,10 +87,11 @@ ${renderField(request, { name: 'walletAddress', label: 'Wallet', value: user.wal
 ${renderField(request, { name: 'profileImage', label: 'Profile image', type: 'url', value: user.profileImage, note: 'An http or https address.' })}`;
 }
 
-export async function createUser(request: ConsoleRequest): Promise<Reply> {
-  const { user } = await perform(request, AdminService.method.createUser, readProfile(request.form));
-  return { redirect: `/users/${user?.id}?done=created` };
-}
+export const createUserByForm = createAct(
+  AdminService.method.createUser,
+  ({ form }) => readProfile(form),
+  (_, { user }) => `/users/${user?.id}?done=created`,
+);
 
 /** Returns the fields of a profile. What is empty is cleared. */
 export function readProfile(form: URLSearchParams) {

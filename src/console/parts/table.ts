@@ -19,7 +19,7 @@ interface Table<Row> {
 }
 
 /** Renders a table that scrolls by itself, also by the keyboard. */
-export function renderTable<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
+export function renderRows<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
   if (rows.length === 0) return html`<div class="${className.replace('table', '')} empty"><p>${empty}</p></div>`;
   return html`<div class="${className}" tabindex="0" role="region" aria-labelledby="${labelledBy}">
 <table>
