@@ -109,9 +109,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const mailer = new MailQueue(mailSender, logger, { isDelayed: config.smtp !== undefined });
   stack.defer(() => mailer.close());
   const trustedProxies = createBlockList(config.trustedProxies);
-  const listener = await openListener({ ...config, trustedProxies, renderError: renderFailure }).catch(
-    blame('HOST', 'PORT'),
-  );
+  const listening = { ...config, trustedProxies, renderError: renderFailure };
+  const listener = await openListener(listening).catch(blame('HOST', 'PORT'));
   const { url } = listener;
   const shutdown = new AbortController();
   const closing = new AbortController();
@@ -130,13 +129,14 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const parts = { cipher, clock, database, isOnCitus, logger, sampler: new LineSampler(logger), usage };
+  const parts = { cipher, clock, database, isOnCitus, logger, mailer, sampler: new LineSampler(logger), usage };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const api = createApi({
     ...handlerParts,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
+    loginMethods: config.loginMethods,
     oidc,
     onMessage: delivery.wake,
     pageTokens,
@@ -145,7 +145,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   const handlers: PathHandler[] = [...api.handlers];
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-  handlers.push(...createLoginHandlers(config, secrets, { ...handlerParts, admission: loginAdmission, mailer }));
+  handlers.push(...createLoginHandlers(config, secrets, { ...handlerParts, admission: loginAdmission }));
   const consoleParts = { ...handlerParts, api, onMessage: delivery.wake, pageTokens, readiness, trustedProxies };
   const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
   let { demo } = overrides;

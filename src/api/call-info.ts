@@ -42,7 +42,7 @@ export interface CallInfo {
 /** How a call ended. */
 export interface CallOutcome {
   readonly code: ErrorCode | 'ok';
-  readonly reason?: ErrorReason | HttpErrorReason | OidcErrorName;
+  readonly reason?: ErrorReason | HttpErrorReason | OidcErrorName | 'PASSKEY_COUNTER_STEPPED_BACK';
   /** The cause, for the log, where the reason does not name it. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;

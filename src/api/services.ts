@@ -6,12 +6,14 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import type { LoginMethod } from '../config/login-methods.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
@@ -29,6 +31,8 @@ export interface ServiceParts {
   /** Whether the database is on Citus. */
   readonly isOnCitus: boolean;
   readonly liveSessions: LiveSessions;
+  readonly loginMethods: readonly LoginMethod[];
+  readonly mailer: MailQueue;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
   /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */

@@ -1,4 +1,5 @@
 /** The actions of the login page, one per row. */
+import type { CallOutcome } from '../api/call-info.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import type { LinkedWallet } from '../domain/login/complete-email-login.ts';
@@ -19,6 +20,9 @@ import { sendCodeMail } from './send-code-mail.ts';
 import { sendNotice } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
+/** What metrics and the log tell of a request beside its problem. */
+export type Remark = Required<Pick<CallOutcome, 'reason'>> & Pick<CallOutcome, 'detail'>;
+
 export interface Action {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -27,7 +31,7 @@ export interface Action {
   /** The form that shows problems of this action. */
   readonly form: Form;
   /** @throws ServiceError of the domain */
-  run(request: LoginRequest): Promise<void>;
+  run(request: LoginRequest): Promise<Remark | undefined | void>;
 }
 
 export const ACTIONS: readonly Action[] = [

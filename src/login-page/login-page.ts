@@ -18,7 +18,7 @@ import { readBody } from '../http/read-body.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
 import { deriveAccountKeys } from './account/account-cookie.ts';
-import { ACTIONS, type Action } from './actions.ts';
+import { ACTIONS, type Action, type Remark } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
@@ -148,8 +148,8 @@ async function serve(
     const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForeign) outcome = { code: 'unauthenticated' };
     const work = () => (isForeign ? refuseForm(action, request) : run(action, request));
-    const problem = await runInSpan(call.span, () => admission.run('', work));
-    if (problem) outcome = { code: 'ok', reason: problem.reason, detail: problem.detail };
+    const remark = await runInSpan(call.span, () => admission.run('', work));
+    if (remark) outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
   } catch (cause) {
     const error = runInSpan(call.span, () => toCallError(cause, call, logger));
     outcome = outcomeOf(error);
@@ -172,11 +172,10 @@ function viewOf(context: HttpContext, form: string, parts: LoginPageParts): Page
   return { language, place: placeOf(context, form, loginPathOf(parts)) };
 }
 
-/** Shows documented errors on the page, and resolves to them. */
-async function run(action: Action, request: LoginRequest): Promise<ServiceError | undefined> {
+/** Shows documented errors on the page, and resolves to them or to what the action remarks. */
+async function run(action: Action, request: LoginRequest): Promise<Remark | undefined> {
   try {
-    await action.run(request);
-    return undefined;
+    return (await action.run(request)) ?? undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     await answerProblem(request, action.form, error);

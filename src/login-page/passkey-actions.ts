@@ -7,7 +7,7 @@ import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
 import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
 import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';
-import type { Action } from './actions.ts';
+import type { Action, Remark } from './actions.ts';
 import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
 import type { PageContent } from './pages/document.ts';
@@ -32,12 +32,14 @@ export const PASSKEY_ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/passkeys/delete', needs, form: 'passkeys', run: remove },
 ];
 
-async function signIn(request: LoginRequest): Promise<void> {
+async function signIn(request: LoginRequest): Promise<Remark | undefined> {
   const { call, parts, browser, context, fields, logger } = request;
   const { hasSteppedBack, ...completion } = await redeemPasskey(call, parts, browser, fields);
-  // An authenticator was copied, or is an old one that counts badly. It is no reason to lock its owner out.
-  if (hasSteppedBack) logger.warn({ requestId: context.requestId }, 'passkey counter stepped back');
   await leaveSignedIn(request, completion, { offersPasskey: false });
+  if (!hasSteppedBack) return undefined;
+  // An authenticator was copied, or is an old one that counts badly. It is no reason to lock its owner out.
+  logger.warn({ requestId: context.requestId }, 'passkey counter stepped back');
+  return { reason: 'PASSKEY_COUNTER_STEPPED_BACK' };
 }
 
 async function add(request: LoginRequest): Promise<void> {
@@ -63,7 +65,7 @@ async function rename(request: LoginRequest): Promise<void> {
 async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields } = request;
   const signIn = await requireRecentSignIn(call, browser, fields);
-  const name = await deletePasskey(call, { ...fields, userId: signIn.userId });
+  const { name } = await deletePasskey(call, { ...fields, userId: signIn.userId });
   sendNotice(request, 'passkeyRemoved', signIn, { name });
   redirectToForm(request, 'passkeys');
 }

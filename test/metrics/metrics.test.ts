@@ -6,11 +6,14 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { promtool, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
 import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
-import { clientsOf, createTestUser, createTestWebhook, startTestService } from '../support/service.ts';
+import { SoftwarePasskey } from '../support/passkey.ts';
+import { savePasskey, sendPasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
+import { clientsOf, createTestUser, createTestWebhook, PUBLIC_URL, startTestService } from '../support/service.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const networks = { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'] };
-const fixture = await LoginFixture.open({ config: { ...MEASURED, ...networks } });
+const loginMethods = ['email', 'passkey'] as const;
+const fixture = await LoginFixture.open({ config: { ...MEASURED, ...networks, loginMethods } });
 const { service, tenant } = fixture;
 const metrics = await openMetrics(service);
 afterAll(async () => {
@@ -63,6 +66,17 @@ test('counts the steps of a login by their outcome, and e-mails', async () => {
   expect([steps('ok'), steps('WRONG_CODE')]).toEqual([1, 1]);
   expect(found.sum('usher_emails_total', { outcome: 'sent' })).toBe(1);
   expect(found.sum('usher_emails_total', { outcome: 'failed' })).toBe(0);
+});
+
+test('counts sign-ins with a passkey whose counter does not rise', async () => {
+  const passkey = new SoftwarePasskey();
+  const { browser, codePage, code } = await fixture.askForCode();
+  const page = await browser.submit(codePage, '/login/code', { code, ...TO_PASSKEYS });
+  await savePasskey({ browser, page }, passkey, PUBLIC_URL);
+  for (const signCount of [5, 5]) await sendPasskey(await fixture.arrive(), passkey, PUBLIC_URL, { signCount });
+  const found = await scrape(metrics);
+  const steps = (outcome: string) => found.sum('usher_login_steps_total', { step: 'POST /login/passkey', outcome });
+  expect([steps('ok'), steps('PASSKEY_COUNTER_STEPPED_BACK')]).toEqual([1, 1]);
 });
 
 test('counts attempts of webhooks, and tells how many wait and for how long', async () => {

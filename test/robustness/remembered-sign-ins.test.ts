@@ -6,6 +6,6 @@ import { quickOrLong } from '../support/soak.ts';
 
 test('nobody continues with a sign-in after its revocation has answered', { timeout: 5_400_000 }, async () => {
   await using fixture = await LoginFixture.open();
-  // Each of the eight ways to end it.
-  await raceContinuations(fixture, quickOrLong(24, 8 * 300));
+  // Each of the nine ways to end it.
+  await raceContinuations(fixture, quickOrLong(27, 9 * 300));
 });

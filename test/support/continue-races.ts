@@ -30,6 +30,7 @@ export async function raceContinuations(fixture: LoginFixture, rounds: number): 
     RevokeUserSessions: ({ userId }) => sessions.revokeUserSessions({ userId }),
     'RevokeUserSessions there': ({ userId }) => clientsOf(service, forum).sessions.revokeUserSessions({ userId }),
     'RemoveApplicationUser there': ({ userId }) => admin.removeApplicationUser({ applicationId: forum.id, userId }),
+    EndUserSessions: ({ userId }) => admin.endUserSessions({ userId }),
     DeactivateUser: ({ userId }) => admin.deactivateUser({ userId }),
     DeleteUser: ({ userId }) => admin.deleteUser({ userId }),
     EraseUser: ({ userId }) => admin.eraseUser({ userId }),
@@ -40,7 +41,7 @@ export async function raceContinuations(fixture: LoginFixture, rounds: number): 
     },
   };
   /** What ends the sessions that have begun there, too. */
-  const endsThere = /there|User$/;
+  const endsThere = /there|User$|^End/;
   const names = Object.keys(revocations);
   let continued = 0;
   let refused = 0;

@@ -50,8 +50,8 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
 
   /**
    * What the login page shows: "LOGIN" asks for a new sign-in also where the user
-   * could continue with the last one; "PASSKEYS" shows the user's passkeys after
-   * the sign-in. Empty for nothing special.
+   * could continue with the last one; "PASSKEYS" does so, too, and shows the user's
+   * passkeys after the sign-in, if passkeys are enabled. Empty for nothing special.
    *
    * @generated from field: string prompt = 5;
    */

@@ -32,6 +32,7 @@ import { removeApplicationUser } from '../../domain/users/remove-application-use
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
+import { sendPasskeyNotice } from './passkey-notice.ts';
 import { createApplicationPresenter } from './present-application.ts';
 import { toMessage, toPage } from './to-message.ts';
 
@@ -40,7 +41,11 @@ export function createAdminHandlers({
   liveSessions,
   pageTokens,
   tokens,
-}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'tokens'>): ServiceHandlers<typeof AdminService> {
+  ...mailParts
+}: Pick<
+  ServiceParts,
+  'apiKeys' | 'authPageUrl' | 'liveSessions' | 'loginMethods' | 'mailer' | 'pageTokens' | 'tokens'
+>): ServiceHandlers<typeof AdminService> {
   const present = createApplicationPresenter(tokens.issuer);
   const toApplication = (application: ApplicationDetails) => present(application, application.id);
   return {
@@ -96,7 +101,7 @@ export function createAdminHandlers({
       toPage('applications', await listUserApplications(call, pageTokens, fields), toMessage),
 
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
-    deletePasskey: async (call, fields) => void (await deletePasskey(call, fields)),
+    deletePasskey: async (call, fields) => sendPasskeyNotice(mailParts, call, await deletePasskey(call, fields)),
 
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
