@@ -1,9 +1,12 @@
 /** The API: one pipeline, and on top of it an edge per protocol. */
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import { LiveGrants } from '../domain/oidc/live-grants.ts';
 import type { OidcProvider } from '../domain/oidc/provider.ts';
+import { PublicClients } from '../domain/oidc/public-clients.ts';
 import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
+import { createOidcEndpoints } from './oidc/endpoints.ts';
 import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createHealthMonitor } from './operations/health.ts';
@@ -45,6 +48,9 @@ export function createApi(parts: ApiParts) {
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
   const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
+  const liveGrants = new LiveGrants(runShared, liveSessions);
+  const publicClients = new PublicClients(runShared);
+  const oidcParts = { ...parts, admission, apiKeys, liveGrants, liveSessions, lookUps, publicClients };
   return {
     admissions: { api: admission, key_lookup: lookUps },
     procedures,
@@ -56,7 +62,7 @@ export function createApi(parts: ApiParts) {
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(tokens.publicJwks, readiness),
-      ...(oidc ? [createOidcEdge(oidc, tokens.issuer, [], parts)] : []),
+      ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
   };

@@ -57,6 +57,7 @@ import {
   type Tenant,
 } from '../support/service.ts';
 import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
 import { Wallet } from '../support/wallet.ts';
@@ -392,6 +393,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);
+  await useOidc(ofTenant, { service, tenant });
   await listSessions(ofTenant, pageTokens, { userId: user.id });
   const { id: inactive } = await createTestUser(service);
   await deactivateUser(call, { userId: inactive });

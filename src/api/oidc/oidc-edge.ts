@@ -5,8 +5,9 @@ import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { send, sendJson } from '../../http/response.ts';
 import { createDocuments } from './metadata.ts';
 import { type OidcCall, type OidcCallParts, runOidcCall } from './oidc-call.ts';
+import { answerPreflight } from './page-cors.ts';
 
-interface OidcAnswer {
+export interface OidcAnswer {
   readonly status?: number;
   /** None: an empty response. */
   readonly body?: unknown;
@@ -42,6 +43,7 @@ export function createOidcEdge(
     }
     const ofPath = paths.get(context.path);
     if (!ofPath) return false;
+    if (answerPreflight(context)) return true;
     const endpoint = ofPath.find((each) => each.method === method);
     if (endpoint) await serve(endpoint, context, parts);
     else

@@ -7,7 +7,7 @@ import type { Claims } from './signing-keys.ts';
 const LIFETIME_SECONDS = 15 * 60;
 
 /** What the scopes of a client show of a user. */
-interface ClaimedProfile {
+export interface ClaimedProfile {
   readonly email: string;
   readonly isEmailVerified: boolean;
   readonly name: string | null;
@@ -51,7 +51,7 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
  * Returns the claims of the scopes. What the user does not have is left out, and so is an `email_verified` that is not
  * true: some clients refuse false, and accept none.
  */
-function profileClaims(scope: number, profile: ClaimedProfile): Claims {
+export function profileClaims(scope: number, profile: ClaimedProfile): Claims {
   const { email, isEmailVerified, name, profileImage } = profile;
   return {
     ...(hasScope(scope, 'email') && email !== '' && { email, ...(isEmailVerified && { email_verified: true }) }),

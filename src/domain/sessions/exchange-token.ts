@@ -1,27 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { type SQL, sql } from 'drizzle-orm';
-import { sessions } from '../../database/session-schema.ts';
-import { columnsOf, nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
+import { type RowOfType, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
-import { InvalidTokenError, type SignInMethod } from '../login/verify-token.ts';
+import { InvalidTokenError } from '../login/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import {
-  announce,
-  HAS_MESSAGES,
-  type HasMessages,
-  hasSubscriberToAny,
-  messagesOf,
-  notified,
-} from '../webhooks/insert-message.ts';
-import { sessionCreated, userJoined } from '../webhooks/user-messages.ts';
-import { latestCutoff } from './cutoffs.ts';
+import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
+import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
 import { endLateSession } from './late-sessions.ts';
-import { type BegunSession, graceSecondsOf, lastSignIn, type Peer, SESSION_LIFETIME_MS } from './session.ts';
-import { findSessionOrigin, ORIGINS, type OriginSource, UNKNOWN_ORIGIN } from './session-origin.ts';
+import { type BegunSession, graceSecondsOf, type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { findSessionOrigin, ORIGINS, UNKNOWN_ORIGIN } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -90,109 +79,18 @@ export async function exchangeToken(
   }
 }
 
-/** What a new session may tell of. */
-const TOLD = ['session.created', 'user.created'] as const;
-
-/** The columns of a session that the call gives. */
-const GIVEN = {
-  id: p.uuid('id'),
-  method: p.text('method'),
-  authenticated_at: p.instant('authenticatedAt'),
-  last_authenticated_at: sql`null`,
-  began_at: p.instant('now'),
-  created_at: p.instant('now'),
-  expires_at: p.instant('expiresAt'),
-};
-const given = sql.join(Object.values(GIVEN), sql`, `);
-/** Those that the statement finds out. */
-const FOUND_OUT = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent'];
-const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
-const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
-
-const { id, userId, email, name, profileImage, walletAddress, createdAt, expiresAt } = sessions;
-
-const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress };
-const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>() };
-
-/** What an application learns of a session. */
-const SHOWN = { ...STORED, authTime: t.instant };
-const shown = columnsOf(SHOWN);
-
-const FOUND = {
-  /** Whether the token is from after the cut-offs of the user's sessions. */
-  isAccepted: t.boolean,
-  /** Null if there is no session. */
-  isOutdated: nullable(t.boolean),
-  session: SHOWN,
-};
-
-type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
+type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
 const findOrBeginSession = {
-  intent: statement('find_or_begin_session', FOUND)`${findOrBegin('intent', { notifies: false })}`,
+  intent: statement('find_or_begin_session', FOUND_SESSION)`${findOrBegin(ORIGINS.intent, 'unless asked')}`,
   parameters: statement(
     'find_or_begin_session_by_parameters',
-    FOUND,
-  )`${findOrBegin('parameters', { notifies: false })}`,
+    FOUND_SESSION,
+  )`${findOrBegin(ORIGINS.parameters, 'unless asked')}`,
 };
-const NOTIFIES = { ...FOUND, ...HAS_MESSAGES };
+const NOTIFIES = { ...FOUND_SESSION, ...HAS_MESSAGES };
 const findOrBeginSessionAndNotify = {
-  intent: statement('find_or_begin_session_and_notify', NOTIFIES)`${findOrBegin('intent', { notifies: true })}`,
+  intent: statement('find_or_begin_session_and_notify', NOTIFIES)`${findOrBegin(ORIGINS.intent, 'yes')}`,
   parameters: statement('find_or_begin_session_by_parameters_and_notify', NOTIFIES)`
-    ${findOrBegin('parameters', { notifies: true })}`,
+    ${findOrBegin(ORIGINS.parameters, 'yes')}`,
 };
-
-/**
- * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
- * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. Without
- * `notifies`, no session begins if a webhook subscribes to its messages: that CTE costs time even if it inserts nothing.
- */
-function findOrBegin(source: OriginSource, { notifies }: { notifies: boolean }): SQL {
-  const { address, userAgent, join, isKnown } = ORIGINS[source];
-  return sql`
-    with live as (
-      -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
-      -- else remove the session, and another begin that the revocation has ended.
-      select *, ${lastSignIn('s')} as auth_time from sessions s
-      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
-        and expires_at > ${p.instant('now')}
-    ), caller as (
-      select *, ${latestCutoff(sql`id`)} as cutoff_at from users
-      where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null
-    ), unended as (
-      select live.*, auth_time < ${p.instant('authenticatedAt')} as is_outdated
-      from live join caller on authenticated_at > caller.cutoff_at
-    ), begun as (
-      insert into sessions as s (application_id, user_id, ${replaced})
-      select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
-        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
-      from caller ${join}
-      where ${isKnown} and ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
-        ${notifies ? sql`` : sql`and not ${hasSubscriberToAny(TOLD, p.uuid('applicationId'))}`}
-      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
-      where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
-      returning *
-    ), recorded as (
-      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
-      select ${p.uuid('applicationId')}, ${p.uuid('id')}, user_id, ${p.instant('authenticatedAt')}, ${p.instant('now')},
-        ${p.instant('expiresAt')}, ${p.instant('keptUntil')}
-      from begun
-    ), joined as (
-      insert into application_users as u (application_id, user_id, first_signed_in_at, last_signed_in_at)
-      select ${p.uuid('applicationId')}, user_id, ${p.instant('now')}, ${p.instant('now')} from begun
-      -- Looked up first: a conflict would lock the row, which is a write.
-      where not exists (
-        select 1 from application_users k
-        where k.application_id = ${p.uuid('applicationId')} and k.user_id = ${p.uuid('userId')}
-          and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
-      )
-      on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
-      returning u.user_id, u.first_signed_in_at = u.last_signed_in_at as is_new
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
-    ${notifies ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}
-    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${notifies ? sql`, ${notified}` : sql``}
-    from caller left join (
-      select ${shown}, is_outdated from unended
-      union all select ${columnsOf(STORED)}, authenticated_at, false from begun
-    ) session on true`;
-}

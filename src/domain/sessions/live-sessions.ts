@@ -59,9 +59,14 @@ export class LiveSessions {
     const ages = { maxAgeMs: maxStalenessMs, refreshAgeMs: maxStalenessMs / 2 };
     const found = await this.#cache.get(key, ages);
     if (!found) return undefined;
-    const revokedAt = this.#revokedAt.get(found.value.userId);
-    if (revokedAt === undefined || found.readAt > revokedAt) return found.value;
+    if (this.isCurrent(found.value.userId, found.readAt)) return found.value;
     return (await this.#cache.read(key))?.value;
+  }
+
+  /** Returns whether this replica has ended nothing of the user since. `readAt` is in milliseconds of `performance.now()`. */
+  isCurrent(userId: string, readAt: number): boolean {
+    const revokedAt = this.#revokedAt.get(userId);
+    return revokedAt === undefined || readAt > revokedAt;
   }
 
   /** Distrusts what this replica has read of the user, so that what it revokes ends here at once. */

@@ -1,5 +1,5 @@
 /** Where a user signed in from. The intent of the login has it, and the session copies it. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../database/schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
@@ -25,8 +25,18 @@ const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.
 
 const given = { address: p.text('originAddress'), userAgent: p.text('originUserAgent') };
 
+/** Where the statement of a session that begins has its origin. */
+export interface OriginColumns {
+  readonly address: SQL;
+  readonly userAgent: SQL;
+  /** Joins what has them. */
+  readonly join: SQL;
+  /** Whether a session may begin. */
+  readonly isKnown: SQL;
+}
+
 /** The origin of a session that begins. Parameters: applicationId, loginIntentId, userId; or those of `SessionOrigin`. */
-export const ORIGINS = {
+export const ORIGINS: Readonly<Record<OriginSource, OriginColumns>> = {
   intent: {
     address: sql`i.ip_address`,
     userAgent: sql`i.user_agent`,

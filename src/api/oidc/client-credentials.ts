@@ -1,0 +1,53 @@
+/** How a client says who it is: RFC 6749, section 2.3.1. */
+import { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { type FormFields, invalidRequest } from './read-form.ts';
+
+export interface ClientCredentials {
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly secret: string | undefined;
+}
+
+/**
+ * Returns what the client has sent in the header, or else in the form.
+ *
+ * @throws OidcError `invalid_request` if there is none, or if there are two; `invalid_client` for a malformed header
+ */
+export function readClientCredentials(authorization: string | undefined, form: FormFields): ClientCredentials {
+  const clientId = form.get('client_id');
+  const secret = form.get('client_secret');
+  if (authorization !== undefined) {
+    const credentials = parseBasic(authorization);
+    if (secret !== undefined || (clientId !== undefined && clientId !== credentials.clientId)) {
+      throw invalidRequest('The client must send one credential');
+    }
+    return credentials;
+  }
+  if (clientId === undefined) throw invalidRequest('client_id is missing');
+  return { clientId, secret };
+}
+
+/** With the challenge that RFC 6749, section 5.2, demands. */
+export function invalidClient(): OidcError {
+  return new OidcError('invalid_client', { headers: { 'www-authenticate': 'Basic realm="usher"' } });
+}
+
+function parseBasic(authorization: string): ClientCredentials {
+  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization)?.[1];
+  const halves = Buffer.from(encoded ?? '', 'base64')
+    .toString('utf8')
+    .split(':');
+  const [clientId, secret] = halves.map(decodeFormText);
+  // A colon within a half is encoded.
+  if (!clientId || !secret || halves.length > 2) throw invalidClient();
+  return { clientId, secret };
+}
+
+/** Decodes one half: it is form-encoded before it is in base64, also where its characters need no encoding. */
+function decodeFormText(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+/** The endpoints of OpenID Connect that clients call for tokens, and with them. */
+
+import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
+import type { LiveGrants } from '../../domain/oidc/live-grants.ts';
+import type { OidcProvider } from '../../domain/oidc/provider.ts';
+import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
+import type { OidcEndpoint } from './oidc-edge.ts';
+import type { ClientParts } from './run-as-client.ts';
+import { createTokenEndpoint } from './token-endpoint.ts';
+import { createTokenStatusEndpoints } from './token-status-endpoints.ts';
+import { createUserinfoEndpoints } from './userinfo-endpoints.ts';
+
+interface EndpointParts extends ClientParts {
+  readonly liveGrants: LiveGrants;
+  readonly liveSessions: LiveSessions;
+  readonly sessionMaxAgeSeconds: number;
+  readonly tokens: AuthTokens;
+}
+
+export function createOidcEndpoints(provider: OidcProvider, given: EndpointParts): readonly OidcEndpoint[] {
+  const { tokens, ...parts } = given;
+  const { issuer } = tokens;
+  const all = { ...parts, issuer, provider, subscribed: new Set<string>(), tokenKeys: provider.tokenKeys };
+  return [createTokenEndpoint(all), ...createUserinfoEndpoints(all), ...createTokenStatusEndpoints(all)];
+}

@@ -1,0 +1,33 @@
+/** Lets the pages of a public client read answers: https://fetch.spec.whatwg.org/#http-cors-protocol */
+import { isOriginOf } from '../../domain/oidc/page-origins.ts';
+import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import { send } from '../../http/response.ts';
+
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': 'GET, POST',
+  'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+  'access-control-max-age': '7200',
+};
+
+/** Lets the page that has sent the request read the answer if it is one of the client's. */
+export function allowPage(context: HttpContext, redirectUris: readonly string[]): void {
+  const origin = headerOf(context, 'origin');
+  if (origin === undefined || !isOriginOf(origin, redirectUris)) return;
+  const { response } = context;
+  response.setHeader('vary', 'Origin');
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('access-control-expose-headers', 'WWW-Authenticate, X-Request-Id, Retry-After');
+}
+
+/**
+ * Answers a preflight, and returns whether it was one. It names no client, so every page may ask. That lets no page read
+ * an answer, and no cookie counts here.
+ */
+export function answerPreflight(context: HttpContext): boolean {
+  const origin = headerOf(context, 'origin');
+  const isPreflight =
+    context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
+  if (!isPreflight || origin === undefined) return false;
+  send(context, 204, '', { ...PREFLIGHT_HEADERS, 'access-control-allow-origin': origin, vary: 'Origin' });
+  return true;
+}

@@ -1,0 +1,41 @@
+import { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { HttpError } from '../../http/errors.ts';
+import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import { readBody } from '../../http/read-body.ts';
+
+const MAX_FORM_BYTES = 16_384;
+
+/** The fields of a form that have a value. */
+export type FormFields = ReadonlyMap<string, string>;
+
+/** Reads the body of a POST. @throws OidcError `invalid_request`, or HttpError if it is too large or too late */
+export async function readForm({ request }: HttpContext, deadline: number): Promise<FormFields> {
+  const type = headerOf(request, 'content-type') ?? '';
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
+  return parseForm((await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8'));
+}
+
+/** @throws OidcError `invalid_request` if a field comes twice, or has a NUL */
+export function parseForm(text: string): FormFields {
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (fields.has(name)) throw invalidRequest('A field comes twice');
+    // Postgres takes none.
+    if (value.includes('\0')) throw invalidRequest('A field has a NUL');
+    fields.set(name, value);
+  }
+  // RFC 6749, section 3.1: a field without a value is missing.
+  return new Map([...fields].filter(([, value]) => value !== ''));
+}
+
+/** @throws OidcError `invalid_request` if the field is missing */
+export function requireField(form: FormFields, name: string): string {
+  const value = form.get(name);
+  if (value === undefined) throw invalidRequest(`${name} is missing`);
+  return value;
+}
+
+/** `description` has no value of the caller's. */
+export function invalidRequest(description: string): OidcError {
+  return new OidcError('invalid_request', { description });
+}

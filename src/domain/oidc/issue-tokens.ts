@@ -1,0 +1,122 @@
+/** Issues tokens for a code or a refresh token. Each answer has all kinds. */
+import type { ApplicationCall } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import { renewSession } from '../sessions/renew-session.ts';
+import type { Peer } from '../sessions/session.ts';
+import { createAccessToken } from './access-token.ts';
+import { beginGrantedSession, continueGrantedSession, type GrantedSession } from './granted-session.ts';
+import { idTokenClaims } from './id-token.ts';
+import { OidcError } from './oidc-error.ts';
+import type { OidcProvider } from './provider.ts';
+import { type CodeRequest, redeemCode } from './redeem-code.ts';
+import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
+import { rotateGrant } from './rotate-grant.ts';
+import { hasScope, presentScope, readScope } from './scope.ts';
+
+export interface IssuingParts {
+  readonly provider: OidcProvider;
+  readonly issuer: string;
+  readonly sessionMaxAgeSeconds: number;
+  /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
+  readonly subscribed: Set<string>;
+}
+
+/** A call of a client. One that sends no secret has refresh tokens that rotate. */
+interface IssuingCall extends ApplicationCall {
+  readonly isPublic: boolean;
+  readonly peer: Peer;
+}
+
+export interface IssuedTokens {
+  readonly accessToken: string;
+  readonly expiresInSeconds: number;
+  /** Undefined if a refresh has asked for a scope without `openid`. */
+  readonly idToken: string | undefined;
+  readonly refreshToken: string;
+  readonly scope: string;
+}
+
+/** @throws OidcError `invalid_grant` */
+export async function tokensForCode(
+  call: IssuingCall,
+  parts: IssuingParts,
+  request: CodeRequest,
+): Promise<IssuedTokens> {
+  const { application } = call;
+  const { loginIntentId: grantId, nonce, ...login } = await redeemCode(call, parts.provider.tokenKeys.code, request);
+  const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeMsOf(call, parts));
+  const token = { ...login, applicationId: application.id, grantId, endsAt, rotation: call.isPublic ? 1 : 0 };
+  const begun = await beginGrantedSession(call, parts.subscribed, call.peer, token);
+  const session = await prolong(call, parts, begun);
+  return issue(call, parts, token, { session, nonce, scope: token.scope });
+}
+
+/** @throws OidcError `invalid_grant`, `invalid_scope` */
+export async function refreshTokens(
+  call: IssuingCall,
+  parts: IssuingParts,
+  request: { readonly refreshToken: string; readonly scope: string | undefined },
+): Promise<IssuedTokens> {
+  const { application, now } = call;
+  const token = readRefreshToken(parts.provider.tokenKeys.refreshToken, request.refreshToken);
+  // The maximum age may be shorter than when the token was issued.
+  const isUsable =
+    token &&
+    token.applicationId === application.id &&
+    token.endsAt > now &&
+    token.authenticatedAt.getTime() + maxAgeMsOf(call, parts) > now.getTime() &&
+    // The token of a confidential client is of no use without its secret.
+    (token.rotation > 0 || !call.isPublic);
+  if (!isUsable) throw new OidcError('invalid_grant');
+  const scope = narrowScope(token.scope, request.scope);
+  const rotation = token.rotation > 0 ? await rotateGrant(call, token) : 0;
+  const session = await prolong(call, parts, await continueGrantedSession(call, token));
+  return issue(call, parts, { ...token, rotation }, { session, nonce: null, scope });
+}
+
+function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: IssuingParts): number {
+  return (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
+}
+
+/** Returns the scope of the request, which may only lack some of that of the sign-in (RFC 6749, section 6). */
+function narrowScope(granted: number, requested: string | undefined): number {
+  if (requested === undefined) return granted;
+  const scope = readScope(requested);
+  if (scope === 0 || (scope & ~granted) !== 0) throw new OidcError('invalid_scope');
+  return scope;
+}
+
+/** Returns a session of which at least half is left, unless the maximum age ends it earlier. */
+async function prolong(call: ApplicationCall, parts: IssuingParts, session: GrantedSession): Promise<GrantedSession> {
+  const { now } = call;
+  const isHalfOver = now.getTime() - session.createdAt.getTime() >= session.expiresAt.getTime() - now.getTime();
+  if (!isHalfOver) return session;
+  try {
+    const { id, expiresAt } = await renewSession(call, parts, { sessionId: session.id });
+    return { ...session, id, expiresAt };
+  } catch (error) {
+    // It was revoked meanwhile.
+    throw error instanceof ServiceError && error.reason === 'SESSION_EXPIRED' ? new OidcError('invalid_grant') : error;
+  }
+}
+
+async function issue(
+  { application, now }: ApplicationCall,
+  { provider, issuer }: IssuingParts,
+  token: RefreshToken,
+  { session, nonce, scope }: { session: GrantedSession; nonce: string | null; scope: number },
+): Promise<IssuedTokens> {
+  const { signingKeys, tokenKeys } = provider;
+  const { applicationId, grantId, userId, method, authenticatedAt } = token;
+  const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
+  const facts = { issuer, clientId: application.clientId, userId, method, authenticatedAt, nonce, scope, profile, now };
+  return {
+    accessToken: createAccessToken(tokenKeys.accessToken, { scope, applicationId, sessionId: session.id, grantId }),
+    expiresInSeconds: Math.floor((session.expiresAt.getTime() - now.getTime()) / 1_000),
+    idToken: hasScope(scope, 'openid')
+      ? await signingKeys.sign(idTokenClaims({ ...facts, sid: session.sid }))
+      : undefined,
+    refreshToken: createRefreshToken(tokenKeys.refreshToken, token),
+    scope: presentScope(scope),
+  };
+}

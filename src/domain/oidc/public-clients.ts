@@ -1,0 +1,53 @@
+import type { Deadline, Run } from '../../database/database.ts';
+import { createLateError } from '../../database/errors.ts';
+import { applications } from '../../database/schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { BatchLoader } from '../batch-loader.ts';
+import { RevalidatingCache } from '../revalidating-cache.ts';
+import { withDeadline } from '../with-deadline.ts';
+
+const CLIENT = {
+  id: applications.id,
+  name: applications.name,
+  clientId: applications.clientId,
+  redirectUris: applications.redirectUris,
+  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
+  sessionIdleSeconds: applications.sessionIdleSeconds,
+  singleSignOn: applications.singleSignOn,
+  openIdConnect: applications.openIdConnect,
+};
+
+type PublicClient = RowOfType<typeof CLIENT>;
+
+const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+const CLIENT_ID = /^client_[0-9a-f]{32}$/;
+
+/** Finds applications whose clients need no secret, by client ID. Guesses are looked up in batches, as API keys are. */
+export class PublicClients {
+  readonly #cache: RevalidatingCache<PublicClient>;
+
+  /** `run` looks clients up without the deadline of a caller: callers share the answer, not their deadlines. */
+  constructor(run: Run) {
+    const loader = new BatchLoader(async (clientIds) => {
+      const rows = await run(selectPublicClients, { clientIds });
+      return new Map(rows.map((client) => [client.clientId, client]));
+    });
+    this.#cache = new RevalidatingCache((clientId) => loader.load(clientId));
+  }
+
+  /** How many clients were known, and how many had to be looked up. */
+  get lookUps() {
+    return this.#cache.lookUps;
+  }
+
+  async find(clientId: string, deadline: Deadline): Promise<PublicClient | undefined> {
+    if (!CLIENT_ID.test(clientId)) return undefined;
+    const found = this.#cache.get(clientId, AGES);
+    if (!(found instanceof Promise)) return found?.value;
+    return (await withDeadline(deadline, () => found, createLateError))?.value;
+  }
+}
+
+const selectPublicClients = statement('select_public_clients', CLIENT)`
+  select ${columnsOf(CLIENT)} from applications
+  where client_id = any(${p.texts('clientIds')}) and public_client and deleted_at is null`;

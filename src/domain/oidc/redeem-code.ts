@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { loginIntents } from '../../database/schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { ApplicationCall } from '../call.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { readCode } from './code.ts';
+import { OidcError } from './oidc-error.ts';
+import { challengeOf } from './pkce.ts';
+import type { SealKeys } from './sealed-bytes.ts';
+import { toUuid } from './uuid-bytes.ts';
+
+const CODE_LIFETIME_MS = 60_000;
+
+export interface CodeRequest {
+  readonly code: string;
+  readonly redirectUri: string;
+  readonly codeVerifier: string | undefined;
+}
+
+/** A sign-in whose code was redeemed. */
+export interface RedeemedLogin extends Omit<RowOfType<typeof REDEEMED>, 'browserDigest'> {
+  readonly loginIntentId: string;
+  readonly sid: string;
+}
+
+/**
+ * Redeems a code, once. Everything that must hold is in the condition of one update: a wrong verifier uses up nothing,
+ * and of two requests one succeeds.
+ *
+ * @throws OidcError `invalid_grant`, whatever the reason
+ */
+export async function redeemCode(
+  { application, run, now }: ApplicationCall,
+  keys: SealKeys,
+  { code, redirectUri, codeVerifier }: CodeRequest,
+): Promise<RedeemedLogin> {
+  const loginIntentId = readCode(keys, code);
+  const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
+  if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
+  const [redeemed] = await run(redeem, {
+    loginIntentId,
+    applicationId: application.id,
+    redirectUri,
+    codeChallenge,
+    now,
+    completedAfter: new Date(now.getTime() - CODE_LIFETIME_MS),
+  });
+  if (!redeemed) throw new OidcError('invalid_grant');
+  const { browserDigest, ...login } = redeemed;
+  // A page that is not Usher's tells of no browser.
+  const sid = browserDigest ? sidOf(application.id, login.userId, browserDigest) : loginIntentId;
+  return { ...login, loginIntentId, sid };
+}
+
+/** Returns what names a browser to one application, of one user, and to nobody else. */
+function sidOf(applicationId: string, userId: string, browserDigest: Buffer): string {
+  const digest = createHash('sha256').update(`${applicationId}/${userId}/`).update(browserDigest).digest();
+  return toUuid(digest.subarray(0, 16));
+}
+
+const REDEEMED = {
+  userId: t.uuid,
+  method: t.textOf<SignInMethod>(),
+  authenticatedAt: t.instant,
+  scope: t.integer,
+  nonce: loginIntents.nonce,
+  browserDigest: loginIntents.browserDigest,
+  originAddress: loginIntents.ipAddress,
+  originUserAgent: loginIntents.userAgent,
+};
+
+// A challenge that is not distinct from null: who has sent one when it began cannot leave out the verifier.
+const redeem = statement('redeem_code', REDEEMED)`
+  with redeemed as (
+    update login_intents set redeemed_at = ${p.instant('now')}
+    where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
+      and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
+      and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
+    returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
+      browser_digest, ip_address as origin_address, user_agent as origin_user_agent
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
+  select * from redeemed`;

@@ -1,0 +1,118 @@
+/** The session of a user in an application, found or begun by one statement. */
+import { type SQL, sql } from 'drizzle-orm';
+import { sessions } from '../../database/session-schema.ts';
+import { columnsOf, nullable, p, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { hasSubscriberToAny, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { sessionCreated, userJoined } from '../webhooks/user-messages.ts';
+import { latestCutoff } from './cutoffs.ts';
+import { lastSignIn } from './session.ts';
+import type { OriginColumns } from './session-origin.ts';
+
+/** What a new session may tell of. */
+const TOLD = ['session.created', 'user.created'] as const;
+
+/** The columns of a session that the call gives. */
+const GIVEN = {
+  id: p.uuid('id'),
+  method: p.text('method'),
+  authenticated_at: p.instant('authenticatedAt'),
+  last_authenticated_at: sql`null`,
+  began_at: p.instant('now'),
+  created_at: p.instant('now'),
+  expires_at: p.instant('expiresAt'),
+};
+const given = sql.join(Object.values(GIVEN), sql`, `);
+/** Those that the statement finds out. */
+const FOUND_OUT = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent'];
+const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
+const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
+
+const { id, userId, email, name, profileImage, walletAddress, createdAt, expiresAt } = sessions;
+
+const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress };
+const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>() };
+
+/** What an application learns of a session. */
+const SHOWN = { ...STORED, authTime: t.instant };
+const shown = columnsOf(SHOWN);
+
+export const FOUND_SESSION = {
+  /** Whether the token is from after the cut-offs of the user's sessions. */
+  isAccepted: t.boolean,
+  /** Null if there is no session. */
+  isOutdated: nullable(t.boolean),
+  session: SHOWN,
+};
+
+/** What a statement has beside the session. */
+interface Additions {
+  /** A further condition on the user. */
+  readonly condition?: SQL;
+  /** Further CTEs, each after a comma. They may use `caller`: the user, with the latest cut-off. */
+  readonly ctes?: SQL;
+  /** Further columns, each after a comma. */
+  readonly columns?: SQL;
+}
+
+/**
+ * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
+ * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. A session that
+ * begins is told to webhooks if `notifies` is `yes`. If it is `unless asked`, none begins where a webhook subscribes to its
+ * messages: that CTE costs time even if it inserts nothing.
+ */
+export function findOrBegin(
+  { address, userAgent, join, isKnown }: OriginColumns,
+  notifies: 'yes' | 'no' | 'unless asked',
+  { condition = sql``, ctes = sql``, columns = sql`` }: Additions = {},
+): SQL {
+  return sql`
+    with live as (
+      -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
+      -- else remove the session, and another begin that the revocation has ended.
+      select *, ${lastSignIn('s')} as auth_time from sessions s
+      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+        and expires_at > ${p.instant('now')}
+    ), caller as (
+      select *, ${latestCutoff(sql`id`)} as cutoff_at from users
+      where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null ${condition}
+    ), unended as (
+      select live.*, auth_time < ${p.instant('authenticatedAt')} as is_outdated
+      from live join caller on authenticated_at > caller.cutoff_at
+    ), begun as (
+      insert into sessions as s (application_id, user_id, ${replaced})
+      select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
+        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
+      from caller ${join}
+      where ${isKnown} and ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
+        ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(TOLD, p.uuid('applicationId'))}` : sql``}
+      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
+      where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
+      returning *
+    ), recorded as (
+      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+      select ${p.uuid('applicationId')}, ${p.uuid('id')}, user_id, ${p.instant('authenticatedAt')}, ${p.instant('now')},
+        ${p.instant('expiresAt')}, ${p.instant('keptUntil')}
+      from begun
+    ), joined as (
+      insert into application_users as u (application_id, user_id, first_signed_in_at, last_signed_in_at)
+      select ${p.uuid('applicationId')}, user_id, ${p.instant('now')}, ${p.instant('now')} from begun
+      -- Looked up first: a conflict would lock the row, which is a write.
+      where not exists (
+        select 1 from application_users k
+        where k.application_id = ${p.uuid('applicationId')} and k.user_id = ${p.uuid('userId')}
+          and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
+      )
+      on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
+      returning u.user_id, u.first_signed_in_at = u.last_signed_in_at as is_new
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
+    ${notifies === 'yes' ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}${ctes}
+    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${
+      notifies === 'yes' ? sql`, ${notified}` : sql``
+    }${columns}
+    from caller left join (
+      select ${shown}, is_outdated from unended
+      union all select ${columnsOf(STORED)}, authenticated_at, false from begun
+    ) session on true`;
+}
