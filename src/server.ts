@@ -20,8 +20,7 @@ import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { AdminKeys } from './domain/admin-keys.ts';
 import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
-import { AuthTokens } from './domain/login/auth-tokens.ts';
-import { createExternalIssuer } from './domain/login/external-issuer.ts';
+import { createAuthTokens } from './domain/login/create-auth-tokens.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
@@ -125,11 +124,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // What answers requests.
   const publicUrl = config.publicUrl ?? url;
-  const external = createExternalIssuer(config.authIssuer, publicUrl);
-  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, external);
+  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const parts = { cipher, clock, database, isOnCitus, logger, mailer, sampler: new LineSampler(logger), usage };
+  const parts = { cipher, clock, database, isOnCitus, logger, mailer, oidc, sampler: new LineSampler(logger), usage };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const api = createApi({
@@ -137,7 +135,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
     loginMethods: config.loginMethods,
-    oidc,
     onMessage: delivery.wake,
     pageTokens,
     readiness,
@@ -145,7 +142,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   const handlers: PathHandler[] = [...api.handlers];
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
-  handlers.push(...createLoginHandlers(config, secrets, { ...handlerParts, admission: loginAdmission }));
+  const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
+  const loginParts = { ...handlerParts, admission: loginAdmission, onSignedOut };
+  handlers.push(...createLoginHandlers(config, secrets, loginParts));
   const consoleParts = { ...handlerParts, api, onMessage: delivery.wake, pageTokens, readiness, trustedProxies };
   const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
   let { demo } = overrides;

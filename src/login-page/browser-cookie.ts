@@ -48,7 +48,11 @@ const EMAIL_SECONDS = 600;
 const EMAIL_LENGTH = 254;
 
 /** Stores the e-mail address for the page where the user enters the code. */
-export function setEmailCookie(context: HttpContext, { isSecure }: KnownBrowser, email: string): void {
+export function setEmailCookie(
+  context: HttpContext,
+  { isSecure }: Pick<KnownBrowser, 'isSecure'>,
+  email: string,
+): void {
   setCookie(context, EMAIL_COOKIE, email.slice(0, EMAIL_LENGTH).toWellFormed(), EMAIL_SECONDS, isSecure);
 }
 

@@ -11,10 +11,10 @@ import { withAudit } from '../domain/audit/audit-event.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
+import type { OidcProvider } from '../domain/oidc/provider.ts';
 import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
 import { HttpError } from '../http/errors.ts';
-import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
-import { readBody } from '../http/read-body.ts';
+import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
 import { deriveAccountKeys } from './account/account-cookie.ts';
@@ -24,8 +24,11 @@ import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
+import type { OidcPageParts } from './oidc/oidc-page.ts';
+import { createOidcPages } from './oidc/oidc-pages.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
+import { readPostedForm } from './read-posted-form.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 import { answerProblem } from './show-form.ts';
 
@@ -54,14 +57,18 @@ type GivenParts = Omit<
   | 'singleSignOnMaxAgeSeconds'
 >;
 
-/** Returns the handlers of the logos and, unless another page is in use, of the login page. */
+/** Returns the handlers of the logos, of OpenID Connect and, unless another page is in use, of the login page. */
 export function createLoginHandlers(
   config: Config,
   secrets: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts,
+  parts: GivenParts & Pick<OidcPageParts, 'onSignedOut'> & { readonly oidc: OidcProvider | undefined },
 ): PathHandler[] {
-  const logos = createLogoHandler(parts);
-  return config.authPageUrl === undefined ? [logos, createLoginPage(config, secrets, parts)] : [logos];
+  const handlers = [createLogoHandler(parts)];
+  const { oidc } = parts;
+  const { authPageUrl, singleSignOnMaxAgeSeconds } = config;
+  if (oidc) handlers.push(createOidcPages({ ...parts, oidc, singleSignOnMaxAgeSeconds }));
+  if (authPageUrl === undefined) handlers.push(createLoginPage(config, secrets, parts));
+  return handlers;
 }
 
 function createLoginPage(
@@ -134,7 +141,7 @@ async function serve(
   const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
   const browser = identifyBrowser(context, isSecure);
   try {
-    form = await readForm(action, context, call.deadline);
+    if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);
     const fields = toFields(form);
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
@@ -181,13 +188,4 @@ async function run(action: Action, request: LoginRequest): Promise<Remark | unde
     await answerProblem(request, action.form, error);
     return error;
   }
-}
-
-async function readForm(action: Action, { request, query }: HttpContext, deadline: number): Promise<string> {
-  if (action.method === 'GET') return query;
-  const contentType = headerOf(request, 'content-type') ?? '';
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
-    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
-  }
-  return (await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8');
 }

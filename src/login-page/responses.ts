@@ -60,7 +60,8 @@ export function sendErrorPage(
   view: PageView,
   status: number = ERROR_PAGES[kind].status,
 ): void {
-  const headers = status === 503 ? { 'retry-after': '1' } : undefined;
+  const retryAfter = status === 503 ? '1' : status === 429 ? '60' : undefined;
+  const headers = retryAfter === undefined ? undefined : { 'retry-after': retryAfter };
   sendPage(context, status, renderError(kind, view), headers);
 }
 

@@ -57,6 +57,7 @@ import {
   type Tenant,
 } from '../support/service.ts';
 import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
+import { useAuthorization } from '../support/use-authorization.ts';
 import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
@@ -386,6 +387,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   await service.database.sql`update applications set single_sign_on = true where id = ${tenant.id}`;
   await useRememberedSignIns(call, tokens, { service, tenant });
+  await useAuthorization(call, await createTenant(service, { openIdConnect: true }));
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

@@ -1,9 +1,51 @@
 /** What tests of OpenID Connect share. */
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, hash } from 'node:crypto';
 import type { JWK } from 'jose';
+import type { LoginBrowser } from './login-browser.ts';
+import { REDIRECT_URI, type Tenant } from './service.ts';
 
 /** Returns a private key for `oidcSigningKeys`. */
 export function createRsaJwk(kid = 'rsa'): JWK {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   return { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', kid };
+}
+
+export const CODE_CHALLENGE = hash('sha256', 'v'.repeat(43), 'base64url');
+
+/** An authorization request of the application, with parameters that are changed, added or, if undefined, left out. */
+export function authorizationOf(
+  { clientId }: Pick<Tenant, 'clientId'>,
+  changes: Readonly<Record<string, string | undefined>> = {},
+): URLSearchParams {
+  const parameters = {
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    response_type: 'code',
+    scope: 'openid email',
+    state: 'a state & of the application',
+    nonce: 'a nonce',
+    code_challenge: CODE_CHALLENGE,
+    code_challenge_method: 'S256',
+    ...changes,
+  };
+  const entries = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return new URLSearchParams(entries);
+}
+
+/** Sends the authorization request from a browser, and returns the login that it has begun. */
+export async function beginOidcLogin(
+  browser: LoginBrowser,
+  tenant: Pick<Tenant, 'clientId'>,
+  changes: Readonly<Record<string, string | undefined>> = {},
+) {
+  const { status, location = '' } = await browser.open(`/oidc/authorize?${authorizationOf(tenant, changes)}`);
+  if (status !== 303) throw new Error(`The authorization endpoint has answered ${status}`);
+  const { origin, pathname, search, searchParams } = new URL(location);
+  const loginIntentId = searchParams.get('intent') ?? '';
+  return { loginIntentId, path: pathname + search, origin, state: changes.state ?? '' };
+}
+
+/** Returns the parameters of the query. */
+export function parametersOf(url: string | undefined): Record<string, string> {
+  return Object.fromEntries(new URL(url ?? '').searchParams);
 }

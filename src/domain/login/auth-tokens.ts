@@ -1,6 +1,7 @@
-/** Mints and verifies auth tokens: JWTs that say who signed in to which application. */
+/** Mints and verifies auth tokens: JWTs that say who signed in to which application. OpenID Connect has codes instead. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
+import type { SealKeys } from '../oidc/sealed-bytes.ts';
 import type { ExternalIssuer } from './external-issuer.ts';
 import {
   type Algorithm,
@@ -22,25 +23,38 @@ interface SigningKey {
 
 export class AuthTokens implements Issuer {
   readonly issuer: string;
+  /** Seal the codes of OpenID Connect. */
+  readonly codeKeys: SealKeys;
   readonly isUsher = true;
   readonly #signer: SigningKey;
   readonly #keys: ReadonlyMap<string, SigningKey>;
   readonly #issuers: readonly Issuer[];
 
-  private constructor(issuer: string, signer: SigningKey, keys: readonly SigningKey[], external?: ExternalIssuer) {
+  private constructor(
+    issuer: string,
+    [signer, keys]: readonly [SigningKey, readonly SigningKey[]],
+    codeKeys: SealKeys,
+    external?: ExternalIssuer,
+  ) {
     this.issuer = issuer;
+    this.codeKeys = codeKeys;
     this.#signer = signer;
     this.#keys = new Map(keys.map((key) => [key.kid, key]));
     this.#issuers = external ? [external, this] : [this];
   }
 
   /** Imports private JWKs: the first signs, all verify. Tokens of the external issuer verify as well. */
-  static async create(issuer: string, jwks: readonly JWK[], external?: ExternalIssuer): Promise<AuthTokens> {
+  static async create(
+    issuer: string,
+    jwks: readonly JWK[],
+    external?: ExternalIssuer,
+    codeKeys: SealKeys = [],
+  ): Promise<AuthTokens> {
     const keys = await Promise.all(jwks.map(importSigningKey));
     const [signer] = keys;
     if (!signer) throw new Error('There is no key to sign auth tokens with');
     if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new Error('Two signing keys have the same kid');
-    return new AuthTokens(issuer, signer, keys, external);
+    return new AuthTokens(issuer, [signer, keys], codeKeys, external);
   }
 
   /** The public halves of the keys, as a JWK Set (RFC 7517). */

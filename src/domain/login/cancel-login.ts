@@ -1,5 +1,6 @@
 import { addToQuery } from '../applications/redirect-uri.ts';
 import type { Call } from '../call.ts';
+import { errorUrlOf, isOidcIntent } from '../oidc/authorization-answer.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
@@ -16,6 +17,8 @@ export async function cancelLogin(
   issuer: string,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ redirectUrl: string }> {
-  const { redirectUri, state } = await requireOpenIntent(call, check(request, rules).loginIntentId);
+  const intent = await requireOpenIntent(call, check(request, rules).loginIntentId);
+  if (isOidcIntent(intent)) return { redirectUrl: errorUrlOf(issuer, intent, 'access_denied') };
+  const { redirectUri, state } = intent;
   return { redirectUrl: addToQuery(redirectUri, { error: 'access_denied', state, iss: issuer }) };
 }

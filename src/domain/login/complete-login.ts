@@ -7,6 +7,7 @@ import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { codeUrlOf, isOidcIntent } from '../oidc/authorization-answer.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, optional, text, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
@@ -25,6 +26,7 @@ const rules = {
 };
 
 export interface Completion {
+  /** Empty for a login of OpenID Connect, whose redirect URL has a code. */
   readonly authToken: string;
   /** Where to send the browser. */
   readonly redirectUrl: string;
@@ -86,6 +88,9 @@ function toldOrigin(ipAddress: string | null, userAgent: string | null) {
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
   const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn, prompt } =
     login;
+  const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
+  const shared = { prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
+  if (isOidcIntent(login)) return { authToken: '', redirectUrl: codeUrlOf(tokens, login), ...shared };
   const authToken = await tokens.mint({
     ...login,
     authenticatedAt: authenticatedAt ?? completedAt,
@@ -93,8 +98,7 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
   });
   // RFC 9207: `iss` tells the application which issuer answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
-  const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
-  return { authToken, redirectUrl, prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
+  return { authToken, redirectUrl, ...shared };
 }
 
 export interface HowSignedIn extends SignInOrigin {
@@ -115,6 +119,7 @@ export const COMPLETED_INTENT = {
   redirectUri: loginIntents.redirectUri,
   state: loginIntents.state,
   prompt: loginIntents.prompt,
+  responseMode: loginIntents.responseMode,
   completedAt: t.instant,
   authenticatedAt: loginIntents.authenticatedAt,
 };
@@ -170,7 +175,7 @@ export function completedIntent({
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}
-    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.completed_at, i.authenticated_at, a.client_id,
-      a.single_sign_on
+    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
+      a.client_id, a.single_sign_on
   ), ${auditEvent(audit)}`;
 }

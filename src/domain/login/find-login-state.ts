@@ -1,4 +1,5 @@
 import type { Call } from '../call.ts';
+import { isCodeLive, isOidcIntent } from '../oidc/authorization-answer.ts';
 import { UUID } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
@@ -10,7 +11,7 @@ import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 export type LoginState =
   | (LoginIntent & { readonly kind: 'open' | 'expired' | 'completed' })
   | { readonly kind: 'unknown'; readonly locale?: undefined }
-  /** This browser has completed the intent. It gets the same answer again while the token lives. */
+  /** This browser has completed the intent. It gets the same answer again while the auth token, or the code, lives. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
 
 /** Returns the state of the intent for this browser. The ID may be any text. */
@@ -25,8 +26,8 @@ export async function findLoginState(
   const status = statusOf(intent, call.now);
   if (status === 'open') return { ...intent, kind: status };
   const { completedAt, userId, method, browserDigest } = intent;
-  const isTokenLive = completedAt && toSeconds(call.now) < toSeconds(completedAt) + TOKEN_LIFETIME_SECONDS;
-  if (!isTokenLive || !userId || !method || !browserDigest?.equals(browser.digest)) return { ...intent, kind: status };
+  if (!completedAt || !isAnswerLive({ ...intent, completedAt }, call.now)) return { ...intent, kind: status };
+  if (!userId || !method || !browserDigest?.equals(browser.digest)) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,
@@ -35,4 +36,10 @@ export async function findLoginState(
     completedAt,
   });
   return { kind: 'answered', redirectUrl };
+}
+
+/** A code works once, and for a shorter time than an auth token. */
+function isAnswerLive(intent: LoginIntent & { readonly completedAt: Date }, now: Date): boolean {
+  if (isOidcIntent(intent)) return isCodeLive(intent, now);
+  return toSeconds(now) < toSeconds(intent.completedAt) + TOKEN_LIFETIME_SECONDS;
 }

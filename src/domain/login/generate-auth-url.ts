@@ -6,7 +6,7 @@ import { ServiceError } from '../errors.ts';
 import { oneOf } from '../text-rules.ts';
 import { check, integer, optional, text, textOrEmpty, type Unchecked } from '../validation.ts';
 
-const INTENT_LIFETIME_MS = 30 * 60_000;
+export const INTENT_LIFETIME_MS = 30 * 60_000;
 
 const rules = {
   clientId: text({ max: 255 }),

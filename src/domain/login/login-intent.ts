@@ -21,6 +21,8 @@ const columns = {
   state: loginIntents.state,
   locale: loginIntents.locale,
   prompt: loginIntents.prompt,
+  responseMode: loginIntents.responseMode,
+  redeemedAt: loginIntents.redeemedAt,
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,
   /** When the user had signed in, if that was before. */

@@ -53,7 +53,7 @@ const completeRemembered = statement('complete_remembered_login', {
       method = r.method, ${originAssignments}
     from remembered r, applications a
     where ${mayContinue}
-    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.completed_at, i.authenticated_at, i.user_id, i.method,
-      a.client_id, a.single_sign_on
+    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
+      i.user_id, i.method, a.client_id, a.single_sign_on
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
   select * from completed`;

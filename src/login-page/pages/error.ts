@@ -18,9 +18,14 @@ export const ERROR_PAGES = {
   unavailable: { status: 503, title: 'error.unavailable.title', text: 'error.unavailable.text' },
   'bad-request': { status: 400, title: 'error.badRequest.title', text: 'error.badRequest.text' },
   'not-found': { status: 404, title: 'error.notFound.title', text: 'error.notFound.text' },
+  // Of OpenID Connect.
+  'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
+  'too-many': { status: 429, title: 'oidc.tooMany.title', text: 'oidc.tooMany.text' },
+  'signed-out': { status: 200, title: 'oidc.signedOut.title', text: 'oidc.signedOut.text' },
+  'not-signed-out': { status: 200, title: 'oidc.notSignedOut.title', text: 'oidc.notSignedOut.text' },
 } as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;
 
-/** Renders the page of a login that cannot go on. */
+/** Renders the page of a login, or of a logout, that does not go on. */
 export function renderError(kind: ErrorPage, view: PageView): PageContent {
   const { language, application } = view;
   const title = language.text(ERROR_PAGES[kind].title);
@@ -31,7 +36,7 @@ export function renderError(kind: ErrorPage, view: PageView): PageContent {
     body: html`${application && renderMark({ application, applicationName: application.name })}
 ${renderHeading(html`${title}`, html`<p>${language.html(ERROR_PAGES[kind].text, valuesIn(language))}</p>`)}
 ${renderAlert()}
-${renderWaysOn(view, { canRetry: kind === 'unavailable' })}`,
+${renderWaysOn(view, { canRetry: kind === 'unavailable' || kind === 'too-many' })}`,
     footer: renderFooter(view),
   };
 }

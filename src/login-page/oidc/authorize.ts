@@ -1,0 +1,62 @@
+/** The authorization endpoint: checks what an application asks for and leads to the login page. */
+
+import { isRegistered } from '../../domain/applications/redirect-uri.ts';
+import { createAuthPageLink } from '../../domain/login/generate-auth-url.ts';
+import {
+  type AnswerTarget,
+  type AuthorizationRequest,
+  readAnswerTarget,
+  readAuthorizationRequest,
+} from '../../domain/oidc/authorization-request.ts';
+import { beginAuthorization } from '../../domain/oidc/begin-authorization.ts';
+import { findOidcClient, type OidcClient } from '../../domain/oidc/find-client.ts';
+import { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { emailAddress } from '../../domain/validation.ts';
+import { setEmailCookie } from '../browser-cookie.ts';
+import { sendRedirect } from '../responses.ts';
+import { AnsweredError, type OidcPageRequest, PageProblem } from './oidc-page.ts';
+import { sendAnswer } from './send-answer.ts';
+
+/** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
+export async function authorize(request: OidcPageRequest): Promise<void> {
+  const { context, call, parameters, parts } = request;
+  const { client, target } = await readClient(request);
+  request.oidcCall.setApplication(client.id);
+  try {
+    const wanted = readAuthorizationRequest(parameters, client);
+    if (wanted.isSilent) throw new OidcError('login_required');
+    if (!parts.limit.take(context.clientAddress, call.now))
+      throw new PageProblem('too-many', 'temporarily_unavailable');
+    const loginIntentId = await beginAuthorization(call, client, target, wanted);
+    suggestEmail(request, wanted);
+    sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
+  } catch (error) {
+    if (!(error instanceof OidcError) || error instanceof PageProblem) throw error;
+    sendAnswer(request, target, { error: error.reason, error_description: error.message });
+    throw new AnsweredError(error);
+  }
+}
+
+/** Returns the application and where to answer it. A wrong redirect URI may be an attacker's, so nothing is sent there. */
+async function readClient({
+  call,
+  parameters,
+}: OidcPageRequest): Promise<{ client: OidcClient; target: AnswerTarget & { redirectUri: string } }> {
+  const clientId = parameters.get('client_id');
+  const redirectUri = parameters.get('redirect_uri');
+  const isClear = clientId !== undefined && redirectUri !== undefined;
+  if (!isClear || parameters.hasRepeated(['client_id', 'redirect_uri'])) throw new PageProblem('unknown-client');
+  const client = await findOidcClient(call, clientId);
+  if (!client || !isRegistered(redirectUri, client.redirectUris)) throw new PageProblem('unknown-client');
+  return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
+}
+
+/** Fills in the address that the application expects. */
+function suggestEmail({ context, isSecure }: OidcPageRequest, { loginHint }: AuthorizationRequest): void {
+  if (loginHint === undefined) return;
+  try {
+    setEmailCookie(context, { isSecure }, emailAddress(loginHint));
+  } catch {
+    // A hint may be anything.
+  }
+}

@@ -1,0 +1,57 @@
+/** What the pages of OpenID Connect share: what they get, and how they refuse. */
+import type { OidcCall } from '../../api/oidc/oidc-call.ts';
+import type { Call } from '../../domain/call.ts';
+import { OidcError, type OidcErrorName } from '../../domain/oidc/oidc-error.ts';
+import type { Parameters } from '../../domain/oidc/parameters.ts';
+import type { OidcProvider } from '../../domain/oidc/provider.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { LanguageChoice } from '../language-choice.ts';
+import type { LoginPageParts } from '../login-request.ts';
+import type { PagePlace } from '../page-place.ts';
+import { ERROR_PAGES, type ErrorPage } from '../pages/error.ts';
+import type { NetworkLimit } from './network-limit.ts';
+
+export interface OidcPageParts
+  extends Pick<LoginPageParts, 'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds'> {
+  readonly oidc: OidcProvider;
+  /** Of the requests that store a row. */
+  readonly limit: NetworkLimit;
+  /** Called once a logout has ended the sessions of a user. */
+  readonly onSignedOut: (userId: string) => Promise<void>;
+}
+
+export interface OidcPageRequest {
+  readonly context: HttpContext;
+  readonly oidcCall: OidcCall;
+  readonly call: Call;
+  readonly parameters: Parameters;
+  readonly languages: LanguageChoice;
+  readonly place: PagePlace;
+  /** Whether the public URL is https. */
+  readonly isSecure: boolean;
+  readonly parts: OidcPageParts;
+}
+
+export interface OidcPage {
+  readonly path: string;
+  readonly methods: readonly ('GET' | 'POST')[];
+  /** @throws PageProblem, or AnsweredError if the application is told */
+  run(request: OidcPageRequest): Promise<void>;
+}
+
+/** An error that the person sees, because nobody can be told otherwise. */
+export class PageProblem extends OidcError {
+  readonly page: ErrorPage;
+
+  constructor(page: ErrorPage, reason: OidcErrorName = 'invalid_request', status: number = ERROR_PAGES[page].status) {
+    super(reason, { status });
+    this.page = page;
+  }
+}
+
+/** An error that the application has been told. */
+export class AnsweredError extends OidcError {
+  constructor({ reason, message }: OidcError) {
+    super(reason, { description: message });
+  }
+}

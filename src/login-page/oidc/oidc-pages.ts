@@ -1,0 +1,94 @@
+/** The pages of OpenID Connect: their limits and errors. Applications send browsers to them. */
+import type { Admission } from '../../api/admission.ts';
+import { type OidcCallParts, runOidcCall } from '../../api/oidc/oidc-call.ts';
+import type { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { Parameters } from '../../domain/oidc/parameters.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { STRICT_TRANSPORT_SECURITY } from '../../http/tls.ts';
+import { readLanguageChoice, rememberLanguage } from '../language-choice.ts';
+import { readPostedForm } from '../read-posted-form.ts';
+import { sendErrorPage } from '../responses.ts';
+import { authorize } from './authorize.ts';
+import { NetworkLimit } from './network-limit.ts';
+import { AnsweredError, type OidcPage, type OidcPageParts, PageProblem } from './oidc-page.ts';
+import { returnToApplication } from './return.ts';
+
+const PAGES: readonly OidcPage[] = [
+  { path: '/oidc/authorize', methods: ['GET', 'POST'], run: authorize },
+  { path: '/oidc/return', methods: ['GET'], run: returnToApplication },
+];
+
+const MAX_FORM_BYTES = 16_384;
+/** Each stores a row for half an hour. */
+const AUTHORIZATIONS_PER_MINUTE = 600;
+
+interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'limit'> {
+  readonly admission: Admission;
+}
+
+/** The audit log stores no addresses of users: they are personal data, which only sessions store. */
+const BY_PERSON = { actorType: 'login_page', actor: '' } as const;
+
+export function createOidcPages(options: OidcPagesOptions): PathHandler {
+  const { issuer } = options.tokens;
+  const isSecure = issuer.startsWith('https:');
+  const base = new URL(issuer).pathname.replace(/\/$/, '');
+  const parts = { ...options, limit: new NetworkLimit(AUTHORIZATIONS_PER_MINUTE) };
+  return async (context) => {
+    const page = PAGES.find(({ path }) => path === context.path);
+    if (!page) return false;
+    // From now on the browser uses https only (RFC 6797).
+    if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
+    await serve(page, context, { isSecure, base, parts });
+    return true;
+  };
+}
+
+interface Site {
+  readonly isSecure: boolean;
+  /** The path of the public URL. */
+  readonly base: string;
+  readonly parts: OidcPagesOptions & OidcPageParts;
+}
+
+async function serve(page: OidcPage, context: HttpContext, { isSecure, base, parts }: Site): Promise<void> {
+  const { request, path, query } = context;
+  const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
+  const known = page.methods.find((each) => each === method);
+  let form = query;
+  const viewOf = () => {
+    const parameters = new URLSearchParams(form);
+    parameters.delete('lang');
+    const languages = readLanguageChoice(context, form);
+    return { languages, locale: parameters.get('ui_locales'), place: { path: base + path, query: [...parameters] } };
+  };
+  const showError = (error: OidcError) => {
+    if (error instanceof AnsweredError) return;
+    const { languages, locale, place } = viewOf();
+    const kind = error instanceof PageProblem ? error.page : error.status >= 500 ? 'unavailable' : 'bad-request';
+    // Of a form that is too large, nothing is kept.
+    sendErrorPage(context, kind, { language: languages.languageFor(locale), place }, error.status);
+  };
+  const route = { method: known ?? 'other', path };
+  await runOidcCall(
+    parts,
+    context,
+    route,
+    async (oidcCall) => {
+      if (!known) {
+        const allowed = [...page.methods, ...(page.methods.includes('GET') ? ['HEAD'] : [])];
+        context.response.setHeader('allow', allowed.join(', '));
+        throw new PageProblem('bad-request', 'invalid_request', 405);
+      }
+      if (known === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, oidcCall.deadline);
+      const { languages, place } = viewOf();
+      rememberLanguage(context, languages, isSecure);
+      const call = oidcCall.toDomainCall(BY_PERSON);
+      const parameters = new Parameters(form);
+      const pageRequest = { context, oidcCall, call, parameters, languages, place, isSecure, parts };
+      // Admission begins here, so that a browser that sends its form slowly does not count.
+      await parts.admission.run('', () => page.run(pageRequest));
+    },
+    showError,
+  );
+}

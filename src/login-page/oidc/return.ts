@@ -1,0 +1,35 @@
+/** The page that sends the answer to applications that want it in a form: OAuth 2.0 Form Post Response Mode. */
+import { findLoginIntent, type LoginIntent } from '../../domain/login/login-intent.ts';
+import { isCodeLive } from '../../domain/oidc/authorization-answer.ts';
+import { readCode } from '../../domain/oidc/code.ts';
+import { UUID } from '../../domain/validation.ts';
+import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
+import { sendAnswer } from './send-answer.ts';
+
+/** The only error of a login that has begun. */
+const ERRORS = ['access_denied'];
+
+/** Takes a `code`, or an `intent` and an `error`. @throws PageProblem */
+export async function returnToApplication(request: OidcPageRequest): Promise<void> {
+  const { call, parameters, parts } = request;
+  const code = parameters.get('code');
+  if (code !== undefined) {
+    const loginIntentId = readCode(parts.oidc.tokenKeys.code, code);
+    const intent = loginIntentId && (await findFormIntent(request, loginIntentId));
+    if (!intent) throw new PageProblem('unknown');
+    const { completedAt, redeemedAt } = intent;
+    if (!completedAt || !isCodeLive({ completedAt, redeemedAt }, call.now)) throw new PageProblem('completed');
+    return sendAnswer(request, intent, { code });
+  }
+  const [loginIntentId = '', error = ''] = [parameters.get('intent'), parameters.get('error')];
+  const intent = UUID.test(loginIntentId) ? await findFormIntent(request, loginIntentId) : undefined;
+  if (!intent || !ERRORS.includes(error)) throw new PageProblem('unknown');
+  sendAnswer(request, intent, { error });
+}
+
+async function findFormIntent({ call, oidcCall }: OidcPageRequest, id: string): Promise<LoginIntent | undefined> {
+  const intent = await findLoginIntent(call, id);
+  if (intent?.responseMode !== 'form_post') return undefined;
+  oidcCall.setApplication(intent.applicationId);
+  return intent;
+}

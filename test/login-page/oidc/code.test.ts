@@ -1,0 +1,145 @@
+/** The answer to a login of OpenID Connect: a code, from Usher's own page or another one. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { readCode } from '../../../src/domain/oidc/code.ts';
+import { deriveTokenKeys } from '../../../src/domain/oidc/token-keys.ts';
+import { MINUTE, SECOND } from '../../support/clock.ts';
+import { formOf, LoginBrowser } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { beginOidcLogin, createRsaJwk, parametersOf } from '../../support/oidc.ts';
+import { adminClient, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../../support/service.ts';
+
+const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()] });
+const { service, clock } = fixture;
+afterAll(() => fixture.close());
+const admin = adminClient(service);
+const of = await createTenant(service, { name: 'Shop', openIdConnect: true });
+const { code: codeKeys } = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
+const USED = { status: 409, location: undefined };
+
+async function ready(changes: Readonly<Record<string, string | undefined>> = {}) {
+  const browser = new LoginBrowser(service);
+  const login = await beginOidcLogin(browser, of, changes);
+  return { ...(await fixture.readyByEmail({ of, browser, login })), login, browser };
+}
+
+describe('the login page', () => {
+  it('answers with a code in place of an auth token', async () => {
+    const { submit, login } = await ready();
+    const { status, location } = await submit();
+    expect(status).toBe(303);
+    expect(location?.startsWith(`${REDIRECT_URI}?`)).toBe(true);
+    const parameters = parametersOf(location);
+    expect(parameters).toEqual({
+      code: expect.stringMatching(/^[\w-]{64}$/),
+      state: 'a state & of the application',
+      iss: PUBLIC_URL,
+    });
+    expect(readCode(codeKeys, parameters.code ?? '')).toBe(login.loginIntentId);
+  });
+
+  it('leaves out a state that there was none of', async () => {
+    const { submit } = await ready({ state: undefined });
+    expect(Object.keys(parametersOf((await submit()).location))).toEqual(['code', 'iss']);
+  });
+
+  it('answers the same to the same browser for a minute, and to no other', async () => {
+    const { submit, browser, login } = await ready();
+    const { location } = await submit();
+    clock.advance(59 * SECOND);
+    expect(await browser.open(login.path)).toMatchObject({ status: 303, location });
+    expect(await new LoginBrowser(service).open(login.path)).toMatchObject(USED);
+    clock.advance(SECOND);
+    expect(await browser.open(login.path)).toMatchObject(USED);
+    expect(await submit()).toMatchObject(USED);
+  });
+
+  it('says that the login has been used once the code is redeemed', async () => {
+    const { submit, browser, login } = await ready();
+    await submit();
+    await service.database.sql`update login_intents set redeemed_at = now() where id = ${login.loginIntentId}`;
+    expect(await browser.open(login.path)).toMatchObject(USED);
+  });
+
+  it('tells the application of a login that the person has cancelled', async () => {
+    const { browser, page } = await fixture.arrive({ of, login: await beginOidcLogin(new LoginBrowser(service), of) });
+    const { location } = await browser.submit(page, '/login/cancel');
+    expect(parametersOf(location)).toEqual({
+      error: 'access_denied',
+      state: 'a state & of the application',
+      iss: PUBLIC_URL,
+    });
+  });
+});
+
+describe('an application that wants the answer in a form', () => {
+  it('gets the code from a page of Usher', async () => {
+    const { submit, browser, login } = await ready({ response_mode: 'form_post', state: '"<&' });
+    const { location = '' } = await submit();
+    expect(location.startsWith(`${PUBLIC_URL}/oidc/return?code=`)).toBe(true);
+    const path = location.slice(PUBLIC_URL.length);
+    const page = await browser.open(path);
+    expect(page).toMatchObject({ status: 200, heading: 'You are being sent back' });
+    expect(page.headers['referrer-policy']).toBe('no-referrer');
+    const { method, fields } = formOf(page, REDIRECT_URI);
+    const { code } = parametersOf(location);
+    expect({ method, fields }).toEqual({ method: 'post', fields: { code, state: '"<&', iss: PUBLIC_URL } });
+    expect(readCode(codeKeys, code ?? '')).toBe(login.loginIntentId);
+    clock.advance(MINUTE);
+    expect(await browser.open(path)).toMatchObject(USED);
+  });
+
+  it('gets the error of a login that the person has cancelled', async () => {
+    const login = await beginOidcLogin(new LoginBrowser(service), of, { response_mode: 'form_post' });
+    const { browser, page } = await fixture.arrive({ of, login });
+    const { location = '' } = await browser.submit(page, '/login/cancel');
+    const form = await browser.open(location.slice(PUBLIC_URL.length));
+    expect(formOf(form, REDIRECT_URI).fields).toMatchObject({ error: 'access_denied', iss: PUBLIC_URL });
+  });
+
+  it.each(['', '?code=x', `?code=${'A'.repeat(64)}`, '?intent=x&error=access_denied', '?error=access_denied'])(
+    'gets nothing for %j',
+    async (query) => {
+      const page = await new LoginBrowser(service).open(`/oidc/return${query}`);
+      expect(page).toMatchObject({ status: 404, forms: [] });
+    },
+  );
+
+  it('gets no other error, and none of a login of GenerateAuthUrl', async () => {
+    const login = await beginOidcLogin(new LoginBrowser(service), of, { response_mode: 'form_post' });
+    const open = (intent: string, error: string) =>
+      new LoginBrowser(service).open(`/oidc/return?${new URLSearchParams({ intent, error })}`);
+    expect((await open(login.loginIntentId, 'server_error')).status).toBe(404);
+    const { login: other } = await fixture.arrive();
+    expect((await open(other.loginIntentId, 'access_denied')).status).toBe(404);
+    const { login: byQuery } = await fixture.arrive({ of, login: await beginOidcLogin(new LoginBrowser(service), of) });
+    expect((await open(byQuery.loginIntentId, 'access_denied')).status).toBe(404);
+  });
+});
+
+describe('a login page of the operator', () => {
+  it('gets the redirect with the code from CompleteLogin, once, and no auth token', async () => {
+    const { loginIntentId } = await beginOidcLogin(new LoginBrowser(service), of, { ui_locales: 'de' });
+    const { loginIntent } = await admin.getLoginIntent({ loginIntentId });
+    expect(loginIntent).toMatchObject({ applicationName: 'Shop', state: 'open', locale: 'de' });
+    const { id: userId } = await createTestUser(service);
+    const { authToken, redirectUrl } = await admin.completeLogin({ loginIntentId, userId });
+    expect(authToken).toBe('');
+    expect(readCode(codeKeys, parametersOf(redirectUrl).code ?? '')).toBe(loginIntentId);
+    await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toThrow('Login intent already completed');
+  });
+
+  it('gets the redirect with the error from CancelLogin', async () => {
+    const { loginIntentId } = await beginOidcLogin(new LoginBrowser(service), of, { state: undefined });
+    const { redirectUrl } = await admin.cancelLogin({ loginIntentId });
+    expect(parametersOf(redirectUrl)).toEqual({ error: 'access_denied', iss: PUBLIC_URL });
+    expect(AdminService.method.cancelLogin.name).toBe('CancelLogin');
+  });
+
+  it('is where browsers are sent', async () => {
+    const config = { authPageUrl: 'https://pages.test/start?a=1' };
+    await using replica = await fixture.startReplica(config);
+    const login = await beginOidcLogin(new LoginBrowser(replica), of);
+    expect(login).toMatchObject({ origin: 'https://pages.test', path: expect.stringMatching(/^\/start\?a=1&intent=/) });
+  });
+});

@@ -1,0 +1,17 @@
+/** Every statement of the pages of OpenID Connect, for tests that go over all statements. */
+import type { Call } from '../../src/domain/call.ts';
+import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oidc/authorization-request.ts';
+import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
+import { findOidcClient } from '../../src/domain/oidc/find-client.ts';
+import { Parameters } from '../../src/domain/oidc/parameters.ts';
+import { authorizationOf } from './oidc.ts';
+import { REDIRECT_URI, type Tenant } from './service.ts';
+
+/** The application must have OpenID Connect. */
+export async function useAuthorization(call: Call, tenant: Tenant): Promise<void> {
+  const client = await findOidcClient(call, tenant.clientId);
+  if (!client) throw new Error('The application has no OpenID Connect');
+  const parameters = new Parameters(authorizationOf(tenant).toString());
+  const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };
+  await beginAuthorization(call, client, target, readAuthorizationRequest(parameters, client));
+}
