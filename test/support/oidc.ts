@@ -10,7 +10,7 @@ export function createRsaJwk(kid = 'rsa'): JWK {
   return { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', kid };
 }
 
-export const CODE_CHALLENGE = hash('sha256', 'v'.repeat(43), 'base64url');
+const CODE_CHALLENGE = hash('sha256', 'v'.repeat(43), 'base64url');
 
 /** An authorization request of the application, with parameters that are changed, added or, if undefined, left out. */
 export function authorizationOf(
