@@ -11,6 +11,7 @@ export default defineConfig({
     './src/database/oidc-schema.ts',
     './src/database/webhook-schema.ts',
     './src/database/audit-schema.ts',
+    './src/database/operations-schema.ts',
   ],
   out: './drizzle',
 });

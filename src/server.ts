@@ -19,7 +19,6 @@ import { openDelivery } from './delivery/open-delivery.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
 import { AdminKeys } from './domain/admin-keys.ts';
-import { ApiKeyUsage } from './domain/api-keys/api-key-usage.ts';
 import { createAuthTokens } from './domain/login/create-auth-tokens.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
@@ -30,6 +29,7 @@ import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import type { PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
+import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
@@ -114,11 +114,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const shutdown = new AbortController();
   const closing = new AbortController();
   const jobs: Promise<void>[] = [];
-  const usage = new ApiKeyUsage();
-  const onUsageError = (error: unknown) => logger.warn({ err: error }, 'API key usage not stored');
+  const counts = new MemoryCounts({ clock, database, delivery, logger, mailer });
   stack.defer(async () => {
     await Promise.all(jobs);
-    await usage.save(database.within(performance.now() + requestTimeoutMs)).catch(onUsageError);
+    await counts.save(requestTimeoutMs);
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
@@ -127,7 +126,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const parts = { cipher, clock, database, isOnCitus, logger, mailer, oidc, sampler: new LineSampler(logger), usage };
+  const callLog = { count: counts.count, logger, sampler: new LineSampler(logger), usage: counts.usage };
+  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, oidc };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const api = createApi({
@@ -156,11 +156,11 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   // From here on it works and serves.
   jobs.push(
     delivery.run(closing.signal),
+    counts.run(closing.signal),
     runJobs(config, {
       ...parts,
       time,
       onRemoved: recorder?.recordExpiredRows,
-      onUsageError,
       setCertificate: (given) => [listener, operatorConsole].map((each) => each?.setCertificate(given)),
       signal: closing.signal,
       usedKeyIds,

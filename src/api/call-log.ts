@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { CountName } from '../domain/hourly-counts/hourly-counts.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
@@ -12,6 +13,8 @@ export type RecordCall = (
 ) => void;
 
 export interface CallLog {
+  /** Counts for the charts of operators. */
+  readonly count?: ((name: CountName, now: Date) => void) | undefined;
   readonly logger: Logger;
   readonly recordCall?: RecordCall | undefined;
   readonly sampler: LineSampler;

@@ -111,9 +111,10 @@ export class Pipeline {
 
   /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
   #toDomainCall({ deadline }: CallInfo, actor: Omit<AuditContext, 'now'>, onWait?: () => void): Call {
-    const { clock, database, onMessage } = this.#parts;
+    const { clock, count, database, onMessage } = this.#parts;
     const now = clock();
-    return { run: withAudit(database.within(deadline, onWait), { ...actor, now }), now, onMessage, onWait };
+    const run = withAudit(database.within(deadline, onWait), { ...actor, now });
+    return { run, now, onMessage, onWait, count: (name) => count?.(name, now) };
   }
 }
 

@@ -5,6 +5,46 @@ import { instant } from './schema.ts';
 /** The application ID of events that concern no single application. It is no null, so that the table can be distributed. */
 export const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
+/** Events that sign people in. Other providers and clients of OpenID Connect have paths of their own. */
+const SIGN_INS = [
+  'AdminService/CompleteLogin',
+  'AuthService/ExchangeToken',
+  'SessionService/RenewSession',
+  'GET /account/return',
+  'POST /login/code',
+  'POST /login/continue',
+  'POST /login/passkey',
+  'POST /login/wallet',
+];
+const SIGN_IN_PATHS = ['GET /login/callback', 'POST /oidc/'];
+
+/** People also sign out, and check in to events. */
+const FREQUENT = [...SIGN_INS, 'EventService/CheckIn', 'EventService/UndoCheckIn', 'SessionService/RevokeSession'];
+
+const quote = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ');
+
+/** Selects the events that are kept for SIGN_IN_LOG_DAYS. */
+export const isSignIn = sql.raw(
+  `(action in (${quote(SIGN_INS)}) or ${SIGN_IN_PATHS.map((path) => `action like '${path}%'`).join(' or ')})`,
+);
+
+/**
+ * Selects events that are not among the frequent ones. The indexes by resource, actor and action have these alone, so a
+ * login writes into none of them. Whoever changes it must create those indexes anew.
+ */
+export const isAct = sql.raw(
+  `action not in (${quote(FREQUENT)}) and ${SIGN_IN_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`,
+);
+
+export function isFrequentAction(action: string): boolean {
+  return FREQUENT.includes(action) || SIGN_IN_PATHS.some((path) => action.startsWith(path));
+}
+
+/** Selects what operators did, beside signing people in. */
+export const isOperatorAct = sql.raw(
+  "actor_type in ('admin_key', 'console') and action <> 'AdminService/CompleteLogin'",
+);
+
 /** Who changed what. A row is inserted by the statement that makes the change. */
 export const auditEvents = pgTable(
   'audit_events',
@@ -23,6 +63,16 @@ export const auditEvents = pgTable(
     primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
     index('audit_events_list_idx').on(table.occurredAt, table.id),
     // An erasure removes the addresses from which a user came.
+    index('audit_events_act_resource_idx').on(table.resource, table.occurredAt, table.id).where(isAct),
+    index('audit_events_act_actor_idx').on(table.actor, table.occurredAt, table.id).where(isAct),
+    index('audit_events_act_action_idx').on(table.action, table.occurredAt, table.id).where(isAct),
+    index('audit_events_act_application_actor_idx')
+      .on(table.applicationId, table.actor, table.occurredAt, table.id)
+      .where(isAct),
+    index('audit_events_act_application_action_idx')
+      .on(table.applicationId, table.action, table.occurredAt, table.id)
+      .where(isAct),
+    index('audit_events_operator_idx').on(table.occurredAt, table.id).where(isOperatorAct),
     index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
   ],
 );

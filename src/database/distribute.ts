@@ -30,6 +30,8 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   muted_addresses: 'key',
   remembered_sign_ins: 'token_digest',
   passkeys: 'credential_id',
+  hourly_counts: 'name',
+  expiry_marks: 'name',
 };
 
 /** Without it Citus refuses a transaction that changes several tables which refer to each other. Elsewhere it has no effect. */

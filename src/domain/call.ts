@@ -1,4 +1,5 @@
 import type { Run } from '../database/database.ts';
+import type { CountName } from './hourly-counts/hourly-counts.ts';
 
 /** What a function of the domain knows of the call it serves. */
 export interface Call {
@@ -8,6 +9,8 @@ export interface Call {
   readonly now: Date;
   /** Called when the call has waited for what other calls do not need, such as a locked row. */
   readonly onWait?: (() => void) | undefined;
+  /** Counts what the charts of operators show. */
+  readonly count?: ((name: CountName) => void) | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
 }

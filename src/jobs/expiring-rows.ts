@@ -12,6 +12,7 @@ import {
   walletChallenges,
 } from '../database/login-schema.ts';
 import { oidcGrants } from '../database/oidc-schema.ts';
+import { hourlyCounts } from '../database/operations-schema.ts';
 import { loginIntents } from '../database/schema.ts';
 import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
@@ -24,6 +25,8 @@ export const DAY_MS = 24 * 60 * 60_000;
 
 /** A year, and a month for a yearly review. */
 const AUDIT_RETENTION_MS = 400 * DAY_MS;
+
+const HOURLY_COUNTS_DAYS = 90;
 
 /** Keeps messages four days longer: a redelivery on the last day still retries. */
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
@@ -57,6 +60,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: mutedAddresses.expiresAt, graceMs: 0 },
   { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
   { expiresAt: oidcGrants.expiresAt, graceMs: 0 },
+  { expiresAt: hourlyCounts.hour, graceMs: HOURLY_COUNTS_DAYS * DAY_MS },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
   { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
   { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },

@@ -2,10 +2,8 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
-import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
-import { runApiKeyUsageJob } from './api-key-usage.ts';
 import { runCertificateRenewal } from './certificate-renewal.ts';
 import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
@@ -15,17 +13,15 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: SigningKeyCipher;
   readonly database: Database;
   readonly logger: Logger;
-  readonly onUsageError: (error: unknown) => void;
   readonly setCertificate: (certificate: Certificate) => void;
   readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
-  readonly usage: ApiKeyUsage;
   readonly usedKeyIds: ReadonlySet<string>;
 }
 
 /** Runs the background jobs of a process until the signal is aborted. */
 export async function runJobs(
   { tls, webhookLogDays }: Pick<Config, 'tls' | 'webhookLogDays'>,
-  { cipher, database, logger, onRemoved, onUsageError, setCertificate, signal, time, usage, usedKeyIds }: JobParts,
+  { cipher, database, logger, onRemoved, setCertificate, signal, time, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -37,7 +33,6 @@ export async function runJobs(
       onError: (error) =>
         logger[error instanceof ClockSkewError ? 'error' : 'warn']({ err: error }, 'expiry job failed'),
     }),
-    runApiKeyUsageJob(database, usage, { signal, onError: onUsageError }),
     runKeyRotation(database, cipher, {
       usedAtStart: usedKeyIds,
       signal,

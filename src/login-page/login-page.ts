@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
+import type { Call } from '../domain/call.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
@@ -132,7 +133,7 @@ async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
-  { admission, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
+  { admission, count, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
 ): Promise<void> {
   const name = `${context.request.method} ${action.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
@@ -149,7 +150,11 @@ async function serve(
     const now = parts.clock();
     // The audit log stores no addresses of users: they are personal data, which only sessions store.
     const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
-    const domainCall = { run: withAudit(parts.database.within(call.deadline), { ...by, now }), now };
+    const domainCall: Call = {
+      run: withAudit(parts.database.within(call.deadline), { ...by, now }),
+      now,
+      count: (counted) => count?.(counted, now),
+    };
     // Admission begins here, so that a browser that sends its form slowly does not count.
     const request = { context, logger, call: domainCall, browser, languages, place, fields, parts };
     const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);

@@ -151,11 +151,15 @@ describe.each(lists)('$name', (operation) => {
 
 /** Two values of every filter. The list has items with the first, where it can. */
 const FILTERS: Readonly<Record<string, readonly [string, string]>> = {
+  action: ['EventService/CreateEvent', 'EventService/DeleteEvent'],
+  actor: ['admin', 'another'],
   applicationId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
   email: ['ada@example.com', 'bob@example.com'],
   emailPrefix: ['a', 'b'],
+  resource: ['event', 'another'],
   since: ['2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'],
   status: ['pending', 'failed'],
+  until: ['2100-01-01T00:00:00Z', '2100-01-02T00:00:00Z'],
   userId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
   walletAddress: ['0x0', '0x1'],
 };

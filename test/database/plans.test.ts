@@ -20,6 +20,8 @@ import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
+import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
+import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-counts.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
@@ -203,8 +205,8 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
       select from information_schema.columns
       where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
         or column_name = 'occurred_at')`;
-    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks are kept by age.
-    expect(batches).toHaveLength(tables.length + 3);
+    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks and the counts are kept by age.
+    expect(batches).toHaveLength(tables.length + 4);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
     }
@@ -283,6 +285,9 @@ async function fill({ sql }: TestDatabase): Promise<void> {
         rotation, created_at, expires_at)
       select application_id, id, user_id, id, 1, 'email', '::1', '', created_at, 1, created_at, expires_at from login_intents;
     insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
+    insert into hourly_counts (name, hour, count)
+      select 'count ' || n % 10, now() - interval '90 days' + n * interval '1 second', n
+      from generate_series(1, 5000) n;
     insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
       select id, 'event.created', '{}', now() - interval '10 days' - series.n * interval '1 second', null
       from tenants, generate_series(1, 200) series (n);
@@ -410,7 +415,14 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);
   }
-  await listAuditEvents(call, pageTokens, { applicationId: tenant.id, pageSize: 1 });
+  for (const applicationId of [null, tenant.id]) {
+    for (const filter of [{}, { resource: user.id }, { actor: 'admin' }, { action: 'EventService/CreateEvent' }])
+      await listAuditEvents(call, pageTokens, { ...filter, applicationId, pageSize: 1 });
+  }
+  const counts = new HourlyCounts();
+  counts.add('sign_ins', now);
+  await counts.save(call.run);
+  await readHourlyCounts(call);
 
   const rotation = new AbortController();
   await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {

@@ -24,12 +24,17 @@ const GLOBAL_KEYS = {
   passkeys_credential_id_pk: 'credential_id',
   // An address is muted whichever application a stranger uses.
   muted_addresses_pkey: 'key',
+  // Of no application: counts of everything, and how far the expiry job has come.
+  hourly_counts_hour_name_pk: 'hour',
+  expiry_marks_pkey: 'name',
   // A browser continues its sign-in in any application that shares sign-ins.
   remembered_sign_ins_pkey: 'token_digest',
 };
 
 const TABLES_WITHOUT_APPLICATION = [
   'applications',
+  'expiry_marks',
+  'hourly_counts',
   'known_origins',
   'muted_addresses',
   'passkeys',
@@ -46,6 +51,7 @@ const IMPERSONAL = [
   /^application_logos\./,
   /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
+  /^(expiry_marks|hourly_counts)\.name$/,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
   /^passkeys\.(rp_id|transports)$/,
   /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,

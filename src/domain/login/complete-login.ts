@@ -74,6 +74,7 @@ export async function completeLogin(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
+  call.count?.('sign_ins');
   if (!onPage && how.ipAddress !== null) await removeIfErased(call, userId);
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
 }

@@ -21,7 +21,7 @@ interface Guessed {
  * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid`
  */
 export async function requireRightCode(
-  { run, now }: Call,
+  { run, now, count }: Call,
   { keys }: LoginCodeSettings,
   { applicationId, loginIntentId, latest, wasSent }: Guessed,
   code: string,
@@ -32,6 +32,7 @@ export async function requireRightCode(
   const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });
   if (!counted) throw new ServiceError('CODE_NOT_VALID');
   if (isRight) return;
+  count?.('wrong_codes');
   const left = ATTEMPTS - counted.attempts;
   throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : new ServiceError('CODE_NOT_VALID');
 }

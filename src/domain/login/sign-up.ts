@@ -18,7 +18,7 @@ import {
  * address, or if the intent is not open.
  */
 export async function signUp(
-  { run, now }: Call,
+  { run, now, count }: Call,
   tokens: AuthTokens,
   loginIntentId: string,
   user: { email: string; name: string | null; walletAddress: string },
@@ -27,6 +27,8 @@ export async function signUp(
   const userId = randomUUID();
   const [intent] = await run(insertUserAndComplete, { ...user, ...how, ...BY_POSTGRES, userId, loginIntentId, now });
   if (!intent) return undefined;
+  count?.('sign_ins');
+  count?.('sign_ups');
   const answer = await answerLogin(tokens, { ...intent, ...how, loginIntentId, userId });
   return { userId, ...answer };
 }

@@ -35,12 +35,12 @@ export const DELIVERY = {
   createdAt: webhookDeliveries.createdAt,
 };
 
-/** Selects what callers see of deliveries. Parameter: applicationId. */
-export function selectDeliveriesFrom(deliveries: SQL): SQL {
+/** Selects what callers see of deliveries, and `more` of `message`. Parameter: applicationId. */
+export function selectDeliveriesFrom(deliveries: SQL, more: SQL = sql``): SQL {
   return sql`
     select message_id, coalesce(message.type, '') as type, status, attempt_count, last_status_code, last_error,
       case when due_at >= lease_end then null when due_at = ${URGENT} then created_at else due_at end as next_attempt_at,
-      created_at
+      created_at${more}
     from ${deliveries} as delivery left join lateral (${selectMessage(sql`message_id`)}) as message on true`;
 }
 

@@ -1,6 +1,6 @@
 import { asc, sql } from 'drizzle-orm';
 import { type RowOf, type Statement, whereEqual } from '../../database/database.ts';
-import { p, statement } from '../../database/template.ts';
+import { nullable, p, statement, t } from '../../database/template.ts';
 import { webhookAttempts } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -24,15 +24,21 @@ const attemptColumns = {
 
 type Attempt = RowOf<typeof attemptColumns>;
 
+export interface DeliveryDetails extends Delivery {
+  /** Null once the message was removed. */
+  readonly payload: string | null;
+  readonly attempts: readonly Attempt[];
+}
+
 /**
- * Returns a delivery with its attempts.
+ * Returns a delivery with its payload and attempts.
  *
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Delivery not found`
  */
 export async function getDelivery(
   call: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
-): Promise<Delivery & { readonly attempts: readonly Attempt[] }> {
+): Promise<DeliveryDetails> {
   const ids = { applicationId: call.application.id, ...check(request, rules) };
   await requireWebhook(call, ids.webhookId);
   const [[delivery], attempts] = await Promise.all([call.run(selectDelivery, ids), call.run(selectAttempts, ids)]);
@@ -40,12 +46,15 @@ export async function getDelivery(
   return { ...delivery, attempts };
 }
 
-const selectDelivery = statement('select_delivery', DELIVERY)`
-  ${selectDeliveriesFrom(sql`(
-    select * from webhook_deliveries
-    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-      and message_id = ${p.bigint('messageId')}
-  )`)}`;
+const selectDelivery = statement('select_delivery', { ...DELIVERY, payload: nullable(t.text) })`
+  ${selectDeliveriesFrom(
+    sql`(
+      select * from webhook_deliveries
+      where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+        and message_id = ${p.bigint('messageId')}
+    )`,
+    sql`, message.payload`,
+  )}`;
 
 const selectAttempts: Statement<Attempt[]> = (db) =>
   db

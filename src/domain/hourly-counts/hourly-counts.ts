@@ -1,0 +1,49 @@
+import { hourlyCounts } from '../../database/operations-schema.ts';
+import type { Run } from '../../database/statement.ts';
+import { p, statement } from '../../database/template.ts';
+
+export type CountName =
+  | 'sign_ins'
+  | 'sign_ups'
+  | 'wrong_codes'
+  | 'emails'
+  | 'failed_emails'
+  | 'webhook_attempts'
+  | 'failed_webhook_attempts';
+
+const HOUR_MS = 60 * 60_000;
+
+/** Counts in memory what happens in each hour, until `save` stores it. So a call costs no write. */
+export class HourlyCounts {
+  /** By hour since 1970 and name. */
+  #counts = new Map<string, { readonly name: CountName; readonly hour: number; count: number }>();
+
+  add(name: CountName, now: Date, by = 1): void {
+    const hour = Math.floor(now.getTime() / HOUR_MS);
+    const key = `${hour} ${name}`;
+    const entry = this.#counts.get(key);
+    if (entry) entry.count += by;
+    else if (by > 0) this.#counts.set(key, { name, hour, count: by });
+  }
+
+  /** Stores what was counted since the last time. What cannot be stored is kept for the next time. */
+  async save(run: Run): Promise<void> {
+    const unsaved = this.#counts;
+    this.#counts = new Map();
+    try {
+      for (const [key, { name, hour, count }] of unsaved) {
+        await run(addCount, { name, hour: new Date(hour * HOUR_MS), count });
+        unsaved.delete(key);
+      }
+    } catch (error) {
+      for (const { name, hour, count } of unsaved.values()) this.add(name, new Date(hour * HOUR_MS), count);
+      throw error;
+    }
+  }
+}
+
+/** One row each: on Citus they are on several servers. */
+const addCount = statement('add_hourly_count')`
+  insert into hourly_counts as c (name, hour, count)
+  values (${p.text('name')}, ${p.instant('hour')}, ${p.of(hourlyCounts.count, 'count')})
+  on conflict (hour, name) do update set count = c.count + excluded.count`;

@@ -1,0 +1,19 @@
+import { hourlyCounts } from '../../database/operations-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+
+const HOUR_MS = 60 * 60_000;
+const HOURS = 24;
+
+const columns = { name: hourlyCounts.name, hour: hourlyCounts.hour, count: hourlyCounts.count };
+
+export type HourlyCount = RowOfType<typeof columns>;
+
+/** Returns the counts of this hour, as far as they are stored, and of the 23 before. Hours without any have no row. */
+export async function readHourlyCounts({ run, now }: Pick<Call, 'run' | 'now'>): Promise<readonly HourlyCount[]> {
+  const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
+  return run(selectCounts, { since: new Date(thisHour - (HOURS - 1) * HOUR_MS) });
+}
+
+const selectCounts = statement('select_hourly_counts', columns)`
+  select ${columnsOf(columns)} from hourly_counts where hour >= ${p.instant('since')} order by hour, name`;

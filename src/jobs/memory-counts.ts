@@ -1,0 +1,68 @@
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
+import { type CountName, HourlyCounts } from '../domain/hourly-counts/hourly-counts.ts';
+import { pause } from '../domain/pause.ts';
+
+const INTERVAL_MS = 60_000;
+const SAVE_TIMEOUT_MS = 5_000;
+
+interface CountedParts {
+  readonly clock: () => Date;
+  readonly database: Pick<Database, 'within'>;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Counters since the start of the process. */
+  readonly mailer: { readonly outcomes: Readonly<Record<'sent' | 'failed', number>> };
+  readonly delivery: { readonly outcomes: Readonly<Record<'pending' | 'succeeded' | 'failed', number>> };
+}
+
+/** What a process counts in memory, and stores about once a minute: when API keys are used, and what charts show. */
+export class MemoryCounts {
+  readonly usage = new ApiKeyUsage();
+  readonly #parts: CountedParts;
+  readonly #counts = new HourlyCounts();
+  #stored: Readonly<Partial<Record<CountName, number>>> = {};
+
+  constructor(parts: CountedParts) {
+    this.#parts = parts;
+  }
+
+  readonly count = (name: CountName, now: Date): void => this.#counts.add(name, now);
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // Jitter, so that replicas started together do not run together.
+      await pause(INTERVAL_MS * (0.5 + Math.random() / 2), signal);
+      // At shutdown the server stores the rest.
+      if (!signal.aborted) await this.save(SAVE_TIMEOUT_MS);
+    }
+  }
+
+  async save(timeoutMs: number): Promise<void> {
+    const { clock, database, logger } = this.#parts;
+    const run = database.within(performance.now() + timeoutMs);
+    const warn = (message: string) => (error: unknown) => logger.warn({ err: error }, message);
+    await this.usage.save(run).catch(warn('API key usage not stored'));
+    this.#addTotals(clock());
+    await this.#counts.save(run).catch(warn('hourly counts not stored'));
+  }
+
+  #addTotals(now: Date): void {
+    const { sent, failed } = this.#parts.mailer.outcomes;
+    const attempts = this.#parts.delivery.outcomes;
+    // A delivery is pending after an attempt that failed.
+    const failedAttempts = attempts.pending + attempts.failed;
+    const totals: Readonly<Partial<Record<CountName, number>>> = {
+      emails: sent,
+      failed_emails: failed,
+      webhook_attempts: attempts.succeeded + failedAttempts,
+      failed_webhook_attempts: failedAttempts,
+    };
+    for (const [name, total] of Object.entries(totals)) {
+      // The names are those of the totals.
+      const countName = name as CountName;
+      this.#counts.add(countName, now, total - (this.#stored[countName] ?? 0));
+    }
+    this.#stored = totals;
+  }
+}
