@@ -367,7 +367,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
 
   const signedIn = await createTestUser(service);
-  const account = { userId: signedIn.id, authenticatedAt: now, method: 'email' } as const;
+  const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;
   const found = await findAccount(call, account);
   if (!found) throw new Error('Nobody is signed in to the account page');
   await exportAccount(call, found);

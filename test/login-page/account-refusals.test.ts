@@ -13,9 +13,18 @@ const admin = adminClient(service);
 afterAll(() => fixture.close());
 
 /** Pages that show something of a person. */
-const PAGES = ['', '/name', '/email', '/email/code', '/wallet', '/data', '/delete'];
+const PAGES = ['', '/name', '/email', '/email/code', '/wallet', '/wallet/new', '/data', '/delete'];
 /** Forms that change something. */
-const FORMS = ['/name', '/email', '/email/code', '/wallet', '/sessions/end', '/sessions/end-all', '/delete'];
+const FORMS = [
+  '/name',
+  '/email',
+  '/email/code',
+  '/wallet',
+  '/wallet/new',
+  '/sessions/end',
+  '/sessions/end-all',
+  '/delete',
+];
 
 const isActive = async (sessionId: string) =>
   (await clientsOf(service, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 })).session !== undefined;

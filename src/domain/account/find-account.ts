@@ -7,6 +7,7 @@ import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 /** Who signed in to the account page, when and how. */
 export interface AccountSignIn {
+  readonly loginIntentId: string;
   readonly userId: string;
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;

@@ -12,29 +12,49 @@ import { takePermit } from './rate-limit.ts';
 const LIFETIME_MS = 10 * 60_000;
 const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
 
-const rules = {
-  loginIntentId: uuid,
+export const addressRules = {
   address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', {
     max: 42,
     format: 'ethereum-address',
   }),
 };
 
+const rules = { loginIntentId: uuid, ...addressRules };
+
+/** What wallets sign for. */
+export interface ChallengeSettings {
+  /** The URL of the login page. */
+  readonly authPageUrl: string;
+  /** Contract wallets sign for it. */
+  readonly chainId: number;
+}
+
 /**
  * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
- * browser. `authPageUrl` is the URL of the login page; contract wallets sign for the chain.
+ * browser.
  *
  * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
 export async function createWalletChallenge(
   call: Call,
-  { authPageUrl, chainId }: { readonly authPageUrl: string; readonly chainId: number },
+  settings: ChallengeSettings,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ message: string }> {
-  const { loginIntentId, ...checked } = check(request, rules);
-  const address = checked.address.toLowerCase();
+  const { loginIntentId, address } = check(request, rules);
   const { applicationId, applicationName } = await requireOpenIntent(call, loginIntentId, 'wallet');
+  const statement = `Sign in to ${applicationName}.`;
+  return createMessage(call, settings, browser, { applicationId, loginIntentId, address, statement });
+}
+
+/** Creates a message with that statement for a login. @throws ServiceError `Too many challenges` */
+export async function createMessage(
+  call: Call,
+  { authPageUrl, chainId }: ChallengeSettings,
+  browser: Browser,
+  { applicationId, loginIntentId, statement, ...spelled }: Readonly<Record<AskedText, string>>,
+): Promise<{ message: string }> {
+  const address = spelled.address.toLowerCase();
   const bucket = hash('sha256', `messages to sign for ${loginIntentId}`, 'buffer');
   if (!(await takePermit(call, bucket, CHALLENGES_PER_INTENT))) {
     throw new ServiceError('TOO_MANY_CHALLENGES');
@@ -45,7 +65,7 @@ export async function createWalletChallenge(
     address,
     uri: authPageUrl,
     chainId,
-    applicationName,
+    statement,
     nonce: randomBytes(16).toString('hex'),
     issuedAt: call.now,
     expiresAt,
@@ -63,6 +83,8 @@ export async function createWalletChallenge(
   });
   return { message };
 }
+
+type AskedText = 'applicationId' | 'loginIntentId' | 'address' | 'statement';
 
 const insertChallenge: Statement<unknown> = (db) =>
   db

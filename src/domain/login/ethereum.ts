@@ -13,7 +13,8 @@ export interface SignInMessage {
   readonly uri: string;
   /** Where contract wallets are resolved. Other wallets use no chain. */
   readonly chainId: number;
-  readonly applicationName: string;
+  /** What the wallet shows the person. */
+  readonly statement: string;
   readonly nonce: string;
   readonly issuedAt: Date;
   readonly expiresAt: Date;
@@ -26,7 +27,7 @@ export function formatSignInMessage(message: SignInMessage): string {
     `${message.domain} wants you to sign in with your Ethereum account:`,
     toChecksumAddress(message.address),
     '',
-    `Sign in to ${message.applicationName.replace(NOT_OF_STATEMENTS, '?')}.`,
+    message.statement.replace(NOT_OF_STATEMENTS, '?'),
     '',
     `URI: ${message.uri}`,
     'Version: 1',

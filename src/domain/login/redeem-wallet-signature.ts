@@ -18,7 +18,7 @@ import { requireWalletSignature, type WalletSettings } from './verify-wallet-sig
 /** The longest form. */
 const MAX_CHARACTERS = 8_192;
 
-const rules = {
+export const signatureRules = {
   loginIntentId: uuid,
   signature: textThat((text) => text.length <= 255 || /^0x[0-9a-f]+$/i.test(text), 'must be hex', {
     max: MAX_CHARACTERS,
@@ -42,18 +42,11 @@ export async function redeemWalletSignature(
   call: Call,
   { tokens, hasEmail, ...wallets }: WalletLoginParts,
   browser: Browser,
-  request: Unchecked<keyof typeof rules>,
+  request: Unchecked<keyof typeof signatureRules>,
 ): Promise<Completion | undefined> {
-  const { loginIntentId, signature } = check(request, rules);
+  const { loginIntentId, signature } = check(request, signatureRules);
   const { applicationId, allowSignUp, branding, expiresAt } = await requireOpenIntent(call, loginIntentId, 'wallet');
-  const [challenge] = await call.run(selectLatestChallenge, {
-    applicationId,
-    loginIntentId,
-    browserDigest: browser.digest,
-    now: call.now,
-  });
-  if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
-  try {
+  return withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address } = challenge;
     await requireWalletSignature(call, wallets, browser, challenge, signature);
     const [owner] = await call.run(selectWalletUser, { address });
@@ -68,16 +61,38 @@ export async function redeemWalletSignature(
     const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how, proved);
     await removeIfErased(call, userId);
     return completion;
+  });
+}
+
+/** Runs the work with the latest message for the login in this browser. @throws ServiceError `Invalid signature` */
+export async function withLatestChallenge<Result>(
+  { run, now }: Call,
+  browser: Browser,
+  login: { readonly applicationId: string; readonly loginIntentId: string },
+  work: (challenge: WalletChallenge) => Promise<Result>,
+): Promise<Result> {
+  const [challenge] = await run(selectLatestChallenge, { ...login, browserDigest: browser.digest, now });
+  if (!challenge) throw new ServiceError('INVALID_SIGNATURE');
+  try {
+    return await work(challenge);
   } finally {
     // Deleted last: the second request of a double click must find it while the login is open. The expiry job
     // removes it if this fails.
-    await call.run(deleteChallenge, { applicationId, loginIntentId, id: challenge.id }).catch(() => {});
+    await run(deleteChallenge, { ...login, id: challenge.id }).catch(() => {});
   }
+}
+
+/** A message that a wallet was asked to sign. */
+interface WalletChallenge {
+  readonly id: string;
+  /** In lower case. */
+  readonly address: string;
+  readonly message: string;
 }
 
 const isChallenge = whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'id');
 
-const selectLatestChallenge: Statement<{ id: string; address: string; message: string }[]> = (db) =>
+const selectLatestChallenge: Statement<WalletChallenge[]> = (db) =>
   db
     .select({ id: walletChallenges.id, address: walletChallenges.address, message: walletChallenges.message })
     .from(walletChallenges)

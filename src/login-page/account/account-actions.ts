@@ -1,7 +1,6 @@
 /** The actions of the account page, one per row. */
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
-import { ServiceError } from '../../domain/errors.ts';
 import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import { eraseUser } from '../../domain/users/end-user.ts';
@@ -25,6 +24,7 @@ import {
 import { removeAccountCookie } from './account-cookie.ts';
 import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
 import { type Account, changing, isFresh, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
+import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
 import { renderAccount } from './render-account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
 
@@ -49,6 +49,15 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
   { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
   { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
+  { method: 'GET', path: '/account/wallet/new', needs: 'wallet', form: 'choice', run: signedIn(showNewWallet) },
+  { method: 'POST', path: '/account/wallet/challenge', needs: 'wallet', form: 'script', run: challengeNewWallet },
+  {
+    method: 'POST',
+    path: '/account/wallet/new',
+    needs: 'wallet',
+    form: 'choice',
+    run: changing('wallet/new', addNewWallet),
+  },
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
   { method: 'GET', path: '/account/data', form: 'choice', run: signedIn(sendData) },
@@ -61,6 +70,7 @@ const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['name', 'account.note.name'],
   ['email', 'account.note.email'],
   ['wallet', 'account.note.wallet'],
+  ['walletAdded', 'account.note.walletAdded'],
   ['session', 'account.note.session'],
   ['sessions', 'account.note.sessions'],
 ]);
@@ -104,20 +114,6 @@ async function changeName(request: LoginRequest, { user }: Account): Promise<voi
   const name = request.fields.name;
   await updateUser(request.call, { userId: user.id, name });
   redirect(request, '', { done: 'name' });
-}
-
-async function showWallet(request: LoginRequest): Promise<void> {
-  const view = viewOf(request);
-  const text = html`${view.language.text('account.wallet.text')}`;
-  const form = { action: 'wallet', title: 'account.wallet.title', text, submit: 'account.wallet.submit' } as const;
-  sendPage(request.context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
-}
-
-/** The last way to sign in stays. */
-async function removeWallet(request: LoginRequest, { user }: Account): Promise<void> {
-  if (!request.parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
-  await updateUser(request.call, { userId: user.id, walletAddress: null });
-  redirect(request, '', { done: 'wallet' });
 }
 
 async function endSession(request: LoginRequest, { user }: Account): Promise<void> {

@@ -28,9 +28,9 @@ export function readAccountCookie(
 ): AccountSignIn | undefined {
   const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
   if (text === undefined) return undefined;
-  const [userId, method, authenticatedAt, seenAt] = JSON.parse(text);
+  const [userId, method, authenticatedAt, seenAt, loginIntentId = ''] = JSON.parse(text);
   const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
-  return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt) } : undefined;
+  return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt), loginIntentId } : undefined;
 }
 
 /** Signs the browser in for another 15 minutes. */
@@ -38,10 +38,10 @@ export function writeAccountCookie(
   context: HttpContext,
   browser: KnownBrowser,
   keys: AccountKeys,
-  { userId, method, authenticatedAt }: AccountSignIn,
+  { userId, method, authenticatedAt, loginIntentId }: AccountSignIn,
   now: Date,
 ): void {
-  const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime()]);
+  const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime(), loginIntentId]);
   setCookie(
     context,
     cookieName(COOKIE, browser),

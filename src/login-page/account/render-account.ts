@@ -50,7 +50,7 @@ ${renderData(view)}
 function renderStale(view: AccountView): Html {
   const { language } = view;
   return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(15, 'minute') })}</span>
-${renderLogin(view, 'LOGIN', 'account.signInAgain')}</div>`;
+${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
 }
 
 function renderYou(view: AccountView): Html {
@@ -79,7 +79,8 @@ function renderWays(view: AccountView): Html {
     html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}</div>`)}
 ${hasWallets && wallet}
 ${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
-    passkeys && renderLogin(view, 'PASSKEYS', 'account.passkeys.manage'),
+    html`<div class="acts">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
+${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}</div>`,
   );
 }
 
@@ -150,7 +151,7 @@ function renderButton(view: AccountFormView, to: string, label: TextKey, kind: s
 }
 
 /** Renders a button that begins a login for a purpose. */
-function renderLogin(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
+export function renderLoginButton(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
   return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}</button></form>`;
 }
 

@@ -10,7 +10,7 @@ import {
   renderPasskeyForm,
 } from './passkey-form.ts';
 import type { FormView } from './view.ts';
-import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
+import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './wallet-form.ts';
 
 /** Renders the choice of how to sign in. */
 export function renderChoice(view: FormView): PageContent {
@@ -31,9 +31,9 @@ ${
   (hasWallet || hasPasskey) &&
   html`<div class="ways">
 ${hasPasskey && renderPasskeyForm(view)}
-${hasWallet && renderWalletForm(view)}
+${hasWallet && renderWalletSignIn(view)}
 </div>
-${hasWallet && renderWalletNotes(view)}`
+${hasWallet && renderWalletNotes(language, { isOnlyWay: !hasEmail })}`
 }
 ${renderCancel(view)}`,
     footer: renderFooter(view, renderManagePasskeys(view)),

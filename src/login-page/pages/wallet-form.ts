@@ -1,6 +1,7 @@
 import { MAX_SIGNATURE_BYTES } from '../../domain/login/verify-wallet-signature.ts';
 import { Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
+import type { Language } from '../../texts/texts.ts';
 import { renderHidden } from './parts.ts';
 import type { FormView } from './view.ts';
 
@@ -11,24 +12,43 @@ const ICON = new Html(
     '<path d="M15.5 6V3.5H4A1.8 1.8 0 0 0 4 7h13.5v9.5H4.5a2.3 2.3 0 0 1-2.3-2.3V5.3M17.5 10h-4a1.8 1.8 0 0 0 0 3.6h4"/></svg>',
 );
 
+interface WalletForm {
+  /** Where the signature is sent. */
+  readonly action: string;
+  /** Where the script asks for the message. */
+  readonly challenge: string;
+  /** Whether another form of the page comes first. */
+  readonly isSecond: boolean;
+  readonly hidden: Html;
+}
+
 /** Renders the form for wallets. The script shows it once there is one, with a button for each. */
-export function renderWalletForm(view: FormView): Html {
-  const { language, path, methods } = view;
-  const isSecond = methods.includes('email');
-  return html`<form id="wallet" method="post" action="${path}/wallet" data-challenge="${path}/wallet/challenge"${renderTexts(view)} hidden>
-${renderHidden(view)}<input type="hidden" name="address"><input type="hidden" name="signature">
+export function renderWalletForm(language: Language, { action, challenge, isSecond, hidden }: WalletForm): Html {
+  return html`<form id="wallet" method="post" action="${action}" data-challenge="${challenge}"${renderTexts(language)} hidden>
+${hidden}<input type="hidden" name="address"><input type="hidden" name="signature">
 <button${isSecond && html` class="second"`}>${ICON}${language.text('wallet.submit')}</button>
 </form>`;
 }
 
+/** Renders the form for a sign-in with a wallet. */
+export function renderWalletSignIn(view: FormView): Html {
+  const { language, path, methods } = view;
+  return renderWalletForm(language, {
+    action: `${path}/wallet`,
+    challenge: `${path}/wallet/challenge`,
+    isSecond: methods.includes('email'),
+    hidden: renderHidden(view),
+  });
+}
+
 /** Renders what stands in place of the form. A page with other ways to sign in does not speak of missing wallets. */
-export function renderWalletNotes({ language, methods }: FormView): Html {
-  return html`${!methods.includes('email') && html`<p id="no-wallet" hidden>${language.text('wallet.missing')}</p>`}
+export function renderWalletNotes(language: Language, { isOnlyWay }: { readonly isOnlyWay: boolean }): Html {
+  return html`${isOnlyWay && html`<p id="no-wallet" hidden>${language.text('wallet.missing')}</p>`}
 <noscript><p>${language.text('wallet.noScript')}</p></noscript>`;
 }
 
 /** Renders the texts of the script, for its `dataset`. */
-function renderTexts({ language }: FormView): Html {
+function renderTexts(language: Language): Html {
   // The script replaces the value, which is isolated from the text around it.
   return html` data-longest="${String(2 + 2 * MAX_SIGNATURE_BYTES)}"
 data-named="${language.text('wallet.submit.named', { wallet: '{wallet}' })}"

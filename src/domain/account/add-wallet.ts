@@ -1,0 +1,55 @@
+/** Adding a wallet on the account page, with a signature of it. */
+import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
+import { addressRules, type ChallengeSettings, createMessage } from '../login/create-wallet-challenge.ts';
+import { signatureRules, withLatestChallenge } from '../login/redeem-wallet-signature.ts';
+import { requireWalletSignature, type WalletSettings } from '../login/verify-wallet-signature.ts';
+import { type RecentSignIn, requireRecentSignIn } from '../passkeys/recent-sign-in.ts';
+import { linkWallet } from '../users/update-user.ts';
+import { check, type Unchecked } from '../validation.ts';
+
+const STATEMENT = 'Link this wallet to your account.';
+
+interface AddedWallet extends RecentSignIn {
+  readonly walletAddress: string;
+  /** False if the user has had it already. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Creates the message that the wallet must sign, for the user who has just signed in with this intent in this browser.
+ *
+ * @throws ServiceError `Too many challenges`, and as `requireRecentSignIn` does
+ */
+export async function createLinkMessage(
+  call: Call,
+  settings: ChallengeSettings,
+  browser: Browser,
+  { loginIntentId: given, ...request }: Unchecked<'loginIntentId' | keyof typeof addressRules>,
+): Promise<{ message: string }> {
+  const { address } = check(request, addressRules);
+  const { applicationId, loginIntentId } = await requireRecentSignIn(call, browser, { loginIntentId: given });
+  return createMessage(call, settings, browser, { applicationId, loginIntentId, address, statement: STATEMENT });
+}
+
+/**
+ * Gives the user the wallet that has signed the latest message.
+ *
+ * @throws ServiceError `Wallet already linked` (to somebody else), and as `requireWalletSignature` and
+ * `requireRecentSignIn` do
+ */
+export async function addWallet(
+  call: Call,
+  wallets: Pick<WalletSettings, 'codes' | 'node'>,
+  browser: Browser,
+  request: Unchecked<keyof typeof signatureRules>,
+): Promise<AddedWallet> {
+  const { loginIntentId, signature } = check(request, signatureRules);
+  const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
+  const { applicationId, userId, email } = signIn;
+  return withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
+    const { address: walletAddress } = challenge;
+    await requireWalletSignature(call, wallets, browser, challenge, signature);
+    return { ...signIn, walletAddress, isNew: await linkWallet(call, { userId, email, walletAddress }) };
+  });
+}

@@ -1,0 +1,63 @@
+/** The wallet of the account page: adding one with a signature, and removing it. */
+import { addWallet, createLinkMessage } from '../../domain/account/add-wallet.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { updateUser } from '../../domain/users/update-user.ts';
+import { html } from '../../http/html.ts';
+import { alertFor, problemOf } from '../alerts.ts';
+import type { LoginRequest } from '../login-request.ts';
+import { sendPage, sendScriptResponse } from '../responses.ts';
+import { sendNotice } from '../send-notice.ts';
+import { type Account, readAccount, redirect, viewOf } from './account-request.ts';
+import { renderAccountForm } from './render-account-form.ts';
+import { renderNewWallet } from './render-new-wallet.ts';
+
+export async function showWallet(request: LoginRequest): Promise<void> {
+  const view = viewOf(request);
+  const text = html`${view.language.text('account.wallet.text')}`;
+  const form = { action: 'wallet', title: 'account.wallet.title', text, submit: 'account.wallet.submit' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
+}
+
+/** The last way to sign in stays. */
+export async function removeWallet(request: LoginRequest, { user }: Account): Promise<void> {
+  if (!request.parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
+  await updateUser(request.call, { userId: user.id, walletAddress: null });
+  redirect(request, '', { done: 'wallet' });
+}
+
+/** Asks for a new sign-in first if the last one is remembered or old, as the page of passkeys does. */
+export async function showNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
+  if (user.walletAddress) return redirect(request, '');
+  const { call, browser, context } = request;
+  const isRecent = await requireRecentSignIn(call, browser, signIn).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    },
+  );
+  sendPage(context, 200, renderNewWallet(viewOf(request), { isRecent }));
+}
+
+/** Answers the script of the page, which asks the wallet for a signature of the message. */
+export async function challengeNewWallet(request: LoginRequest): Promise<void> {
+  const { call, browser, context, fields, languages, parts } = request;
+  const account = await readAccount(request);
+  try {
+    const asked = { address: fields.address, loginIntentId: account?.signIn.loginIntentId };
+    sendScriptResponse(context, 200, await createLinkMessage(call, parts, browser, asked));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    sendScriptResponse(context, 400, { error: alertFor(problemOf(error), languages.languageFor()) });
+  }
+}
+
+export async function addNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
+  if (user.walletAddress) return redirect(request, '');
+  const { call, browser, fields, parts } = request;
+  const { loginIntentId } = signIn;
+  const added = await addWallet(call, parts, browser, { loginIntentId, signature: fields.signature });
+  if (added.isNew) sendNotice(request, 'walletLinked', added, { address: added.walletAddress });
+  redirect(request, '', { done: 'walletAdded' });
+}
