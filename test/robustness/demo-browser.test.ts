@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
+import { addAuthenticator } from '../support/virtual-authenticator.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const HOME = 'An application that has no passwords';
@@ -35,26 +36,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function readHeading(page: Page, path: string): Promise<string | null> {
     await page.goto(new URL(path, demo.service.demo?.redirectUri).href);
     return page.locator('h1').textContent();
-  }
-
-  /** Adds an authenticator to the browser, which acts while its person is present. */
-  async function addAuthenticator(page: Page) {
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('WebAuthn.enable');
-    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: false,
-      },
-    });
-    return {
-      setPresent: (enabled: boolean) =>
-        cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled }),
-    };
   }
 
   /** Returns the minutes that the page shows to be left of the session. */

@@ -1,10 +1,11 @@
 /** Passkeys in Chromium, with the virtual authenticator of its debugging protocol. */
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
+import { addAuthenticator } from '../support/virtual-authenticator.ts';
 
 const TIMEOUT_MS = 30_000;
 const CALLBACK = 'http://127.0.0.1/callback';
@@ -29,7 +30,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await fixture?.close();
   });
 
-  /** Opens a browser with an authenticator that asks nobody. The application is a page that says so. */
+  /** Opens a browser with an authenticator. The application is a page that says so. */
   async function openBrowser() {
     context = await chrome.newContext({ extraHTTPHeaders: { 'x-forwarded-for': newAddress() } });
     context.setDefaultTimeout(TIMEOUT_MS);
@@ -46,25 +47,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
         return asked;
       };`);
     const page = await context.newPage();
-    const cdp = await context.newCDPSession(page);
-    await cdp.send('WebAuthn.enable');
-    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: false,
-      },
-    });
-    return { page, cdp, authenticatorId };
+    return { page, ...(await addAuthenticator(page)) };
   }
 
   type Opened = Awaited<ReturnType<typeof openBrowser>>;
-
-  const setPresent = (cdp: CDPSession, authenticatorId: string, enabled: boolean) =>
-    cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
 
   async function openLogin(page: Page, more = ''): Promise<string> {
     const login = await beginLogin(fixture.service, fixture.tenant, { redirectUri: CALLBACK });
@@ -76,9 +62,9 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor();
 
   /** Clicks as a person who is present from now on. */
-  async function clickPasskey({ page, cdp, authenticatorId }: Opened): Promise<void> {
+  async function clickPasskey({ page, setPresent }: Opened): Promise<void> {
     await page.waitForFunction('window.waits');
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     await button(page, 'Use a passkey').click();
   }
 
@@ -93,15 +79,15 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   /** Signs a new user in by code, and saves the passkey that is offered then. */
   async function savePasskey(opened: Opened): Promise<TestUser> {
-    const { page, cdp, authenticatorId } = opened;
+    const { page, setPresent } = opened;
     const user = await createTestUser(fixture.service);
     await openLogin(page);
     await enterCode(page, user);
     await heading(page, 'Sign in faster next time');
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     await button(page, 'Save a passkey').click();
     await heading(page, 'Shop');
-    await setPresent(cdp, authenticatorId, false);
+    await setPresent(false);
     return user;
   }
 
@@ -124,9 +110,9 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a person signs in with a passkey that the browser suggests in the e-mail field', async () => {
     const opened = await openBrowser();
-    const { page, cdp, authenticatorId } = opened;
+    const { page, setPresent } = opened;
     const user = await savePasskey(opened);
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     const loginIntentId = await openLogin(page);
     await heading(page, 'Shop');
     await expectSignedIn(loginIntentId, user);
@@ -134,7 +120,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a person whom the device does not verify at first signs in with the second try, in one of two tabs', async () => {
     const opened = await openBrowser();
-    const { page, cdp, authenticatorId } = opened;
+    const { page, cdp, authenticatorId, setPresent } = opened;
     const user = await savePasskey(opened);
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
     const first = await openLogin(page);
@@ -142,7 +128,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const other = await page.context().newPage();
     const second = await openLogin(other);
     await page.bringToFront();
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     await button(page, 'Use a passkey').click();
     await page.getByText(/This browser cannot use passkeys here|Nothing was signed in/).waitFor();
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
@@ -157,10 +143,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a passkey that was removed is refused, and the browser forgets it', async () => {
     const opened = await openBrowser();
-    const { page, cdp, authenticatorId } = opened;
+    const { page, cdp, authenticatorId, setPresent } = opened;
     const user = await savePasskey(opened);
     await fixture.service.database.sql`delete from passkeys where user_id = ${user.id}`;
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     await openLogin(page);
     await page.getByText('This passkey is not known any more.').waitFor();
     const credentials = async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials;
@@ -171,14 +157,14 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('the page says what to do if the signature is wrong, nobody is there, or there is no passkey', async () => {
     const opened = await openBrowser();
-    const { page, cdp, authenticatorId } = opened;
+    const { page, cdp, authenticatorId, setPresent } = opened;
     await savePasskey(opened);
     for (const bits of [{ isBogusSignature: true }, { isBadUP: true }]) {
       await openLogin(page);
       await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId, ...bits });
       await clickPasskey(opened);
       await page.getByText('The passkey did not work.').waitFor();
-      await setPresent(cdp, authenticatorId, false);
+      await setPresent(false);
       await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId });
     }
     await cdp.send('WebAuthn.clearCredentials', { authenticatorId });
@@ -189,7 +175,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   });
 
   it('a person names and removes passkeys, and the offer may be refused', async () => {
-    const { page, cdp, authenticatorId } = await openBrowser();
+    const { page, setPresent } = await openBrowser();
     const user = await createTestUser(fixture.service);
     await openLogin(page);
     await enterCode(page, user);
@@ -201,7 +187,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await button(page, 'Manage passkeys').click();
     await enterCode(page, user);
     await heading(page, 'Your passkeys');
-    await setPresent(cdp, authenticatorId, true);
+    await setPresent(true);
     await button(page, 'Add a passkey').click();
     await page.getByLabel('Name').fill('Key on the ring');
     await page.getByRole('button', { name: 'Rename' }).click();

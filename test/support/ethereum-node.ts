@@ -1,9 +1,8 @@
 /** A node of a chain of its own: an EVM behind JSON-RPC, which may also be told to misbehave. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createEVM, type EVM } from '@ethereumjs/evm';
 import { bytesToHex, createAddressFromString, hexToBytes } from '@ethereumjs/util';
+import { listenOnLoopback, stopServer } from './loopback-server.ts';
 
 type Hex = `0x${string}`;
 
@@ -25,9 +24,8 @@ export class EthereumTestNode implements AsyncDisposable {
   readonly #evm: EVM;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(server: Server, evm: EVM) {
-    // A TCP server has an AddressInfo.
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  private constructor(server: Server, url: string, evm: EVM) {
+    this.url = url;
     this.#server = server;
     this.#evm = evm;
     server.on('request', (request, response) => this.#serve(request, response));
@@ -35,9 +33,7 @@ export class EthereumTestNode implements AsyncDisposable {
 
   static async start(): Promise<EthereumTestNode> {
     const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new EthereumTestNode(server, await createEVM());
+    return new EthereumTestNode(server, `${await listenOnLoopback(server)}/`, await createEVM());
   }
 
   /** Puts the code at the address, in place of any other. */
@@ -45,11 +41,8 @@ export class EthereumTestNode implements AsyncDisposable {
     await this.#evm.stateManager.putCode(createAddressFromString(address), hexToBytes(code as Hex));
   }
 
-  async stop(): Promise<void> {
-    if (!this.#server.listening) return;
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+  stop(): Promise<void> {
+    return stopServer(this.#server);
   }
 
   readonly [Symbol.asyncDispose] = () => this.stop();

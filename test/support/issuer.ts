@@ -1,8 +1,7 @@
 /** An external issuer: serves a key set, counts its requests, and signs tokens. */
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback, stopServer } from './loopback-server.ts';
 
 export const ISSUER = 'https://issuer.test';
 
@@ -26,10 +25,12 @@ export class JwksServer implements AsyncDisposable {
   /** The number of requests so far. */
   requests = 0;
   answer: Answer = (_request, response) => void response.end('{"keys":[]}');
+  readonly url: string;
   readonly #server: Server;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, url: string) {
     this.#server = server;
+    this.url = url;
     server.on('request', (request, response) => {
       this.requests++;
       response.setHeader('content-type', 'application/json');
@@ -39,28 +40,17 @@ export class JwksServer implements AsyncDisposable {
 
   static async start(...keys: IssuerKey[]): Promise<JwksServer> {
     const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const jwks = new JwksServer(server);
+    const jwks = new JwksServer(server, `${await listenOnLoopback(server)}/keys`);
     jwks.publish(...keys);
     return jwks;
-  }
-
-  get url(): string {
-    // A TCP server has an AddressInfo.
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/keys`;
   }
 
   publish(...keys: IssuerKey[]): void {
     this.answer = (_request, response) => void response.end(JSON.stringify({ keys: keys.map((key) => key.publicJwk) }));
   }
 
-  /** Closes the server, so that connections are refused. */
-  async stop(): Promise<void> {
-    if (!this.#server.listening) return;
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+  stop(): Promise<void> {
+    return stopServer(this.#server);
   }
 
   readonly [Symbol.asyncDispose] = () => this.stop();

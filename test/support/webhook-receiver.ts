@@ -1,9 +1,8 @@
 /** An endpoint on this machine that keeps the messages it receives. */
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import { listenOnLoopback, stopServer } from './loopback-server.ts';
 
 export interface ReceivedMessage {
   /** Of `performance.now()`. */
@@ -19,6 +18,7 @@ type Respond = (message: ReceivedMessage, response: ServerResponse) => void;
 
 export class WebhookReceiver implements AsyncDisposable {
   readonly messages: ReceivedMessage[] = [];
+  url = '';
   respond: Respond = (_, response) => response.writeHead(204).end();
   readonly #server = createServer(async (request, response) => {
     // The sender may be killed.
@@ -32,13 +32,8 @@ export class WebhookReceiver implements AsyncDisposable {
 
   static async open(): Promise<WebhookReceiver> {
     const receiver = new WebhookReceiver();
-    receiver.#server.listen(0, '127.0.0.1');
-    await once(receiver.#server, 'listening');
+    receiver.url = await listenOnLoopback(receiver.#server);
     return receiver;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Answers every message with the status from now on. */
@@ -53,11 +48,7 @@ export class WebhookReceiver implements AsyncDisposable {
       .map((message) => ({ ...message, json: JSON.parse(message.body) as MessageJson }));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
+  readonly [Symbol.asyncDispose] = () => stopServer(this.#server);
 }
 
 interface MessageJson {
