@@ -12,6 +12,7 @@ export async function showDeadEnd(request: LoginRequest, kind: ErrorPage): Promi
     kind === 'unknown'
       ? await findApplicationOfClient(call, fields.clientId)
       : await findLoginApplication(call, fields);
-  const application = found && toPageApplication(found, loginPathOf(parts));
-  sendErrorPage(context, kind, { language: languages.languageFor(found?.locale), place, application });
+  const language = languages.languageFor(found?.locale);
+  const application = found && toPageApplication(found, language, loginPathOf(parts));
+  sendErrorPage(context, kind, { language, place, application });
 }

@@ -1,7 +1,9 @@
 /** The application of a login, as its pages show it. */
+import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import { logoPathOf } from '../domain/applications/logo-path.ts';
 import type { LoginApplication } from '../domain/login/find-login-application.ts';
 import type { LoginIntent } from '../domain/login/login-intent.ts';
+import type { Language } from '../texts/texts.ts';
 
 interface PageLogo {
   readonly path: string;
@@ -27,19 +29,36 @@ export interface PageApplication {
 const MAX_LOGO_HEIGHT = 48;
 
 /** @param loginPath the path of the login page in its public URL */
-export function toPageApplication(login: LoginApplication | LoginIntent, loginPath: string): PageApplication {
-  const { applicationId, applicationName: name, branding } = login;
+export function toPageApplication(
+  login: LoginApplication | LoginIntent,
+  language: Language,
+  loginPath: string,
+): PageApplication {
+  const { applicationId, branding } = login;
   const { logoDigest, logoSize, darkLogoDigest, darkLogoSize, loginMethods: _, ...others } = branding;
   const base = loginPath.replace(/\/login$/, '');
   const toLogo = (theme: 'light' | 'dark', digest: Buffer | null, size: number[] | null): PageLogo | undefined =>
     digest && size ? { path: base + logoPathOf(applicationId, theme, digest), ...scale(size) } : undefined;
   return {
     ...others,
-    name,
+    name: nameApplication(login, language),
     logo: toLogo('light', logoDigest, logoSize),
     darkLogo: toLogo('dark', darkLogoDigest, darkLogoSize),
     site: siteOf('redirectUris' in login ? login.redirectUris : [login.redirectUri]),
   };
+}
+
+/** Returns the application in whose name an e-mail comes. */
+export function toMailApplication(login: LoginIntent, language: Language) {
+  return { name: nameApplication(login, language), ...login.branding };
+}
+
+/** The account page has a name in every language. */
+function nameApplication(
+  { applicationId, applicationName }: LoginApplication | LoginIntent,
+  language: Language,
+): string {
+  return applicationId === ACCOUNT_APPLICATION_ID ? language.text('account.title') : applicationName;
 }
 
 function scale([width = 1, height = 1]: readonly number[]): { width: number; height: number } {

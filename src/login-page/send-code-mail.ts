@@ -4,6 +4,7 @@ import { recordSending } from '../domain/login/record-sending.ts';
 import { createCodeMail } from '../mail/code-mail.ts';
 import type { MailError } from '../mail/mail-error.ts';
 import type { LoginRequest } from './login-request.ts';
+import { toMailApplication } from './page-application.ts';
 
 /** How long the statement after an e-mail may take. */
 const TIMEOUT_MS = 5_000;
@@ -11,12 +12,13 @@ const TIMEOUT_MS = 5_000;
 /** Sends the code in the background. For a decoy it does the same work but sends nothing. */
 export function sendCodeMail({ context, languages, parts }: LoginRequest, code: LoginCode): void {
   const { authPageUrl, codes, database, mailer } = parts;
-  const { email, isDecoy, application, locale, row } = code;
+  const { email, isDecoy, intent, row } = code;
+  const language = languages.languageFor(intent.locale);
   const mail = createCodeMail({
     to: email,
     code: code.code,
-    language: languages.languageFor(locale),
-    application,
+    language,
+    application: toMailApplication(intent, language),
     host: new URL(authPageUrl).host,
     muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email)}`,
   });

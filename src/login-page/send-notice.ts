@@ -1,6 +1,7 @@
 import type { LoginIntent } from '../domain/login/login-intent.ts';
 import { createNotice, type NoticeKind } from '../mail/notice.ts';
 import type { LoginRequest } from './login-request.ts';
+import { toMailApplication } from './page-application.ts';
 
 /** Tells the user in the background what has changed: whoever reads their e-mails could have done it. */
 export function sendNotice(
@@ -11,10 +12,11 @@ export function sendNotice(
 ): void {
   // Without codes by e-mail there is no mail server.
   if (!parts.methods.includes('email')) return;
+  const language = languages.languageFor(intent.locale);
   const notice = createNotice(kind, {
     to: email,
-    language: languages.languageFor(intent.locale),
-    application: { name: intent.applicationName, ...intent.branding },
+    language,
+    application: toMailApplication(intent, language),
     host: new URL(parts.authPageUrl).host,
     at: call.now,
     values,

@@ -12,12 +12,13 @@ export function viewLogin(
 ) {
   const language = languages.languageFor(login.locale);
   const path = loginPathOf(parts);
+  const application = toPageApplication(login, language, path);
   return {
     language,
     place,
-    application: toPageApplication(login, path),
+    application,
     chosenLanguage: languages.chosen,
-    applicationName: login.applicationName,
+    applicationName: application.name,
     alert: alertFor(problem, language, fields.figures),
     loginIntentId: fields.loginIntentId,
     clientId: login.clientId,

@@ -36,6 +36,18 @@ describe('a person', () => {
     expect(page.headers['cache-control']).toBe('no-store');
   });
 
+  it('reads the name of the page in their language when they sign in, also in the e-mail', async () => {
+    const user = await createTestUser(service);
+    const browser = new LoginBrowser(service);
+    const choice = await follow(
+      browser,
+      await browser.submit(await browser.open('/account?lang=fr'), '/account/login'),
+    );
+    expect(choice.heading).toBe('Se connecter à Votre compte');
+    await browser.submit(choice, '/login/email', { email: user.email });
+    await expect.poll(() => mailbox.mails.find(({ to }) => to === user.email)?.application.name).toBe('Votre compte');
+  });
+
   it('changes the name', async () => {
     const user = await createTestUser(service, { name: 'Ada' });
     const { browser } = await openAccount(user);

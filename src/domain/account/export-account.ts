@@ -1,7 +1,7 @@
 import { applications, loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { listPasskeys } from '../passkeys/list-passkeys.ts';
+import { selectPasskeys } from '../passkeys/list-passkeys.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
@@ -12,7 +12,7 @@ export async function exportAccount(call: Call, user: User) {
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
-    listPasskeys(call, { userId }),
+    call.run(selectPasskeys, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     call.run(countRememberedSignIns, { userId, now: call.now }),
   ]);

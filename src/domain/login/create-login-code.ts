@@ -3,7 +3,6 @@ import { and, desc, gt, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement, whereEqual } from '../../database/database.ts';
 import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
 import { p } from '../../database/template.ts';
-import type { Branding } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
@@ -13,7 +12,7 @@ import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-co
 import { findFamiliarity } from './known-origins.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
-import { requireOpenIntent } from './login-intent.ts';
+import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
 import { isMuted } from './muted-addresses.ts';
 import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
@@ -28,9 +27,7 @@ export interface LoginCode {
   /** Nobody is to get it, as no user has the address or its owner wants none: do all the work except sending. */
   readonly isDecoy: boolean;
   readonly code: string;
-  readonly application: { readonly name: string } & Pick<Branding, 'accentColor' | 'supportUri'>;
-  /** The languages that the application wants. */
-  readonly locale: string | null;
+  readonly intent: LoginIntent;
   readonly row: CodeRow;
 }
 
@@ -83,8 +80,7 @@ export async function createLoginCode(
     email: user?.email ?? email,
     isDecoy: (!user && !allowSignUp) || wantsNone,
     code,
-    application: { name: intent.applicationName, ...intent.branding },
-    locale: intent.locale,
+    intent,
     row: { applicationId, loginIntentId, ...row },
     digits: code.length,
     wait,

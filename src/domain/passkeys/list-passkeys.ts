@@ -35,5 +35,5 @@ export async function hasPasskey(
   return (await listOwnPasskeys(call, owner, relyingParty)).length > 0;
 }
 
-const selectPasskeys = statement('select_passkeys', passkeyColumns)`
+export const selectPasskeys = statement('select_passkeys', passkeyColumns)`
   select ${columnsOf(passkeyColumns)} from passkeys where user_id = ${p.uuid('userId')} order by created_at, id`;
