@@ -105,7 +105,7 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A session begins for a deactivated user',
-      file: 'sessions/exchange-token.ts',
+      file: 'sessions/find-or-begin-session.ts',
       find: 'and deleted_at is null and deactivated_at is null',
       replace: 'and deleted_at is null',
       test: 'test/contract/users.test.ts',

@@ -98,15 +98,15 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'A webhook that is not active gets messages',
       file: 'webhooks/insert-message.ts',
-      find: ' and w.is_active and',
-      replace: ' and',
+      find: " and w.is_active and w.event_types <> '{}'\n",
+      replace: '\n',
       test: delivery,
       title: /gets the messages that it subscribes to, while it is active/,
     },
     {
       what: 'A webhook gets messages that it does not subscribe to',
       file: 'webhooks/insert-message.ts',
-      find: 'and w.event_types && array[${type}, ${literal(EVERY_TYPE)}]`',
+      find: 'and w.event_types && array[${type}, ${every}]`',
       replace: '`',
       test: delivery,
       title: /gets the messages that it subscribes to, while it is active/,
