@@ -21,7 +21,6 @@ export const ERRORS = {
   CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
   DELIVERY_NOT_FOUND: ['not_found', 'Delivery not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
-  GRANT_NOT_FOUND: ['not_found', 'Grant not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   PASSKEY_NOT_FOUND: ['not_found', 'Passkey not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],

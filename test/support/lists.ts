@@ -112,6 +112,19 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'applicationId',
     open: openUser,
   },
+  'AdminService/ListUserGrants': {
+    items: 'grants',
+    key: 'grantId',
+    async open(fixture) {
+      const user = await createTestUser(fixture.service);
+      return { fields: { userId: user.id }, add: openGrants(fixture, user) };
+    },
+  },
+  'SessionService/ListGrants': {
+    items: 'grants',
+    key: 'grantId',
+    open: (fixture) => ({ fields: {}, add: openGrants(fixture) }),
+  },
   'AdminService/ListUserApplications': {
     items: 'applications',
     key: 'applicationId',
@@ -128,6 +141,20 @@ const LISTS: Readonly<Record<string, List>> = {
     open: async (fixture) => ({ fields: {}, add: await openSignIn(fixture) }),
   },
 };
+
+/** Returns a function that adds a grant of a new user, or of the given one, and returns its ID. */
+function openGrants({ service, tenant }: ListFixture, user?: { readonly id: string }): () => Promise<string> {
+  return async () => {
+    const { id: userId } = user ?? (await createTestUser(service));
+    const id = randomUUID();
+    await service.database.sql`
+      insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+        rotation, created_at, expires_at)
+      select ${tenant.id}, ${id}, ${userId}, ${id}, 1, 'email', '::1', '', at, 0, at, at + interval '1 hour'
+      from clock_timestamp() at`;
+    return id;
+  };
+}
 
 /** Returns a function that begins a session of a new user with a single call, and returns the user's ID. */
 async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promise<string>> {

@@ -72,6 +72,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
+  GRANT_ID: () => randomUUID(),
   PASSKEY_ID: async (values, { service, tenant }) => addPasskey(service, tenant, await values.get('USER_ID')),
 };
 
@@ -107,6 +108,8 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'SessionService/RenewSession': refusal('unauthenticated', 'Session expired'),
   // It succeeds as for one that has ended.
   'SessionService/RevokeSession': success(undefined, 'Session revoked successfully'),
+  // It succeeds as for one that does not exist.
+  'SessionService/EndGrant': success(undefined, 'Grant ended successfully'),
   'WebhookService/CreateWebhook': refusal('not_found', 'User not found'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
 };

@@ -1,7 +1,7 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
 import type { ApplicationCall } from '../../src/domain/call.ts';
-import { endGrant } from '../../src/domain/oidc/end-grants.ts';
+import { endGrant, endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
 import { beginGrantedSession, continueGrantedSession } from '../../src/domain/oidc/granted-session.ts';
 import { LiveGrants } from '../../src/domain/oidc/live-grants.ts';
 import { PublicClients } from '../../src/domain/oidc/public-clients.ts';
@@ -29,7 +29,8 @@ export async function useOidc(
     await continueGrantedSession(call, grant);
     await rotateGrant(call, grant);
     await new LiveGrants(call.run, new LiveSessions(call.run)).find(applicationId, grantId);
-    await endGrant(call, { applicationId, grantId });
+    await endGrant(call, { grantId });
+    await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: login.sid });
   }
   await new PublicClients(call.run).find(`client_${randomUUID().replaceAll('-', '')}`, performance.now() + 60_000);
 }

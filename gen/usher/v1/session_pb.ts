@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/session.proto.
  */
 export const file_usher_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIikKE1JlbmV3U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJBChRSZW5ld1Nlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgudXNoZXIudjEuUmVuZXdlZFNlc3Npb24ifAoOUmVuZXdlZFNlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicQoTTGlzdFNlc3Npb25zUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UiLAoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhwKGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlIowCCg1BY3RpdmVTZXNzaW9uEg8KB3VzZXJfaWQYASABKAkSIwoEdXNlchgCIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmlwX2FkZHJlc3MYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIOCgZtZXRob2QYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKwAwoOU2Vzc2lvblNlcnZpY2USTQoMQ2hlY2tTZXNzaW9uEh0udXNoZXIudjEuQ2hlY2tTZXNzaW9uUmVxdWVzdBoeLnVzaGVyLnYxLkNoZWNrU2Vzc2lvblJlc3BvbnNlEk0KDFJlbmV3U2Vzc2lvbhIdLnVzaGVyLnYxLlJlbmV3U2Vzc2lvblJlcXVlc3QaHi51c2hlci52MS5SZW5ld1Nlc3Npb25SZXNwb25zZRJNCgxMaXN0U2Vzc2lvbnMSHS51c2hlci52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4udXNoZXIudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USUAoNUmV2b2tlU2Vzc2lvbhIeLnVzaGVyLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Gh8udXNoZXIudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEl8KElJldm9rZVVzZXJTZXNzaW9ucxIjLnVzaGVyLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaJC51c2hlci52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_usher_v1_auth]);
+  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIikKE1JlbmV3U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJBChRSZW5ld1Nlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgudXNoZXIudjEuUmVuZXdlZFNlc3Npb24ifAoOUmVuZXdlZFNlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicQoTTGlzdFNlc3Npb25zUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UiLAoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhwKGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlIowCCg1BY3RpdmVTZXNzaW9uEg8KB3VzZXJfaWQYASABKAkSIwoEdXNlchgCIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmlwX2FkZHJlc3MYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIOCgZtZXRob2QYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJvChFMaXN0R3JhbnRzUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIk4KEkxpc3RHcmFudHNSZXNwb25zZRIfCgZncmFudHMYASADKAsyDy51c2hlci52MS5HcmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIwoPRW5kR3JhbnRSZXF1ZXN0EhAKCGdyYW50X2lkGAEgASgJIhIKEEVuZEdyYW50UmVzcG9uc2UijQIKBUdyYW50EhAKCGdyYW50X2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSCwoDc2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEg4KBm1ldGhvZBgFIAEoCRISCgppcF9hZGRyZXNzGAYgASgJEhIKCnVzZXJfYWdlbnQYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDK8BAoOU2Vzc2lvblNlcnZpY2USTQoMQ2hlY2tTZXNzaW9uEh0udXNoZXIudjEuQ2hlY2tTZXNzaW9uUmVxdWVzdBoeLnVzaGVyLnYxLkNoZWNrU2Vzc2lvblJlc3BvbnNlEk0KDFJlbmV3U2Vzc2lvbhIdLnVzaGVyLnYxLlJlbmV3U2Vzc2lvblJlcXVlc3QaHi51c2hlci52MS5SZW5ld1Nlc3Npb25SZXNwb25zZRJNCgxMaXN0U2Vzc2lvbnMSHS51c2hlci52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4udXNoZXIudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USUAoNUmV2b2tlU2Vzc2lvbhIeLnVzaGVyLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0Gh8udXNoZXIudjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEl8KElJldm9rZVVzZXJTZXNzaW9ucxIjLnVzaGVyLnYxLlJldm9rZVVzZXJTZXNzaW9uc1JlcXVlc3QaJC51c2hlci52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXNwb25zZRJHCgpMaXN0R3JhbnRzEhsudXNoZXIudjEuTGlzdEdyYW50c1JlcXVlc3QaHC51c2hlci52MS5MaXN0R3JhbnRzUmVzcG9uc2USQQoIRW5kR3JhbnQSGS51c2hlci52MS5FbmRHcmFudFJlcXVlc3QaGi51c2hlci52MS5FbmRHcmFudFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_usher_v1_auth]);
 
 /**
  * @generated from message usher.v1.CheckSessionRequest
@@ -326,6 +326,171 @@ export const ActiveSessionSchema: GenMessage<ActiveSession> = /*@__PURE__*/
   messageDesc(file_usher_v1_session, 11);
 
 /**
+ * @generated from message usher.v1.ListGrantsRequest
+ */
+export type ListGrantsRequest = Message<"usher.v1.ListGrantsRequest"> & {
+  /**
+   * A UUID; absent for all users.
+   *
+   * @generated from field: optional string user_id = 1;
+   */
+  userId?: string | undefined;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListGrantsRequest.
+ * Use `create(ListGrantsRequestSchema)` to create a new message.
+ */
+export const ListGrantsRequestSchema: GenMessage<ListGrantsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 12);
+
+/**
+ * @generated from message usher.v1.ListGrantsResponse
+ */
+export type ListGrantsResponse = Message<"usher.v1.ListGrantsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Grant grants = 1;
+   */
+  grants: Grant[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListGrantsResponse.
+ * Use `create(ListGrantsResponseSchema)` to create a new message.
+ */
+export const ListGrantsResponseSchema: GenMessage<ListGrantsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 13);
+
+/**
+ * @generated from message usher.v1.EndGrantRequest
+ */
+export type EndGrantRequest = Message<"usher.v1.EndGrantRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string grant_id = 1;
+   */
+  grantId: string;
+};
+
+/**
+ * Describes the message usher.v1.EndGrantRequest.
+ * Use `create(EndGrantRequestSchema)` to create a new message.
+ */
+export const EndGrantRequestSchema: GenMessage<EndGrantRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 14);
+
+/**
+ * @generated from message usher.v1.EndGrantResponse
+ */
+export type EndGrantResponse = Message<"usher.v1.EndGrantResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.EndGrantResponse.
+ * Use `create(EndGrantResponseSchema)` to create a new message.
+ */
+export const EndGrantResponseSchema: GenMessage<EndGrantResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 15);
+
+/**
+ * A sign-in by OpenID Connect.
+ *
+ * @generated from message usher.v1.Grant
+ */
+export type Grant = Message<"usher.v1.Grant"> & {
+  /**
+   * @generated from field: string grant_id = 1;
+   */
+  grantId: string;
+
+  /**
+   * @generated from field: string user_id = 2;
+   */
+  userId: string;
+
+  /**
+   * The browser, as the ID token names it.
+   *
+   * @generated from field: string sid = 3;
+   */
+  sid: string;
+
+  /**
+   * Separated by spaces.
+   *
+   * @generated from field: string scope = 4;
+   */
+  scope: string;
+
+  /**
+   * How the user signed in, as in ActiveSession.
+   *
+   * @generated from field: string method = 5;
+   */
+  method: string;
+
+  /**
+   * Where the user signed in from.
+   *
+   * @generated from field: string ip_address = 6;
+   */
+  ipAddress: string;
+
+  /**
+   * @generated from field: string user_agent = 7;
+   */
+  userAgent: string;
+
+  /**
+   * When the user signed in, in whole milliseconds, like all times.
+   *
+   * @generated from field: google.protobuf.Timestamp auth_time = 8;
+   */
+  authTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the refresh token ends.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 10;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.Grant.
+ * Use `create(GrantSchema)` to create a new message.
+ */
+export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 16);
+
+/**
  * The sessions of an application's users. Every call carries the application's
  * API key in the header X-API-Key and reaches only that application's sessions.
  * A call fails with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT
@@ -405,6 +570,30 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof RevokeUserSessionsRequestSchema;
     output: typeof RevokeUserSessionsResponseSchema;
+  },
+  /**
+   * Lists the sign-ins by OpenID Connect that the application has tokens for, newest
+   * first.
+   *
+   * @generated from rpc usher.v1.SessionService.ListGrants
+   */
+  listGrants: {
+    methodKind: "unary";
+    input: typeof ListGrantsRequestSchema;
+    output: typeof ListGrantsResponseSchema;
+  },
+  /**
+   * Ends one of them: its access and refresh tokens. Other sign-ins of the user and
+   * the user's session stay.
+   *
+   * Succeeds for a grant that does not exist or has ended.
+   *
+   * @generated from rpc usher.v1.SessionService.EndGrant
+   */
+  endGrant: {
+    methodKind: "unary";
+    input: typeof EndGrantRequestSchema;
+    output: typeof EndGrantResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_session, 0);

@@ -27,6 +27,7 @@ export const VARIABLES = {
   WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
   LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
   PASSKEY_ID: '`passkeyId` of ListPasskeys',
+  GRANT_ID: '`grantId` of ListGrants',
 } as const;
 
 export type Variable = keyof typeof VARIABLES;
@@ -60,6 +61,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'SessionService/ListSessions': PAGE,
   'SessionService/RevokeSession': SESSION,
   'SessionService/RevokeUserSessions': USER,
+  'SessionService/ListGrants': PAGE,
+  'SessionService/EndGrant': { required: { grantId: '$GRANT_ID' } },
 
   'UserService/GetUser': USER,
   'UserService/ListUsers': PAGE,
@@ -149,6 +152,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'AdminService/GetUser': USER,
   'AdminService/ListUsers': PAGE,
   'AdminService/ListUserSessions': { ...USER, ...PAGE },
+  'AdminService/ListUserGrants': { ...USER, ...PAGE },
+  'AdminService/EndUserGrant': {
+    required: { userId: '$USER_ID', applicationId: '$APPLICATION_ID', grantId: '$GRANT_ID' },
+  },
   'AdminService/EndUserSessions': USER,
   'AdminService/ListUserApplications': { ...USER, ...PAGE },
   'AdminService/UpdateUser': { ...USER, optional: { name: 'Grace Hopper, née Murray' } },

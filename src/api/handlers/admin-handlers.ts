@@ -17,6 +17,8 @@ import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
+import { endUserGrant } from '../../domain/oidc/end-grants.ts';
+import { listUserGrants } from '../../domain/oidc/list-grants.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
@@ -34,7 +36,7 @@ import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
 import { sendPasskeyNotice } from './passkey-notice.ts';
 import { createApplicationPresenter } from './present-application.ts';
-import { toMessage, toPage } from './to-message.ts';
+import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({
   apiKeys,
@@ -97,6 +99,11 @@ export function createAdminHandlers({
     listUserSessions: async (call, fields) =>
       toPage('sessions', await listUserSessions(call, pageTokens, fields), toMessage),
     endUserSessions: async (call, fields) => liveSessions.forgetUser(await endUserSessions(call, fields)),
+    listUserGrants: async (call, fields) => toPage('grants', await listUserGrants(call, pageTokens, fields), toGrant),
+    async endUserGrant(call, fields) {
+      const userId = await endUserGrant(call, fields);
+      if (userId) await liveSessions.forgetUser(userId);
+    },
     listUserApplications: async (call, fields) =>
       toPage('applications', await listUserApplications(call, pageTokens, fields), toMessage),
 

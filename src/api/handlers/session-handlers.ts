@@ -1,4 +1,6 @@
 import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
+import { endGrant } from '../../domain/oidc/end-grants.ts';
+import { listGrants } from '../../domain/oidc/list-grants.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
@@ -7,7 +9,7 @@ import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.t
 import type { Session } from '../../domain/sessions/session.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { toMessage, toPage, toProfile } from './to-message.ts';
+import { toGrant, toMessage, toPage, toProfile } from './to-message.ts';
 
 type Parts = Pick<ServiceParts, 'liveSessions' | 'pageTokens' | 'sessionMaxAgeSeconds'>;
 
@@ -25,6 +27,11 @@ export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof 
       if (userId) await liveSessions.forgetUser(userId);
     },
     revokeUserSessions: async (call, fields) => liveSessions.forgetUser(await revokeUserSessions(call, fields)),
+    listGrants: async (call, fields) => toPage('grants', await listGrants(call, pageTokens, fields), toGrant),
+    async endGrant(call, fields) {
+      const userId = await endGrant(call, fields);
+      if (userId) await liveSessions.forgetUser(userId);
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { presentScope } from '../../domain/oidc/scope.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { Profile } from '../../domain/users/user.ts';
 
@@ -24,6 +25,11 @@ export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
 /** Picks the profile from a row with more columns. */
 export function toProfile({ email, name, profileImage, walletAddress }: Profile) {
   return toMessage({ email, name, profileImage, walletAddress });
+}
+
+/** Writes the scope of a grant, as OpenID Connect does. */
+export function toGrant<Grant extends { readonly scope: number }>({ scope, ...grant }: Grant) {
+  return { ...toMessage(grant), scope: presentScope(scope) };
 }
 
 /** Returns the response of a list, whose rows are in the field of that name. */

@@ -5,6 +5,7 @@ import { LANGUAGES } from '../../texts/texts.ts';
 /** OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3, for one document. */
 const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
 const JWKS_PATH = '/oidc/jwks';
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 
 /** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414 and RP-Initiated Logout 1.0. */
 function describeProvider(issuer: string): Record<string, unknown> {
@@ -15,6 +16,8 @@ function describeProvider(issuer: string): Record<string, unknown> {
     authorization_endpoint: `${base}/oidc/authorize`,
     token_endpoint: `${base}/oidc/token`,
     userinfo_endpoint: `${base}/oidc/userinfo`,
+    revocation_endpoint: `${base}/oidc/revoke`,
+    introspection_endpoint: `${base}/oidc/introspect`,
     jwks_uri: `${base}${JWKS_PATH}`,
     end_session_endpoint: `${base}/oidc/logout`,
     response_types_supported: ['code'],
@@ -22,11 +25,14 @@ function describeProvider(issuer: string): Record<string, unknown> {
     grant_types_supported: ['authorization_code', 'refresh_token'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    // None is for public clients.
+    token_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
+    revocation_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     code_challenge_methods_supported: ['S256'],
     scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
     claims_supported: [
-      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce'],
+      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce', 'sid'],
       ...['name', 'picture', 'email', 'email_verified'],
     ],
     prompt_values_supported: ['none', 'login', 'select_account', 'consent'],

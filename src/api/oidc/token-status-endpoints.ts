@@ -1,6 +1,5 @@
 /** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
 
-import { ServiceError } from '../../domain/errors.ts';
 import { toSeconds } from '../../domain/login/verify-token.ts';
 import { readAccessToken } from '../../domain/oidc/access-token.ts';
 import { endGrant } from '../../domain/oidc/end-grants.ts';
@@ -43,12 +42,8 @@ async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts
   const token = readAccessToken(tokenKeys.accessToken, text) ?? readRefreshToken(tokenKeys.refreshToken, text);
   const { application } = call;
   if (token?.applicationId !== application.id) return;
-  try {
-    const userId = await endGrant(call, { applicationId: application.id, grantId: token.grantId });
-    await liveSessions.forgetUser(userId);
-  } catch (error) {
-    if (!(error instanceof ServiceError && error.reason === 'GRANT_NOT_FOUND')) throw error;
-  }
+  const userId = await endGrant(call, token);
+  if (userId) await liveSessions.forgetUser(userId);
 }
 
 /** Whoever introspects has a secret: anybody could be a public client. */

@@ -23,6 +23,9 @@ export const routes: readonly Route[] = [
   route('GET', '/api/sessions', sessions.listSessions, 'Sessions retrieved successfully'),
   route('POST', '/api/sessions/revoke', sessions.revokeSession, 'Session revoked successfully'),
 
+  route('GET', '/api/grants', sessions.listGrants, 'Grants retrieved successfully'),
+  route('DELETE', '/api/grants/:grantId', sessions.endGrant, 'Grant ended successfully'),
+
   route('GET', '/api/users/:userId', users.getUser, 'User retrieved successfully', { resource: 'user' }),
   route('GET', '/api/users', users.listUsers, 'Users retrieved successfully'),
   route('DELETE', '/api/users/:userId/sessions', sessions.revokeUserSessions, 'Sessions revoked successfully'),

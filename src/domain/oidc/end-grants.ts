@@ -1,42 +1,62 @@
 /** Ends grants: their tokens, but no other sign-in of the user to the application. */
 import { type SQL, sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { ApplicationCall, Call } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
+import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
 
-const rules = { applicationId: uuid, grantId: uuid };
+const rules = { userId: uuid, applicationId: uuid, grantId: uuid };
 
-/**
- * Ends a grant and returns its user. One that has ended stays so.
- *
- * @param userId if given, the grant must be that user's
- * @throws ServiceError `Grant not found`
- */
-export async function endGrant(
-  { run, now }: Call,
-  request: Unchecked<keyof typeof rules>,
-  userId: string | null = null,
-): Promise<string> {
-  const [ended] = await run(endOne, { ...check(request, rules), userId, now });
-  if (!ended) throw new ServiceError('GRANT_NOT_FOUND');
-  return ended.userId;
+/** Ends a grant and returns its user. Without one, or if it has ended, nothing changes. */
+export async function endGrant(call: ApplicationCall, request: Unchecked<'grantId'>): Promise<string | undefined> {
+  const { grantId } = check(request, { grantId: uuid });
+  return end(call, endOne, { applicationId: call.application.id, grantId, userId: null });
 }
 
-const endOne = statement('end_oidc_grant', { userId: oidcGrants.userId })`${end(
+/** Ends a grant of the user in the same way. */
+export async function endUserGrant(call: Call, request: Unchecked<keyof typeof rules>): Promise<string | undefined> {
+  return end(call, endOne, check(request, rules));
+}
+
+/** Ends the grants of one browser: where the user has signed in to the application with it. */
+export async function endGrantsOfBrowser(
+  call: Call,
+  browser: { readonly applicationId: string; readonly userId: string; readonly sid: string },
+): Promise<void> {
+  await end(call, endOfBrowser, browser);
+}
+
+type Ended = { readonly userId: string } & HasMessages;
+
+async function end(call: Call, statement: Statement<Ended[]>, parameters: object): Promise<string | undefined> {
+  const [ended] = await call.run(statement, { ...parameters, now: call.now });
+  if (ended) announce(call.onMessage, ended);
+  return ended?.userId;
+}
+
+const ENDED = { userId: oidcGrants.userId, ...HAS_MESSAGES };
+
+const endOne = statement('end_oidc_grant', ENDED)`${endGrants(
   sql`id = ${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`,
 )}`;
 
-function end(condition: SQL): SQL {
+const endOfBrowser = statement('end_oidc_grants_of_browser', ENDED)`${endGrants(
+  sql`user_id = ${p.uuid('userId')} and sid = ${p.uuid('sid')}`,
+)}`;
+
+/** The job of expiry removes the rows. */
+function endGrants(condition: SQL): SQL {
   return sql`
     with ended as (
       update oidc_grants set expires_at = ${p.instant('now')}
       where application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')} and ${condition}
-      returning user_id
+      returning user_id, sid
     ), target as (
       select distinct user_id from ended
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })}
-    select user_id from target`;
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })}, ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
+    select user_id, ${notified} from target`;
 }

@@ -48,6 +48,14 @@ export function isUnendedSignIn(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
+/** Whether no cut-off has ended a grant, in whichever application it is. */
+export const isUnendedGrant = sql`not exists (
+    select 1 from session_cutoffs c where c.application_id = oidc_grants.application_id
+      and c.user_id in (oidc_grants.user_id, ${EVERY_USER}) and c.cutoff_at >= oidc_grants.authenticated_at
+  ) and not exists (
+    select 1 from user_cutoffs c where c.user_id = oidc_grants.user_id and c.cutoff_at >= oidc_grants.authenticated_at
+  )`;
+
 /**
  * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that the CTE
  * `target` has, if any. Its `authenticated_at`, which may be null, is ended even if the clock that it came from is ahead.

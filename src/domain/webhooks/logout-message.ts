@@ -50,6 +50,11 @@ export function loggedOutEverywhere(users: SQL): Message[] {
   return tellOfLogout({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
 }
 
+/** Tells the calling application of each browser whose login has ended. @param grants a CTE with `user_id` and `sid` */
+export function loggedOutOfBrowsers(grants: SQL): Message {
+  return toMessage({ gone: sql`${grants} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`);
+}
+
 /**
  * Returns a message for the user, and one for each browser: some clients find a login by its `sid` alone if its ID token
  * had one, others know the user alone.

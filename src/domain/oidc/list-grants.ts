@@ -1,0 +1,54 @@
+/** Lists of grants: where users are signed in by OpenID Connect. */
+import { sql } from 'drizzle-orm';
+import { oidcGrants } from '../../database/oidc-schema.ts';
+import { applications } from '../../database/schema.ts';
+import { columnsOf, p, t } from '../../database/template.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { createList, ofApplication } from '../pages/list.ts';
+import { isUnendedGrant, latestCutoff } from '../sessions/cutoffs.ts';
+import { getUser } from '../users/get-user.ts';
+import { optional, uuid } from '../validation.ts';
+
+const columns = {
+  grantId: oidcGrants.id,
+  userId: oidcGrants.userId,
+  sid: oidcGrants.sid,
+  scope: oidcGrants.scope,
+  method: t.textOf<SignInMethod>(),
+  ipAddress: oidcGrants.ipAddress,
+  userAgent: oidcGrants.userAgent,
+  authTime: t.instant,
+  createdAt: oidcGrants.createdAt,
+  expiresAt: oidcGrants.expiresAt,
+};
+
+const { authTime: _, ...stored } = columns;
+
+const isActive = sql`exists (
+  select 1 from users u where u.id = oidc_grants.user_id and u.deleted_at is null and u.deactivated_at is null)`;
+
+/** Returns a page of the application's grants that nothing has ended, or of those of a user. */
+export const listGrants = createList('select_oidc_grants', {
+  name: 'grants',
+  of: ofApplication,
+  rules: { userId: optional(uuid) },
+  columns,
+  select: sql`${columnsOf(stored)}, authenticated_at as auth_time`,
+  order: [oidcGrants.createdAt, oidcGrants.id],
+  where: sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
+    and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})
+    and authenticated_at > ${latestCutoff(sql`oidc_grants.user_id`)} and ${isActive}`,
+});
+
+/** Returns a page of a user's grants in every application. @throws ServiceError `User not found` */
+export const listUserGrants = createList('select_user_oidc_grants', {
+  name: 'user grants',
+  rules: { userId: uuid },
+  columns: { ...columns, applicationId: oidcGrants.applicationId, applicationName: applications.name },
+  select: sql`${columnsOf(stored, 'oidc_grants')}, authenticated_at as auth_time, application_id,
+    a.name as application_name`,
+  order: [oidcGrants.createdAt, oidcGrants.id],
+  join: sql`join applications a on a.id = oidc_grants.application_id and a.deleted_at is null`,
+  where: sql`user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isUnendedGrant}`,
+  requireParent: (call, { userId }) => getUser(call, { userId }),
+});
