@@ -22,5 +22,7 @@ export async function findOidcClient({ run }: Call, clientId: string): Promise<O
 }
 
 const selectClient = statement('select_oidc_client', CLIENT)`
-  select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce, single_sign_on
+  -- A public client has no other proof that the code is its own.
+  select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
+    single_sign_on
   from applications where client_id = ${p.text('clientId')} and deleted_at is null and open_id_connect`;
