@@ -16,7 +16,7 @@ const { service } = await openContractFixture({ clock: clock.read });
 const { sql } = service.database;
 const READS = /^(Get|List|Check(?!In)|GenerateAuthUrl$|CancelLogin$)/;
 /** It ends auth tokens that have not been exchanged, of which Usher does not know. */
-const EVER_NEW = ['RevokeUserSessions'];
+const EVER_NEW = ['EndUserSessions', 'RevokeUserSessions'];
 
 /** Returns all rows but those that say when something ended last, or that a call was made. */
 async function dumpState() {

@@ -99,6 +99,7 @@ it('Fields that name a user are found by their names', () => {
   expect(naming.map(({ name, field }) => `${name} ${field}`).sort()).toEqual([
     'CreateWebhook ownerId',
     'GetUser userId',
+    'ListGrants userId',
     'ListSessions userId',
     'RevokeUserSessions userId',
     'UpdateWebhook ownerId',

@@ -145,13 +145,15 @@ const LISTS: Readonly<Record<string, List>> = {
 /** Returns a function that adds a grant of a new user, or of the given one, and returns its ID. */
 function openGrants({ service, tenant }: ListFixture, user?: { readonly id: string }): () => Promise<string> {
   return async () => {
-    const { id: userId } = user ?? (await createTestUser(service));
+    const newUser = await createTestUser(service);
+    const { id: userId } = user ?? newUser;
     const id = randomUUID();
     await service.database.sql`
       insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
         rotation, created_at, expires_at)
-      select ${tenant.id}, ${id}, ${userId}, ${id}, 1, 'email', '::1', '', at, 0, at, at + interval '1 hour'
-      from clock_timestamp() at`;
+      select ${tenant.id}, ${id}, ${userId}, ${id}, 1, 'email', '::1', '', created_at, 0, created_at, created_at + interval '1 hour'
+      -- By the clock of the service.
+      from users where id = ${newUser.id}`;
     return id;
   };
 }

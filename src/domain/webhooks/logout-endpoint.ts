@@ -32,6 +32,7 @@ const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.
     from application where url is not null
     on conflict (application_id, id) do update set
       url = excluded.url, is_active = true, disabled_reason = null, updated_at = excluded.updated_at
+    where w.url <> excluded.url or not w.is_active
     returning w.id as webhook_id
   ), ${wakeQueues(sql`stored`)}
   select webhook_id from stored`;
