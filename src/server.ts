@@ -23,10 +23,10 @@ import { createAuthTokens } from './domain/login/create-auth-tokens.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
+import { LoginProviders } from './domain/providers/login-providers.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy, createBlockList } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
-import type { PathHandler } from './http/http-context.ts';
 import { openListener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
@@ -127,7 +127,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
   const callLog = { count: counts.count, logger, sampler: new LineSampler(logger), usage: counts.usage };
-  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, oidc };
+  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, oidc, providers: new LoginProviders(config) };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const api = createApi({
@@ -140,11 +140,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     readiness,
     revocations: overrides.revocations,
   });
-  const handlers: PathHandler[] = [...api.handlers];
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
   const loginParts = { ...handlerParts, admission: loginAdmission, onSignedOut };
-  handlers.push(...createLoginHandlers(config, secrets, loginParts));
+  const handlers = [...api.handlers, ...createLoginHandlers(config, secrets, loginParts)];
   const consoleParts = { ...handlerParts, api, onMessage: delivery.wake, pageTokens, readiness, trustedProxies };
   const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
   let { demo } = overrides;

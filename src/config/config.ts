@@ -1,5 +1,5 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
-import { DEFAULT_LOGIN_METHODS, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
+import { DEFAULT_LOGIN_METHODS, isLoginMethod, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting } from './setting.ts';
@@ -9,8 +9,12 @@ type Secret = keyof Secrets;
 type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';
 
 /** The settings. Those that belong together are grouped. */
-export interface Config extends Omit<SettingValues, Secret | Paired> {
+export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {
+  /** Usher's own. */
   readonly loginMethods: readonly LoginMethod[];
+  /** The IDs of the providers that are offered, of any in the file if undefined. */
+  readonly loginProviderIds: readonly string[] | undefined;
+  readonly loginProvidersFile: string | undefined;
   /** Complete if `databaseUrl` is set. Otherwise missing ones are generated in `dataDir`. */
   readonly secrets: Partial<Secrets>;
   /** Undefined: the embedded mode shows login codes in the terminal. */
@@ -33,6 +37,9 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
+/** The default of PUBLIC_URL has the port, too. */
+const LOCALHOST = 'http://localhost';
+
 /** The embedded Postgres accepts 400 connections, and a process needs more than DATABASE_CONNECTIONS. */
 const MAX_EMBEDDED_CONNECTIONS = 128;
 const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
@@ -46,23 +53,30 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   const read = (setting: Setting<unknown>) => readValue(setting, { env, readFile, problems });
   const all = Object.fromEntries(ROWS.map(([key, setting]) => [key, read(setting)])) as SettingValues;
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
-  const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, ...others } = values;
+  const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
+  const loginMethods = methods?.filter(isLoginMethod) ?? chooseLoginMethods(env, others.publicUrl ?? LOCALHOST);
+  const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
   const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey, files } : undefined;
 
   if (tls && !isKeyPair(tls))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
-  if (!env.AUTH_PAGE_URL && others.loginMethods?.includes('email') && !canMail) {
+  if (!env.AUTH_PAGE_URL && methods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
-  // The default is http://localhost with the port.
-  const publicUrl = others.publicUrl ?? 'http://localhost';
-  if (!env.AUTH_PAGE_URL && others.loginMethods?.includes('passkey') && !allowsPasskeys(publicUrl)) {
+  const publicUrl = others.publicUrl ?? LOCALHOST;
+  if (!env.AUTH_PAGE_URL && methods?.includes('passkey') && !allowsPasskeys(publicUrl)) {
     problems.push('PUBLIC_URL must be https and have a name, or be of localhost, for LOGIN_METHODS with passkey');
   }
   if (others.passkeyRpId && !isRelyingPartyOf(others.passkeyRpId, publicUrl)) {
     problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
+  }
+  const providers = others.loginProviders.map(({ id }) => id);
+  if (loginProviderIds?.some((id) => !providers.includes(id))) {
+    problems.push(
+      'LOGIN_METHODS must be of wallet, email, passkey and the providers of LOGIN_PROVIDERS_FILE, comma-separated',
+    );
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
@@ -76,7 +90,9 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
 
   return {
     ...others,
-    loginMethods: others.loginMethods ?? chooseLoginMethods(env, publicUrl),
+    loginMethods,
+    loginProviderIds,
+    loginProvidersFile: env.LOGIN_PROVIDERS_FILE || undefined,
     operatorsFile: env.OPERATORS_FILE,
     secrets: {
       ...(adminKey && { adminKey }),

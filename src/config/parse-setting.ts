@@ -1,7 +1,7 @@
 /** Parsers of settings. Each throws an Error whose message continues the name of the setting. */
 import { isIP } from 'node:net';
 import { parseDatabaseUrl } from './database-url.ts';
-import { LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
+import { isLoginMethod, PROVIDER_ID } from './login-methods.ts';
 
 /** Returns the text itself, because clients and worker processes parse it again. */
 export function parseDatabaseUrlText(text: string): string {
@@ -46,14 +46,13 @@ export function parseSmtpUrl(text: string): string {
   return text;
 }
 
-export function parseLoginMethods(text: string): readonly LoginMethod[] {
-  const methods = splitList(text).map((name) => {
-    const method = LOGIN_METHODS.find((known) => known === name);
-    if (!method) throw new Error('must be of wallet, email and passkey, comma-separated');
-    return method;
-  });
+/** Returns methods of Usher's own, and IDs of providers. */
+export function parseLoginMethods(text: string): readonly string[] {
+  const methods = splitList(text);
+  if (!methods.every((name) => isLoginMethod(name) || PROVIDER_ID.test(name)))
+    throw new Error('must be of wallet, email, passkey and the providers of LOGIN_PROVIDERS_FILE, comma-separated');
   // A lost passkey needs another way in.
-  if (methods.every((method) => method === 'passkey')) throw new Error('must have wallet or email beside passkey');
+  if (methods.every((method) => method === 'passkey')) throw new Error('must have another method beside passkey');
   return methods;
 }
 

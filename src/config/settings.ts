@@ -1,5 +1,6 @@
 import { CONSOLE_SETTINGS } from './console-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
+import { parseLoginProviders } from './login-providers.ts';
 import {
   integerBetween,
   parseBoolean,
@@ -85,10 +86,16 @@ export const SETTINGS = {
   loginMethods: setting(
     'LOGIN_METHODS',
     parseLoginMethods,
-    'What the login page offers: of `wallet`, `email`, `passkey`.',
+    'What the login page offers: of `wallet`, `email`, `passkey` and the IDs of `LOGIN_PROVIDERS_FILE`.',
     {
-      defaultText: '`wallet,email`, and `passkey` if embedded; only `wallet` without `SMTP_URL`',
+      defaultText: '`wallet,email`, all providers, and `passkey` if embedded; no `email` without `SMTP_URL`',
     },
+  ),
+  loginProviders: setting(
+    'LOGIN_PROVIDERS_FILE',
+    parseLoginProviders,
+    'JSON array of other providers at which people sign in. It is read again when it changes.',
+    { default: [], defaultText: 'none', isFile: true },
   ),
   passkeyRpId: setting(
     'PASSKEY_RP_ID',

@@ -13,6 +13,8 @@ export const REFERENCE_TABLES: readonly string[] = [
   'users',
   // Ends the sessions of a user in every application.
   'user_cutoffs',
+  // Found by issuer and subject, and by user.
+  'user_identities',
 ];
 
 /**
@@ -24,6 +26,7 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   login_intents: 'id',
   login_codes: 'login_intent_id',
   wallet_challenges: 'login_intent_id',
+  proved_identities: 'login_intent_id',
   // Of no application.
   rate_limits: 'key',
   known_origins: 'key',

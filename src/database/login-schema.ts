@@ -44,6 +44,8 @@ export const loginCodes = pgTable(
     email: text('email').notNull(),
     /** A wallet that this browser has proved to have, and that the user of the code is to get. */
     walletAddress: text('wallet_address'),
+    /** An identity at a provider that this browser has proved to have, and that the user of the code is to get. */
+    identityId: uuid('identity_id'),
     browserDigest: bytes('browser_digest').notNull(),
     codeDigest: bytes('code_digest').notNull(),
     /** How many e-mails with the code were sent. */

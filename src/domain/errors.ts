@@ -28,6 +28,7 @@ export const ERRORS = {
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
+  IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
@@ -46,11 +47,14 @@ export const ERRORS = {
   LOGIN_METHOD_NOT_ENABLED: ['failed_precondition', 'Login method not enabled'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
   PASSKEY_ALREADY_EXISTS: ['already_exists', 'Passkey already exists'],
+  PROVIDER_UNAVAILABLE: ['unavailable', 'Provider unavailable'],
   SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
   TOO_MANY_PASSKEYS: ['failed_precondition', 'Too many passkeys'],
+  TOO_MANY_SIGN_INS: ['resource_exhausted', 'Too many sign-ins'],
   TOO_MANY_SIGNATURES: ['resource_exhausted', 'Too many signatures'],
+  UNKNOWN_IDENTITY: ['not_found', 'Unknown identity'],
   UNKNOWN_PASSKEY: ['not_found', 'Unknown passkey'],
   UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
   SIGN_IN_NOT_REMEMBERED: ['unauthenticated', 'Sign-in not remembered'],

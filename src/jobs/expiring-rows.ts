@@ -3,6 +3,7 @@ import { and, gt, lte, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents } from '../database/audit-schema.ts';
 import type { Statement } from '../database/database.ts';
+import { provedIdentities } from '../database/identity-schema.ts';
 import {
   knownOrigins,
   loginCodes,
@@ -50,6 +51,7 @@ export interface ExpiringRows {
 export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: loginCodes.expiresAt, graceMs: 0 },
   { expiresAt: walletChallenges.expiresAt, graceMs: 0 },
+  { expiresAt: provedIdentities.expiresAt, graceMs: 0 },
   { expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS },
   { expiresAt: sessionIds.keptUntil, graceMs: 0, deleteDependents: deleteSessions },
   { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },

@@ -1,27 +1,31 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { parseLoginProviders } from '../config/login-providers.ts';
 import type { Database } from '../database/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
+import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
 import { runCertificateRenewal } from './certificate-renewal.ts';
 import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runKeyRotation } from './key-rotation.ts';
+import { watchFile } from './watch-file.ts';
 
 export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: SigningKeyCipher;
   readonly database: Database;
   readonly logger: Logger;
   readonly setCertificate: (certificate: Certificate) => void;
+  readonly providers: LoginProviders;
   readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
   readonly usedKeyIds: ReadonlySet<string>;
 }
 
 /** Runs the background jobs of a process until the signal is aborted. */
 export async function runJobs(
-  { tls, webhookLogDays }: Pick<Config, 'tls' | 'webhookLogDays'>,
-  { cipher, database, logger, onRemoved, setCertificate, signal, time, usedKeyIds }: JobParts,
+  { loginProvidersFile, tls, webhookLogDays }: Pick<Config, 'loginProvidersFile' | 'tls' | 'webhookLogDays'>,
+  { cipher, database, logger, onRemoved, providers, setCertificate, signal, time, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -48,6 +52,15 @@ export async function runJobs(
       onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
     });
     jobs.push(renewal);
+  }
+  if (loginProvidersFile) {
+    const watch = watchFile(loginProvidersFile, {
+      signal,
+      use: (text) => providers.replace(parseLoginProviders(text)),
+      onUsed: () => logger.info('login providers read again'),
+      onError: (error) => logger.error({ err: error }, 'login providers not read again'),
+    });
+    jobs.push(watch);
   }
   await Promise.all(jobs);
 }

@@ -2,17 +2,19 @@
 import type { CallOutcome } from '../api/call-info.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
-import type { LinkedWallet } from '../domain/login/complete-email-login.ts';
+import type { EmailLoginParts } from '../domain/login/complete-email-login.ts';
 import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
+import type { HttpContext } from '../http/http-context.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
 import { mute, showMute } from './mute.ts';
 import { PASSKEY_ACTIONS } from './passkey-actions.ts';
+import { PROVIDER_ACTIONS } from './provider-actions.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
@@ -30,6 +32,8 @@ export interface Action {
   readonly needs?: LoginMethod;
   /** The form that shows problems of this action. */
   readonly form: Form;
+  /** Reads what is not in the fields that forms have. */
+  readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;
   /** @throws ServiceError of the domain */
   run(request: LoginRequest): Promise<Remark | undefined | void>;
 }
@@ -58,31 +62,35 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
   { method: 'POST', path: '/login/forget', form: 'choice', run: forgetAndChoose },
   ...PASSKEY_ACTIONS,
+  ...PROVIDER_ACTIONS,
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const asked = { ...fields, linksWallet: fields.link !== '' };
-  const { digits, wait, ...code } = await createLoginCode(call, parts.codes, browser, asked);
+  const { digits, wait, ...code } = await createLoginCode(call, parts.codes, browser, fields);
   redirectToForm(request, 'code', { figures: { digits, wait } });
   sendCodeMail(request, code);
 }
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => tellOfWallet(request, linked) };
+  const loginParts = { ...parts, ...tellOfLinks(request) };
   await continueAfter(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, onWalletLinked: (linked: LinkedWallet) => tellOfWallet(request, linked) };
+  const loginParts = { ...parts, ...tellOfLinks(request) };
   await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
 }
 
-function tellOfWallet(request: LoginRequest, linked: LinkedWallet): void {
-  sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress });
+function tellOfLinks(request: LoginRequest): Pick<EmailLoginParts, 'onIdentityLinked' | 'onWalletLinked'> {
+  return {
+    onWalletLinked: (linked) => sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress }),
+    onIdentityLinked: (linked) =>
+      sendNotice(request, 'identityLinked', linked, { provider: request.parts.providers.nameOf(linked.provider) }),
+  };
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

@@ -5,6 +5,8 @@ import type { CodeFigures } from './code-figures.ts';
 
 const OTHER_PROBLEM = 'Other';
 export const EMAIL_NOT_SENT = 'E-mail not sent';
+/** The person has not signed in at the provider, or too slowly, or in another browser. */
+export const PROVIDER_REFUSED = 'Provider refused';
 
 /** Alerts by the message of an error, or by the name of an invalid field. */
 const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
@@ -29,6 +31,11 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Signature not checked', 'wallet.contract.unchecked'],
   ['Too many signatures', 'wallet.contract.tooMany'],
   ['Wallet already linked', 'alert.walletAlreadyLinked'],
+  ['Identity already linked', 'alert.identityAlreadyLinked'],
+  ['Unknown identity', 'alert.unknownIdentity'],
+  ['Provider unavailable', 'alert.providerUnavailable'],
+  ['Too many sign-ins', 'alert.tooManySignIns'],
+  [PROVIDER_REFUSED, 'alert.providerRefused'],
   ['Sign-in not remembered', 'alert.signInNotRemembered'],
   ['Unknown wallet', 'alert.unknownWallet'],
   [EMAIL_NOT_SENT, 'alert.emailNotSent'],
@@ -43,11 +50,16 @@ export function problemOf({ violations, message }: ServiceError): string {
   return field ?? (ALERTS.has(message) ? message : OTHER_PROBLEM);
 }
 
-/** Returns an empty string for an unknown key. */
-export function alertFor(problem: string, language: Language, { left }: Partial<CodeFigures> = {}): string {
+/** Returns an empty string for an unknown key. Some alerts name the provider. */
+export function alertFor(
+  problem: string,
+  language: Language,
+  { left }: Partial<CodeFigures> = {},
+  provider = '',
+): string {
   if (problem === 'Wrong code' && left) {
     return left === 1 ? language.text('alert.wrongCode.last') : language.text('alert.wrongCode.left', { count: left });
   }
   const key = ALERTS.get(problem);
-  return key ? language.text(key, { duration: language.duration(20, 'minute') }) : '';
+  return key ? language.text(key, { duration: language.duration(20, 'minute'), provider }) : '';
 }

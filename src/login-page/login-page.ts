@@ -14,6 +14,7 @@ import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import type { OidcProvider } from '../domain/oidc/provider.ts';
 import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
+import { deriveAuthorizationKeys } from '../domain/providers/authorization-state.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
@@ -29,6 +30,7 @@ import type { OidcPageParts } from './oidc/oidc-page.ts';
 import { createOidcPages } from './oidc/oidc-pages.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
+import { actionPathOf } from './provider-actions.ts';
 import { readPostedForm } from './read-posted-form.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 import { answerProblem } from './show-form.ts';
@@ -50,6 +52,7 @@ type GivenParts = Omit<
   LoginPageOptions,
   | 'accountKeys'
   | 'allowAccountDeletion'
+  | 'authorizationKeys'
   | 'chainId'
   | 'codes'
   | 'methods'
@@ -89,6 +92,7 @@ function createLoginPage(
     ...parts,
     accountKeys,
     allowAccountDeletion,
+    authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
     chainId,
     codes,
     methods,
@@ -111,7 +115,8 @@ function createLoginPage(
 
 const EVERY_ACTION = [...ACTIONS, ...ACCOUNT_ACTIONS];
 
-function findAction({ request, path }: HttpContext, methods: readonly LoginMethod[]): Action | undefined {
+function findAction({ request, path: given }: HttpContext, methods: readonly LoginMethod[]): Action | undefined {
+  const path = actionPathOf(given);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   return EVERY_ACTION.find(
     (action) => action.path === path && action.method === method && (!action.needs || methods.includes(action.needs)),
@@ -143,7 +148,7 @@ async function serve(
   const browser = identifyBrowser(context, isSecure);
   try {
     if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);
-    const fields = toFields(form);
+    const fields = { ...toFields(form), ...action.readFields?.(context, form) };
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));

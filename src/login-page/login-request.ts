@@ -5,6 +5,7 @@ import type { LoginMethod } from '../config/login-methods.ts';
 import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
+import type { ProviderLoginSettings } from '../domain/providers/begin-provider-login.ts';
 import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
@@ -16,6 +17,7 @@ import type { PagePlace } from './page-place.ts';
 
 export interface LoginPageParts
   extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
+    ProviderLoginSettings,
     SharingSettings,
     WalletSettings {
   /** Encrypt the cookie of the account page. */
@@ -45,8 +47,10 @@ export function toFields(text: string) {
     address: field('address'),
     signature: field('signature'),
     name: field('name').trim(),
-    /** Not empty if the user with the e-mail address gets the wallet that has signed before. */
-    link: field('link'),
+    /** Not empty if the user with the e-mail address gets what this browser has proved: `1` for a wallet, or a provider. */
+    link: /^[a-z0-9-]{1,31}$/.test(field('link')) ? field('link') : '',
+    /** The ID of the provider to sign in at. */
+    provider: field('provider'),
     /** Of a link in an e-mail. */
     linkToken: field('t'),
     /** Of the account page: whose sessions are ended. */

@@ -34,13 +34,13 @@ export function redirectToForm(
 ): void {
   const { context, browser, languages, fields, parts } = request;
   if (fields.email) setEmailCookie(context, browser, fields.email);
-  const { loginIntentId: intent, clientId, link, next } = fields;
+  const { loginIntentId: intent, clientId, link, next, provider } = fields;
   const query = new URLSearchParams({
     intent,
     ...(clientId && { client_id: clientId }),
     ...(languages.chosen && { lang: languages.chosen }),
-    ...(link && { link: '1' }),
-    ...(problem && { problem }),
+    ...(link && { link }),
+    ...(problem && { problem, ...(provider && { provider }) }),
   });
   if (next) query.set('then', next);
   if (form === 'code') for (const [name, value] of Object.entries(figures)) if (value) query.set(name, String(value));

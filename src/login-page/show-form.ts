@@ -3,6 +3,7 @@ import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
+import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { UUID } from '../domain/validation.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
@@ -17,6 +18,7 @@ import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
 import { viewPasskey } from './passkey-view.ts';
+import { toProviderView } from './provider-view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
@@ -35,8 +37,9 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
+  const providers = parts.providers.all.filter(({ id }) => allowsMethod(state.branding, id)).map(toProviderView);
   // Without a method, the operator has disabled all of the application.
-  const kind = state.kind === 'open' && methods.length === 0 ? 'unavailable' : state.kind;
+  const kind = state.kind === 'open' && methods.length + providers.length === 0 ? 'unavailable' : state.kind;
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
   } else {
@@ -51,7 +54,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       figures: fields.figures,
       passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
       next,
-      linksWallet: form === 'link' || fields.link !== '',
+      link: fields.link || (form === 'link' ? LINK_WALLET : ''),
+      providers,
     };
     // All forms but the choice are of e-mails.
     const isMissing = (form === 'code' && !email) || !methods.includes('email');

@@ -19,7 +19,7 @@ export function viewLogin(
     application,
     chosenLanguage: languages.chosen,
     applicationName: application.name,
-    alert: alertFor(problem, language, fields.figures),
+    alert: alertFor(problem, language, fields.figures, parts.providers.nameOf(fields.provider)),
     loginIntentId: fields.loginIntentId,
     clientId: login.clientId,
     path,

@@ -10,6 +10,12 @@ const NOTICES = {
     text: 'mail.addressChanged.text',
     notYou: 'mail.addressChanged.notYou',
   },
+  identityLinked: {
+    kind: 'identity notice',
+    subject: 'mail.identityLinked.subject',
+    text: 'mail.identityLinked.text',
+    notYou: 'mail.identityLinked.notYou',
+  },
   passkeyAdded: {
     kind: 'passkey notice',
     subject: 'mail.passkeyAdded.subject',

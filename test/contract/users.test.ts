@@ -239,6 +239,9 @@ describe('an operator', () => {
       values (${userId}, ${userId}, ${Buffer.from(userId)}, 'usher.test', '', 0, '{}', ${randomUUID()}, true, true, true,
         ${email}, now())`;
     await sql`
+      insert into user_identities (issuer, subject, user_id, provider, created_at)
+      values ('https://provider.test', ${email}, ${userId}, 'acme', now())`;
+    await sql`
       insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
       values (${Buffer.from(userId)}, ${userId}, 'email', ${cutoffAt}, ${expiresAt})`;
     const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;

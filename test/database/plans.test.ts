@@ -60,6 +60,7 @@ import {
 } from '../support/service.ts';
 import { changesRows, type ExplainedStatement, readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { useAuthorization } from '../support/use-authorization.ts';
+import { useIdentities } from '../support/use-identities.ts';
 import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
@@ -270,6 +271,12 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, gen_random_uuid(), '\\x00', '\\x00', id || '@example.com', created_at, expires_at from login_intents;
     insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
+    insert into proved_identities (application_id, login_intent_id, id, browser_digest, provider, issuer, subject, email,
+        created_at, expires_at)
+      select application_id, id, gen_random_uuid(), '\\x00', 'acme', 'https://acme.test', id::text, '', created_at, expires_at
+      from login_intents;
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+      select 'https://acme.test', id::text, id, 'acme', now() from people;
     insert into rate_limits (key, empty_ms, expires_at)
       select sha256(id::text::bytea), 0, expires_at from login_intents;
     insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
@@ -380,7 +387,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const asked = { ...intent, address: unknown.address };
     const { message: text } = await createWalletChallenge(call, page, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
-    const linking = { ...intent, email, linksWallet: true };
+    const linking = { ...intent, email, link: '1' };
     const sent = await createLoginCode(call, codes, browser, linking);
     await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
   }
@@ -388,6 +395,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });
   await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
   await findApplicationOfClient(call, tenant.clientId);
+  await useIdentities(call, { tokens, codes }, { service, tenant });
   await usePasskeys(call, { tokens, codes }, encryptionKeys, { service, tenant });
 
   await service.database.sql`update applications set single_sign_on = true where id = ${tenant.id}`;

@@ -87,6 +87,7 @@ function accountView(language: Language) {
     formToken: 'token',
     alert: '',
     user: USER,
+    providers: [],
     sessions: SESSIONS,
     passkeys: PASSKEYS,
     note: language.text('account.note.name'),

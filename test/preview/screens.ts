@@ -46,7 +46,7 @@ export const SCREENS: readonly Screen[] = [
   },
   { name: 'continue', render: (language) => renderContinue({ ...formView(language), ...SIGN_IN }) },
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
-  { name: 'link', render: (language) => renderLink(formView(language, { linksWallet: true })) },
+  { name: 'link', render: (language) => renderLink(formView(language, { link: '1' })) },
   { name: 'name', render: (language) => renderName(formView(language)) },
   { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
   { name: 'mute-done', render: (language) => renderMute({ ...muteView(language), until: new Date(24 * HOUR_MS) }) },
@@ -132,7 +132,8 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     clientId: 'client_6f8d2c1a9b3e4f708192a3b4c5d6e7f8',
     path: '/login',
     formToken: 'token',
-    linksWallet: false,
+    link: '',
+    providers: [],
     ...changes,
   };
 }

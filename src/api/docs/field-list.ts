@@ -16,6 +16,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'page-token': 'page token',
   'redirect-uri': 'URI',
   'support-uri': 'URI',
+  'login-method': 'login method',
   uri: 'URL',
   uuid: 'UUID',
   'web-redirect-uri': 'URI',

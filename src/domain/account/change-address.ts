@@ -47,7 +47,13 @@ export async function createAddressCode(
   const owner = await findUserByEmail(call, email);
   const isDecoy = owner !== undefined && owner.id !== userId;
   const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
-  const login = { ...codesOf(userId, browser), email, walletAddress: null, userId: isDecoy ? null : userId };
+  const login = {
+    ...codesOf(userId, browser),
+    email,
+    walletAddress: null,
+    identityId: null,
+    userId: isDecoy ? null : userId,
+  };
   const { code } = await insertNewCode(call, settings, login, length);
   await removeIfErased(call, userId);
   return { email, code, isDecoy };

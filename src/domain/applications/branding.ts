@@ -2,7 +2,6 @@
 import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { type Rule, rule } from '../rule.ts';
-import { oneOf } from '../text-rules.ts';
 import { listOf, optional, textThat } from '../validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
@@ -21,16 +20,15 @@ export const brandingColumns = {
 
 export type Branding = RowOf<typeof brandingColumns>;
 
-/** The methods that an application may choose from. */
-const APPLICATION_LOGIN_METHODS = ['wallet', 'email', 'passkey'] as const;
-
-export type ApplicationLoginMethod = (typeof APPLICATION_LOGIN_METHODS)[number];
+/** `wallet`, `email`, `passkey`, or the ID of a provider, which the operator may add and remove at any time. */
+const methodName = textThat((text) => /^[a-z][a-z0-9-]{0,30}$/.test(text), 'must be a login method', {
+  max: 31,
+  format: 'login-method',
+});
+const MAX_METHODS = 23;
 
 /** Returns whether users of the application may sign in with the method, if Usher has it enabled. */
-export function allowsMethod(
-  { loginMethods }: Pick<Branding, 'loginMethods'>,
-  method: ApplicationLoginMethod,
-): boolean {
+export function allowsMethod({ loginMethods }: Pick<Branding, 'loginMethods'>, method: string): boolean {
   return loginMethods.length === 0 || loginMethods.includes(method);
 }
 
@@ -59,7 +57,7 @@ export const webRedirectUri = textThat(
 /** One address without a header: the e-mails of Usher have it in `Reply-To`. */
 const MAILTO = /^mailto:[\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i;
 
-const anyMethods = listOf(oneOf(APPLICATION_LOGIN_METHODS), { min: 0, max: APPLICATION_LOGIN_METHODS.length });
+const anyMethods = listOf(methodName, { min: 0, max: MAX_METHODS });
 /** Takes a missing list as an empty one. */
 const loginMethods: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value ?? []))], {
   isOptional: true,

@@ -1,5 +1,6 @@
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { findProvedIdentityById, linkIdentity } from '../providers/link-identity.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { linkWallet } from '../users/update-user.ts';
 import type { AuthTokens } from './auth-tokens.ts';
@@ -16,33 +17,48 @@ export interface EmailLoginParts {
   readonly tokens: AuthTokens;
   /** Called once a wallet can sign in as a user who existed before. */
   readonly onWalletLinked?: (linked: LinkedWallet) => void;
+  /** Called once an identity at a provider can. */
+  readonly onIdentityLinked?: (linked: LinkedIdentity) => void;
 }
 
-export interface LinkedWallet {
+interface LinkedWallet {
   readonly intent: LoginIntent;
   /** Of the user. */
   readonly email: string;
   readonly walletAddress: string;
 }
 
+interface LinkedIdentity {
+  readonly intent: LoginIntent;
+  /** Of the user. */
+  readonly email: string;
+  /** Its ID. */
+  readonly provider: string;
+}
+
 /**
  * Completes the login of whoever has entered the code: of the user with its e-mail address, or of a new one. Returns
  * undefined if a new user must give a name first.
  *
- * @throws ServiceError `Account closed`, `Wallet already linked`, and as `completeLogin` does
+ * @throws ServiceError `Account closed`, `Wallet already linked`, `Identity already linked`, and as `completeLogin` does
  */
 export async function completeEmailLogin(
   call: Call,
-  { codes, tokens, onWalletLinked }: EmailLoginParts,
+  { codes, tokens, onWalletLinked, onIdentityLinked }: EmailLoginParts,
   browser: Browser,
   intent: LoginIntent,
-  { userId: knownId, email, walletAddress }: StoredLoginCode,
+  { userId: knownId, email, walletAddress, identityId }: StoredLoginCode,
   name?: string,
 ): Promise<Completion | undefined> {
+  const { id: loginIntentId, applicationId } = intent;
+  const at = { applicationId, loginIntentId, browserDigest: browser.digest };
+  const identity = identityId ? await findProvedIdentityById(call, { ...at, id: identityId }) : undefined;
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const completeAs = async (userId: string) => {
     if (walletAddress && (await linkWallet(call, { userId, walletAddress, email })))
       onWalletLinked?.({ intent, email, walletAddress });
+    if (identity && (await linkIdentity(call, identity, { userId, email })))
+      onIdentityLinked?.({ intent, email, provider: identity.provider });
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
   // Somebody may have become a user since the code was sent.
@@ -50,7 +66,7 @@ export async function completeEmailLogin(
   let completion: Completion | undefined;
   if (!userId) {
     if (intent.askName && name === undefined) return undefined;
-    const user = { email, name: name ?? null, walletAddress: walletAddress ?? '' };
+    const user = { email, name: name ?? null, walletAddress: walletAddress ?? '', identity };
     const signedUp = await signUp(call, tokens, intent.id, user, how);
     userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;

@@ -48,7 +48,7 @@ export interface OwnSignIn {
  * passes the digest of the browser, which may then ask for the same answer again, and the address that was proved.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`,
- * `User not found`, also if the wallet is not the user's any more; `Code no longer valid` in place of it for an e-mail
+ * `User not found`, also if wallet or identity are not the user's any more; `Code no longer valid` in place of it for an e-mail
  * address
  */
 export async function completeLogin(
@@ -56,7 +56,7 @@ export async function completeLogin(
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
   onPage?: HowSignedIn,
-  { email = null, walletAddress = null }: Proved = {},
+  { email = null, walletAddress = null, issuer = null, subject = null }: Proved = {},
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
   const { run, now } = call;
@@ -69,6 +69,8 @@ export async function completeLogin(
     now,
     email,
     walletAddress,
+    issuer,
+    subject,
   });
   if (!intent) {
     await requireOpenIntent(call, loginIntentId);
@@ -106,10 +108,13 @@ export interface HowSignedIn extends SignInOrigin {
   readonly method: SignInMethod;
 }
 
-/** The address that the user has proved to have. It must still be that of the user. */
+/** What the user has proved to have. It must still be the user's. */
 export interface Proved {
   readonly email?: string | null;
   readonly walletAddress?: string | null;
+  /** Of an identity at a provider. */
+  readonly issuer?: string | null;
+  readonly subject?: string | null;
 }
 
 /** What the answer to a login needs of its intent. */
@@ -151,7 +156,10 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
       select 1 from users u
       where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
         and (${p.text('email')} is null or lower(u.email) = lower(${p.text('email')}))
-        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')})))`,
+        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
+        and (${p.text('issuer')} is null or exists (
+          select 1 from user_identities d
+          where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id)))`,
     completedAt: laterThanCutoffs,
   })}
   select ${completedColumns} from completed`;

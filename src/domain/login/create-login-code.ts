@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, gt, lt, sql } from 'drizzle-orm';
+import { and, lt, sql } from 'drizzle-orm';
 import { placeholders, type Statement, whereEqual } from '../../database/database.ts';
-import { loginCodes, walletChallenges } from '../../database/login-schema.ts';
-import { p } from '../../database/template.ts';
+import { loginCodes } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
 import type { Browser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import { findToLink, type InBrowser, type ToLink } from './find-to-link.ts';
 import { findFamiliarity } from './known-origins.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
@@ -49,8 +49,8 @@ export interface LoginCodeFacts {
 
 /**
  * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser: the one that it
- * was sent before, if that can still be used. Everything is the same for an address without a user. With `linksWallet`,
- * the user of the code gets the wallet that this browser has proved to have.
+ * was sent before, if that can still be used. Everything is the same for an address without a user. With `link`,
+ * the user of the code gets what this browser has proved to have: its wallet, or its identity at a provider.
  *
  * @throws ServiceError `Too many codes`, `Code sent too often` (three times, or too recently, with the seconds to wait),
  * and as `requireOpenIntent` does
@@ -59,16 +59,16 @@ export async function createLoginCode(
   call: Call,
   settings: LoginCodeSettings,
   browser: Browser,
-  request: Unchecked<keyof typeof rules> & { readonly linksWallet?: boolean },
+  request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
-  const { linksWallet = false } = request;
+  const { link = '' } = request;
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
   const { applicationId, allowSignUp } = intent;
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
-  const [proved] = linksWallet ? await call.run(selectProvedWallet, { ...inBrowser, now: call.now }) : [];
-  const login = { ...inBrowser, email, walletAddress: proved?.address ?? null, userId: user?.id ?? null };
+  const proved = await findToLink(call, inBrowser, link);
+  const login = { ...inBrowser, ...proved, email, userId: user?.id ?? null };
   const asker = { browser, email, familiarity: await findFamiliarity(call, settings.keys, browser, email) };
   const wantsNone = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
   const { code, wait, ...row } =
@@ -87,12 +87,8 @@ export async function createLoginCode(
   };
 }
 
-interface EmailLogin {
-  readonly applicationId: string;
-  readonly loginIntentId: string;
-  readonly browserDigest: Buffer;
+interface EmailLogin extends InBrowser, ToLink {
   readonly email: string;
-  readonly walletAddress: string | null;
   readonly userId: string | null;
 }
 
@@ -107,8 +103,11 @@ async function repeatLiveCode(
 ): Promise<SentLoginCode | undefined> {
   const latest = await findLatestCode(call, login);
   const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
-  const isSame = ({ email, userId, walletAddress }: StoredLoginCode) =>
-    email === login.email && userId === login.userId && walletAddress === login.walletAddress;
+  const isSame = ({ email, userId, walletAddress, identityId }: StoredLoginCode) =>
+    email === login.email &&
+    userId === login.userId &&
+    walletAddress === login.walletAddress &&
+    identityId === login.identityId;
   if (!isLive || !isSame(latest)) return undefined;
   const { id, codeDigest, isUnsent } = latest;
   const code = recoverLoginCode(settings.keys, id, codeDigest);
@@ -143,22 +142,6 @@ export async function insertNewCode(
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
-/** Selects the wallet without a user that this browser has proved to have at this login. */
-const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
-  db
-    .select({ address: walletChallenges.address })
-    .from(walletChallenges)
-    .where(
-      and(
-        whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
-        walletChallenges.isProved,
-        gt(walletChallenges.expiresAt, p.instant('now')),
-      ),
-    )
-    .orderBy(desc(walletChallenges.createdAt))
-    .limit(1)
-    .prepare('select_proved_wallet');
-
 const countSend: Statement<{ id: string }[]> = (db) =>
   db
     .update(loginCodes)
@@ -184,6 +167,7 @@ const insertCode: Statement<unknown> = (db) =>
         'userId',
         'email',
         'walletAddress',
+        'identityId',
         'browserDigest',
         'codeDigest',
         'createdAt',

@@ -11,6 +11,7 @@ const columns = {
   userId: loginCodes.userId,
   email: loginCodes.email,
   walletAddress: loginCodes.walletAddress,
+  identityId: loginCodes.identityId,
   codeDigest: loginCodes.codeDigest,
   sends: loginCodes.sends,
   isUnsent: loginCodes.isUnsent,

@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf, Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
-import { type ApplicationLoginMethod, allowsMethod, brandingColumns } from '../applications/branding.ts';
+import { allowsMethod, brandingColumns } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { SignInMethod } from './verify-token.ts';
@@ -47,7 +47,7 @@ export async function findLoginIntent({ run }: Call, id: string): Promise<LoginI
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login method
  * not enabled`
  */
-export async function requireOpenIntent(call: Call, id: string, method?: ApplicationLoginMethod): Promise<LoginIntent> {
+export async function requireOpenIntent(call: Call, id: string, method?: string): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
   if (!intent) throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const status = statusOf(intent, call.now);

@@ -14,18 +14,22 @@ import {
 } from './complete-login.ts';
 
 /**
- * Creates a user and completes the login, both or neither. Returns undefined if another user has the e-mail or wallet
- * address, or if the intent is not open.
+ * Creates a user, who may have an identity at a provider, and completes the login: all or nothing. Returns undefined if
+ * another user has the e-mail address, the wallet or the identity, or if the intent is not open.
  */
 export async function signUp(
   { run, now, count }: Call,
   tokens: AuthTokens,
   loginIntentId: string,
-  user: { email: string; name: string | null; walletAddress: string },
+  user: { email: string; name: string | null; walletAddress: string; identity?: NewIdentity | undefined },
   how: HowSignedIn,
 ): Promise<(Completion & { userId: string }) | undefined> {
   const userId = randomUUID();
-  const [intent] = await run(insertUserAndComplete, { ...user, ...how, ...BY_POSTGRES, userId, loginIntentId, now });
+  const { identity, ...profile } = user;
+  const { provider, issuer, subject } = identity ?? NO_IDENTITY;
+  const linked = { provider, issuer, subject };
+  const parameters = { ...profile, ...linked, ...how, ...BY_POSTGRES, userId, loginIntentId, now };
+  const [intent] = await run(insertUserAndComplete, parameters);
   if (!intent) return undefined;
   count?.('sign_ins');
   count?.('sign_ups');
@@ -33,16 +37,31 @@ export async function signUp(
   return { userId, ...answer };
 }
 
+/** What a new user signs in with, beside the e-mail address. */
+interface NewIdentity {
+  readonly provider: string;
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+const NO_IDENTITY = { provider: null, issuer: null, subject: null };
+
 const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
   with open as (
     -- Locked, so that the second request of a double click waits here and creates no user.
     select i.id from login_intents i join applications a on a.id = i.application_id
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.deleted_at is null and a.allow_sign_up
+      and a.deleted_at is null and a.allow_sign_up and not exists (
+        select 1 from user_identities d
+        where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')})
     for update of i
   ), created as (
     insert into users (id, email, name, wallet_address, created_at)
     select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')}
     from open on conflict do nothing returning id
+  ), identified as (
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+    select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')}
+    from created where ${p.text('issuer')} is not null
   ), ${completedIntent({ condition: sql`exists (select 1 from created)` })}
   select ${completedColumns} from completed`;

@@ -16,9 +16,12 @@ export type Algorithm = 'EdDSA' | 'ES256';
 
 /**
  * How a user signed in: by code, wallet or passkey on the login page, on a page that called CompleteLogin, or at another
- * issuer.
+ * issuer; or at a provider, whose ID it is then.
  */
-export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer';
+export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | ProviderMethod;
+
+/** The ID of a provider, which is none of the other methods. */
+type ProviderMethod = string & {};
 
 /** What a token says: this user completed this login intent of the application with this client ID. */
 export interface LoginClaims {

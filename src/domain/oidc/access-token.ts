@@ -2,8 +2,9 @@
  * Access tokens: `uat_` and the sealed IDs of a session and of the grant that it was given for. They are opaque to
  * applications, and stored nowhere.
  */
+
+import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
-import { toUuid, toUuidBytes } from './uuid-bytes.ts';
 
 export interface AccessToken {
   readonly scope: number;

@@ -1,6 +1,7 @@
 /** Authorization codes: the ID of the login intent, sealed, in 64 characters. So a guess costs no statement. */
+
+import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
-import { toUuid, toUuidBytes } from './uuid-bytes.ts';
 
 const LENGTH = 64;
 

@@ -5,11 +5,11 @@ import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import { toUuid } from '../uuid-bytes.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
 import type { SealKeys } from './sealed-bytes.ts';
-import { toUuid } from './uuid-bytes.ts';
 
 const CODE_LIFETIME_MS = 60_000;
 

@@ -1,7 +1,7 @@
 /** Refresh tokens: `urt_` and a sealed sign-in. They are opaque to applications, and stored nowhere. */
 import type { SignInMethod } from '../login/verify-token.ts';
+import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
-import { toUuid, toUuidBytes } from './uuid-bytes.ts';
 
 export interface RefreshToken {
   readonly scope: number;

@@ -44,6 +44,7 @@ export async function deleteUser(call: Call, request: Request): Promise<string> 
   const { userId } = await end(call, markUserDeleted, request);
   // Those that another statement has added meanwhile, which this one could not see.
   await call.run(deletePasskeysOfDeleted, { userId });
+  await call.run(deleteIdentitiesOfDeleted, { userId });
   return userId;
 }
 
@@ -120,6 +121,10 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
 const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
   delete from passkeys k using users
   where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
+
+const deleteIdentitiesOfDeleted = statement('delete_identities_of_deleted_user')`
+  delete from user_identities d using users
+  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and d.user_id = users.id`;
 
 const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   with known as (

@@ -1,5 +1,6 @@
 /** What is stored of a person beside the user's profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
+import { provedIdentities, userIdentities } from '../../database/identity-schema.ts';
 import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
@@ -37,13 +38,14 @@ const TABLES = [
   rememberedSignIns,
   oidcGrants,
   passkeys,
+  userIdentities,
   webhookMessages,
 ];
 
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
   ), ${sql.join(TABLES.map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
-  ), ${sql.join([loginCodes, walletChallenges].map(deleteFromLogins), sql`, `)}, origins_left as (
+  ), ${sql.join([loginCodes, walletChallenges, provedIdentities].map(deleteFromLogins), sql`, `)}, origins_left as (
     update login_intents i set ip_address = null, user_agent = null from erased
     where i.user_id = erased.id and i.ip_address is not null
   ), addresses_left as (
@@ -63,7 +65,7 @@ function deleteFrom(table: (typeof TABLES)[number]): SQL {
  * Returns a CTE. What was entered at a login of the user may have an address that the user has had before, and the code of
  * a sign-up is of no user.
  */
-function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges): SQL {
+function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges | typeof provedIdentities): SQL {
   const name = getTableName(table);
   return sql.raw(`${name}_of_logins_left as (
     delete from ${name} t using login_intents i, erased

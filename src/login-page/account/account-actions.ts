@@ -92,6 +92,7 @@ async function showAccount(request: LoginRequest): Promise<void> {
       user: account.user,
       sessions: await listAccountSessions(call, owner.userId),
       passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
+      providers: parts.providers.all,
       note,
       isFresh: isFresh(request, account),
       mayDelete: parts.allowAccountDeletion,

@@ -1,5 +1,6 @@
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import type { LoginProvider } from '../../domain/providers/login-provider.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { PageView } from '../pages/view.ts';
 
@@ -21,6 +22,8 @@ export interface AccountView extends AccountFormView {
   readonly sessions: readonly AccountSession[];
   /** Undefined where people cannot sign in with one. */
   readonly passkeys: readonly Passkey[] | undefined;
+  /** At which people sign in. */
+  readonly providers: readonly LoginProvider[];
   /** What has just been done, or an empty string. */
   readonly note: string;
   /** Whether the last sign-in is recent enough for changes. */

@@ -12,13 +12,13 @@ import { renderPasskey } from '../pages/passkey.ts';
 import type { AccountFormView, AccountView } from './account-view.ts';
 import { describeBrowser } from './describe-browser.ts';
 
-const METHODS: Readonly<Record<SignInMethod, TextKey>> = {
-  email: 'account.method.email',
-  issuer: 'account.method.issuer',
-  page: 'account.method.page',
-  passkey: 'account.method.passkey',
-  wallet: 'account.method.wallet',
-};
+const METHODS: ReadonlyMap<SignInMethod, TextKey> = new Map<SignInMethod, TextKey>([
+  ['email', 'account.method.email'],
+  ['issuer', 'account.method.issuer'],
+  ['page', 'account.method.page'],
+  ['passkey', 'account.method.passkey'],
+  ['wallet', 'account.method.wallet'],
+]);
 
 export function renderAccount(view: AccountView): PageContent {
   const { language, user, note, alert, isFresh } = view;
@@ -100,7 +100,7 @@ function renderSession(view: AccountView, session: AccountSession): Html {
   const { applicationId, applicationName, method, ipAddress, userAgent, beganAt } = session;
   const facts = [
     isolate(describeBrowser(userAgent)),
-    html`${language.text(METHODS[method])}`,
+    describeMethod(view, method),
     ipAddress && html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`,
     language.html('account.since', { date: language.date(beganAt) }),
   ].filter((fact) => fact !== '');
@@ -110,6 +110,14 @@ function renderSession(view: AccountView, session: AccountSession): Html {
     html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">
 <button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
   );
+}
+
+/** A provider that is gone has its ID for a name. */
+function describeMethod({ language, providers }: AccountView, method: SignInMethod): Html {
+  const key = METHODS.get(method);
+  if (key) return html`${language.text(key)}`;
+  const provider = providers.find(({ id }) => id === method)?.name ?? method;
+  return language.html('account.method.provider', { provider });
 }
 
 function renderData(view: AccountView): Html {

@@ -9,6 +9,7 @@ import {
   renderManagePasskeys,
   renderPasskeyForm,
 } from './passkey-form.ts';
+import { renderProviderForms } from './provider-buttons.ts';
 import type { FormView } from './view.ts';
 import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './wallet-form.ts';
 
@@ -18,6 +19,7 @@ export function renderChoice(view: FormView): PageContent {
   const hasEmail = methods.includes('email');
   const hasWallet = methods.includes('wallet');
   const hasPasskey = view.passkey !== undefined;
+  const hasOthers = hasWallet || hasPasskey || view.providers.length > 0;
   const title = view.allowSignUp ? 'choice.title.signUp' : 'choice.title';
   return {
     language,
@@ -26,11 +28,11 @@ export function renderChoice(view: FormView): PageContent {
 ${renderHeading(language.html(title, { application }), renderReturn(view))}
 ${renderAlert(view.alert)}
 ${hasEmail && renderEmailForm(view, 'email')}
-${hasEmail && (hasWallet || hasPasskey) && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
+${hasEmail && hasOthers && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
 ${
-  (hasWallet || hasPasskey) &&
+  hasOthers &&
   html`<div class="ways">
-${hasPasskey && renderPasskeyForm(view)}
+${renderProviderForms(view)}${hasPasskey && renderPasskeyForm(view)}
 ${hasWallet && renderWalletSignIn(view)}
 </div>
 ${hasWallet && renderWalletNotes(language, { isOnlyWay: !hasEmail })}`

@@ -49,11 +49,11 @@ ${renderCodeHidden(view)}<label for="code">${language.text('code.field')}</label
 
 /** Renders the question whether the address has a slip. Its button asks for a new code. */
 function renderHint(view: FormView): Html | undefined {
-  const { language, path, email, linksWallet } = view;
+  const { language, path, email, link } = view;
   const suggested = suggestAddress(email);
   if (!suggested) return undefined;
   const button = html`<button class="quiet">${isolate(suggested)}</button>`;
-  return html`<form class="alert note" method="post" action="${path}/${linksWallet ? 'link' : 'email'}" data-busy="${language.text('email.busy')}">
+  return html`<form class="alert note" method="post" action="${path}/${link ? 'link' : 'email'}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<input type="hidden" name="email" value="${suggested}">
 <p>${language.html('code.hint', { email: button })}</p>
 </form>`;
@@ -76,8 +76,8 @@ function renderCodeHidden(view: FormView): Html {
 
 /** Renders the form that leads back to the form for the address, which still has it. */
 function renderChange(view: FormView): Html {
-  const { language, path, linksWallet } = view;
-  return html`<form class="also" method="get" action="${path}${linksWallet && '/link'}">${renderLogin(view)}
+  const { language, path, link } = view;
+  return html`<form class="also" method="get" action="${path}${link && '/link'}">${renderLogin(view)}${link && html`<input type="hidden" name="link" value="${link}">`}
 ${language.text('code.change.question')} <button class="quiet">${language.text('code.change')}</button>
 </form>`;
 }

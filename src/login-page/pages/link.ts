@@ -6,14 +6,19 @@ import { renderAlert, renderHeading, renderMark, renderOtherWay } from './parts.
 import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
-/** Renders the form for the e-mail address to which a new wallet is linked. */
+/** Renders the form for the e-mail address whose user gets a new wallet, or an account at a provider. */
 export function renderLink(view: FormView): PageContent {
-  const { language, applicationName: application } = view;
+  const { language, applicationName: application, link, providers } = view;
+  const provider = providers.find(({ id }) => id === link)?.name;
+  const title = provider ? language.html('link.provider.title', { provider }) : language.html('link.title');
+  const text = provider ? language.text('link.provider.text') : language.text('link.text');
   return {
     language,
-    title: language.text('link.titleBar', { application }),
+    title: provider
+      ? language.text('link.provider.title', { provider })
+      : language.text('link.titleBar', { application }),
     body: html`${renderMark(view)}
-${renderHeading(language.html('link.title'), html`<p>${language.text('link.text')}</p>`)}
+${renderHeading(title, html`<p>${text}</p>`)}
 ${renderAlert(view.alert)}
 ${renderEmailForm(view, 'link')}
 ${renderOtherWay(view)}`,

@@ -33,10 +33,10 @@ export function renderAlert(text = ''): Html {
 
 /** Renders the fields that every form needs which changes something. */
 export function renderHidden(view: FormView): Html {
-  const { linksWallet, passkey } = view;
+  const { link, passkey } = view;
   return html`${renderOwnLogin(view)}
 ${passkey && html`<input type="hidden" name="passkey">`}
-${linksWallet && html`<input type="hidden" name="link" value="1">`}`;
+${link && html`<input type="hidden" name="link" value="${link}">`}`;
 }
 
 /** Renders the fields that a form of a login needs, and the proof that it comes from a page of this browser. */

@@ -5,6 +5,7 @@ import type { Language } from '../../texts/texts.ts';
 import type { CodeFigures } from '../code-figures.ts';
 import type { PageApplication } from '../page-application.ts';
 import type { PagePlace } from '../page-place.ts';
+import type { ProviderMark } from './provider-buttons.ts';
 
 /** The data of every page. */
 export interface PageView {
@@ -12,6 +13,13 @@ export interface PageView {
   readonly place: PagePlace;
   /** Undefined if it is not known. */
   readonly application?: PageApplication | undefined;
+}
+
+/** A provider to sign in at. */
+export interface ProviderView {
+  readonly id: string;
+  readonly name: string;
+  readonly mark: ProviderMark;
 }
 
 /** What the script asks a passkey for. */
@@ -57,6 +65,8 @@ export interface FormView extends LoginView {
   readonly passkey?: PasskeyView | undefined;
   /** `passkeys` if the person wants to see their passkeys after the sign-in. */
   readonly next?: string;
-  /** Whether the user with the e-mail address gets the wallet that has signed before. */
-  readonly linksWallet: boolean;
+  /** What the user with the e-mail address gets: `1` for the wallet that has signed, the ID of a provider, or empty. */
+  readonly link: string;
+  /** Other providers to sign in at. */
+  readonly providers: readonly ProviderView[];
 }

@@ -132,7 +132,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A challenge that nobody signed links the wallet',
-      file: 'create-login-code.ts',
+      file: 'find-to-link.ts',
       find: 'walletChallenges.isProved,',
       replace: '',
       test: signUp,
@@ -140,7 +140,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A wallet is linked in another browser',
-      file: 'create-login-code.ts',
+      file: 'find-to-link.ts',
       find: "whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest')",
       replace: "whereEqual(walletChallenges, 'applicationId', 'loginIntentId')",
       test: signUp,
@@ -148,7 +148,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A wallet is linked at another login',
-      file: 'create-login-code.ts',
+      file: 'find-to-link.ts',
       find: "whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest')",
       replace: "whereEqual(walletChallenges, 'applicationId', 'browserDigest')",
       test: signUp,

@@ -1,0 +1,86 @@
+/** The file of identity providers. Its errors name the entry and the field, and quote nothing: it holds secrets. */
+import { LOGIN_METHODS, PROVIDER_ID } from './login-methods.ts';
+
+export interface LoginProviderSetting {
+  readonly id: string;
+  readonly name: string;
+  readonly type: 'openid' | 'github';
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly trustEmail: boolean;
+  readonly emailDomains: readonly string[];
+}
+
+const FIELDS = ['id', 'name', 'type', 'issuer', 'clientId', 'clientSecret', 'trustEmail', 'emailDomains'];
+/** A page has room for no more. */
+const MAX_PROVIDERS = 20;
+const GITHUB_ISSUER = 'https://github.com/login/oauth';
+/** The methods of sign-ins that are no provider's. */
+const RESERVED_IDS: readonly string[] = [...LOGIN_METHODS, 'page', 'issuer'];
+
+/** Returns the providers of a JSON array, in its order. @throws Error that says what is wrong */
+export function parseLoginProviders(text: string): readonly LoginProviderSetting[] {
+  const entries = parseJson(text);
+  if (!Array.isArray(entries) || entries.length > MAX_PROVIDERS)
+    throw new Error(`must hold a JSON array of at most ${MAX_PROVIDERS} providers`);
+  const providers = entries.map((entry, index) => parseProvider(entry, `entry ${index + 1}`));
+  requireDifferent(
+    providers.map(({ id }) => id),
+    'id',
+  );
+  // Their identities could not be distinguished.
+  requireDifferent(
+    providers.map(({ issuer }) => issuer),
+    'issuer',
+  );
+  return providers;
+}
+
+function parseProvider(entry: unknown, place: string): LoginProviderSetting {
+  if (typeof entry !== 'object' || entry === null) throw new Error(`${place} must be an object`);
+  const given: Readonly<Record<string, unknown>> = { type: 'openid', trustEmail: false, emailDomains: [], ...entry };
+  const unknown = Object.keys(given).find((field) => !FIELDS.includes(field));
+  if (unknown !== undefined) throw new Error(`${place} has an unknown field`);
+  const require = (isValid: boolean, problem: string) => {
+    if (!isValid) throw new Error(`${place}: ${problem}`);
+  };
+  const { id, name, type, clientId, clientSecret, trustEmail, emailDomains } = given;
+  require(type === 'openid' || type === 'github', 'type must be openid or github');
+  const issuer = given.issuer ?? (type === 'github' ? GITHUB_ISSUER : undefined);
+  require(isText(id, PROVIDER_ID), 'id must be of a-z, 0-9 and -, at most 31 characters');
+  require(!RESERVED_IDS.includes(String(id)), `id must not be one of ${RESERVED_IDS.join(', ')}`);
+  require(isText(name, /^[^\p{C}\p{Z}](?:[^\p{C}]{0,38}[^\p{C}\p{Z}])?$/u), 'name must have 1 to 40 characters');
+  require(isIssuer(issuer), 'issuer must be an https URL, or http on this machine, without query, fragment or user');
+  require(isText(clientId, /^[\x21-\x7e]{1,500}$/), 'clientId must have 1 to 500 characters without spaces');
+  require(isText(clientSecret, /^[\x21-\x7e]{1,2000}$/), 'clientSecret must have 1 to 2,000 characters without spaces');
+  require(typeof trustEmail === 'boolean', 'trustEmail must be true or false');
+  const areDomains = Array.isArray(emailDomains) && emailDomains.every((domain) => isText(domain, DOMAIN));
+  require(areDomains, 'emailDomains must be domains such as example.com in lower case');
+  return { id, name, type, issuer, clientId, clientSecret, trustEmail, emailDomains } as LoginProviderSetting;
+}
+
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/;
+
+function isText(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && pattern.test(value);
+}
+
+function isIssuer(value: unknown): boolean {
+  if (typeof value !== 'string' || !URL.canParse(value) || /[?#]/.test(value)) return false;
+  const { protocol, hostname, username, password } = new URL(value);
+  const isLoopback = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+  return !username && !password && (protocol === 'https:' || (protocol === 'http:' && isLoopback));
+}
+
+function requireDifferent(values: readonly string[], field: string): void {
+  if (new Set(values).size < values.length) throw new Error(`must hold providers that each have another ${field}`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

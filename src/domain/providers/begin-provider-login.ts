@@ -1,0 +1,34 @@
+import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
+import { requireOpenIntent } from '../login/login-intent.ts';
+import { check, text, type Unchecked, uuid } from '../validation.ts';
+import { type AuthorizationKeys, createAuthorization } from './authorization-state.ts';
+import type { LoginProviders } from './login-providers.ts';
+
+export interface ProviderLoginSettings {
+  readonly providers: LoginProviders;
+  readonly authorizationKeys: AuthorizationKeys;
+}
+
+const rules = { loginIntentId: uuid, provider: text({ max: 31 }) };
+
+/**
+ * Returns where a browser signs in at the provider for this login. The provider sends it back to the redirect URI.
+ *
+ * @throws ServiceError `Login method not enabled`, `Provider unavailable`, and as `requireOpenIntent` does
+ */
+export async function beginProviderLogin(
+  call: Call,
+  { providers, authorizationKeys }: ProviderLoginSettings,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+  options: { readonly redirectUriOf: (providerId: string) => string; readonly loginHint: string },
+): Promise<string> {
+  const { loginIntentId, provider: providerId } = check(request, rules);
+  const connection = providers.require(providerId);
+  await requireOpenIntent(call, loginIntentId, providerId);
+  const belonging = { providerId, browserDigest: browser.digest, now: call.now };
+  const authorization = createAuthorization(authorizationKeys, loginIntentId, belonging);
+  const redirectUri = options.redirectUriOf(providerId);
+  return (await connection.authorizationUrl(authorization, { redirectUri, loginHint: options.loginHint })).href;
+}

@@ -1,0 +1,101 @@
+/** Signs in at GitHub, which speaks OAuth 2.0 without ID tokens. */
+import { createHash } from 'node:crypto';
+import {
+  type AuthorizationOptions,
+  type AuthorizationSecrets,
+  type Identity,
+  type LoginProvider,
+  type ProviderClient,
+  ProviderError,
+} from './login-provider.ts';
+import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
+
+/** What an address of an account looks like. */
+interface GitHubEmail {
+  readonly email?: unknown;
+  readonly primary?: unknown;
+  readonly verified?: unknown;
+}
+
+/** The issuer of github.com. That of an enterprise server is `https://<host>/login/oauth`. */
+export const GITHUB_ISSUER = 'https://github.com/login/oauth';
+
+export class GitHubClient implements ProviderClient {
+  readonly #provider: LoginProvider;
+  readonly #fetch: typeof fetch;
+  readonly #apiUrl: string;
+
+  constructor(provider: LoginProvider, timeoutMs: number) {
+    const { issuer } = provider;
+    const { origin } = new URL(issuer);
+    this.#provider = provider;
+    this.#fetch = createProviderFetch({ timeoutMs, isLoopback: isOnLoopback(new URL(issuer)) });
+    this.#apiUrl = issuer === GITHUB_ISSUER ? 'https://api.github.com' : `${origin}/api/v3`;
+  }
+
+  async authorizationUrl(
+    { state, codeVerifier }: AuthorizationSecrets,
+    { redirectUri, loginHint }: AuthorizationOptions,
+  ): Promise<URL> {
+    const url = new URL(`${this.#provider.issuer}/authorize`);
+    url.search = new URLSearchParams({
+      client_id: this.#provider.clientId,
+      redirect_uri: redirectUri,
+      scope: 'user:email',
+      state,
+      code_challenge: createHash('sha256').update(codeVerifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      // GitHub's name of `login_hint`.
+      ...(loginHint && { login: loginHint }),
+    }).toString();
+    return url;
+  }
+
+  async identify(callback: URL, { codeVerifier }: AuthorizationSecrets): Promise<Identity> {
+    const { issuer, clientId, clientSecret } = this.#provider;
+    const { searchParams } = callback;
+    // RFC 9207. The callback of a provider is its own, so the parameter may be missing, but not another's.
+    if ((searchParams.get('iss') ?? issuer) !== issuer) throw new ProviderError('wrong issuer');
+    const form = new URLSearchParams({
+      client_id: clientId,
+      client_secret: clientSecret,
+      code: searchParams.get('code') ?? '',
+      redirect_uri: callback.origin + callback.pathname,
+      code_verifier: codeVerifier,
+    });
+    const token = await this.#ask(`${issuer}/access_token`, { method: 'POST', body: form });
+    const { access_token: accessToken } = Object(token);
+    if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,2000}$/.test(accessToken))
+      throw new ProviderError('no token');
+    const headers = { authorization: `Bearer ${accessToken}` };
+    const [user, emails] = await Promise.all([
+      this.#ask(`${this.#apiUrl}/user`, { headers }),
+      this.#ask(`${this.#apiUrl}/user/emails`, { headers }),
+    ]);
+    const { id, name } = Object(user);
+    // Not `login`: people may rename their account, and others then take the old name.
+    if (!Number.isSafeInteger(id) || id <= 0) throw new ProviderError('no account ID');
+    const email = primaryEmail(emails);
+    return {
+      issuer,
+      subject: String(id),
+      email,
+      isEmailVerified: email !== '',
+      name: typeof name === 'string' ? name : '',
+    };
+  }
+
+  async #ask(url: string, { headers, ...options }: RequestInit): Promise<unknown> {
+    const accepted = { accept: 'application/json', 'user-agent': 'usher', ...headers };
+    const response = await this.#fetch(url, { ...options, headers: accepted });
+    if (response.status !== 200) throw new ProviderError(`status ${response.status}`);
+    return await response.json();
+  }
+}
+
+/** Returns the verified primary address, or an empty string: others may be anybody's. */
+function primaryEmail(emails: unknown): string {
+  const entries: readonly GitHubEmail[] = Array.isArray(emails) ? emails.map(Object) : [];
+  const { email } = entries.find(({ primary, verified }) => primary === true && verified === true) ?? {};
+  return typeof email === 'string' ? email : '';
+}

@@ -1,0 +1,145 @@
+import { p, statement, t } from '../../database/template.ts';
+import { allowsMethod } from '../applications/branding.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { AuthTokens } from '../login/auth-tokens.ts';
+import { type Browser, toSignInOrigin } from '../login/browser.ts';
+import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
+import { hmac, type LoginCodeSettings } from '../login/login-code.ts';
+import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
+import { networkOf, siteOf } from '../login/network.ts';
+import { takePermit } from '../login/rate-limit.ts';
+import { signUp } from '../login/sign-up.ts';
+import { findUserToSignIn } from '../users/find-user-by-email.ts';
+import { profileRules } from '../users/user.ts';
+import type { Authorization } from './authorization-state.ts';
+import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from './link-identity.ts';
+import type { Identity, LoginProvider } from './login-provider.ts';
+import type { ProviderConnection } from './login-providers.ts';
+import { isOfDomains } from './verified-email.ts';
+
+/** Anybody can begin logins and send codes that only the provider can judge. */
+const ANSWERS_PER_NETWORK = { burst: 60, intervalMs: 10_000 };
+const ANSWERS_PER_SITE = { burst: 300, intervalMs: 2_000 };
+
+export interface ProviderAnswerParts {
+  readonly codes: LoginCodeSettings;
+  readonly tokens: AuthTokens;
+  /** Whether people can sign in with a code. */
+  readonly hasEmail: boolean;
+}
+
+/** Where somebody goes on whose identity has no user yet. */
+export interface NeedsCode {
+  /** What the provider names, or an empty string. */
+  readonly email: string;
+}
+
+/**
+ * Completes the login of whoever has signed in at the provider. An identity without a user is kept: whoever then enters
+ * the code for an e-mail address gets it, unless the operator trusts the addresses of the provider.
+ *
+ * @throws ServiceError `Too many sign-ins`, `Provider unavailable`, `Unknown identity`, `Identity already linked`,
+ * `Account closed`, and as `requireOpenIntent` and `completeLogin` do
+ */
+export async function redeemProviderAnswer(
+  call: Call,
+  parts: ProviderAnswerParts,
+  browser: Browser,
+  {
+    connection,
+    callback,
+    authorization,
+  }: { connection: Pick<ProviderConnection, 'provider' | 'identify'>; callback: URL; authorization: Authorization },
+): Promise<Completion | NeedsCode> {
+  const { provider } = connection;
+  const intent = await requireOpenIntent(call, authorization.loginIntentId, provider.id);
+  const login = { applicationId: intent.applicationId, loginIntentId: intent.id, browserDigest: browser.digest };
+  // The provider answers once only: the second request of a reload finds what the first has kept.
+  const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
+  if (earlier) return { email: earlier.email };
+  await takePermits(call, parts.codes, browser);
+  const identity = await connection.identify(callback, authorization);
+  const how = { method: provider.id, ...toSignInOrigin(browser) };
+  const { issuer, subject } = identity;
+  const [owner] = await call.run(selectIdentityUser, { issuer, subject });
+  if (owner) {
+    if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
+    return await completeLogin(call, parts.tokens, { loginIntentId: intent.id, userId: owner.userId }, how, {
+      issuer,
+      subject,
+    });
+  }
+  const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
+  if (completion) return completion;
+  if (!parts.hasEmail || !allowsMethod(intent.branding, 'email')) throw new ServiceError('UNKNOWN_IDENTITY');
+  const email = isAddress(identity.email) ? identity.email : '';
+  const { expiresAt } = intent;
+  const kept = { id: authorization.id, provider: provider.id, issuer, subject, email };
+  await keepProvedIdentity(call, { ...login, ...kept, expiresAt });
+  return { email };
+}
+
+interface Unlinked {
+  readonly intent: LoginIntent;
+  readonly provider: LoginProvider;
+  readonly identity: Identity;
+  readonly how: HowSignedIn;
+}
+
+/** Returns undefined if the address does not say whose the identity is, or a new user must give a name. */
+async function completeByAddress(
+  call: Call,
+  { tokens }: ProviderAnswerParts,
+  { intent, provider, identity, how }: Unlinked,
+): Promise<Completion | undefined> {
+  const { email, isEmailVerified, issuer, subject } = identity;
+  const isTrusted = provider.trustEmail && isEmailVerified && isOfDomains(email, provider.emailDomains);
+  if (!isTrusted || !isAddress(email)) return undefined;
+  const linked = { issuer, subject, provider: provider.id };
+  const user = await findUserToSignIn(call, email);
+  if (user) {
+    await linkIdentity(call, linked, { userId: user.id, email });
+    const proved = { email, issuer, subject };
+    return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
+  }
+  const name = nameOf(identity);
+  if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
+  if (intent.askName && name === null) return undefined;
+  return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+}
+
+async function takePermits(call: Call, { keys, limitFactor }: LoginCodeSettings, { address }: Browser): Promise<void> {
+  const limits = [
+    [networkOf(address), ANSWERS_PER_NETWORK],
+    [siteOf(address), ANSWERS_PER_SITE],
+  ] as const;
+  for (const [subject, { burst, intervalMs }] of limits) {
+    const key = hmac(keys[0], `provider answers: ${subject}`);
+    const isFree = await takePermit(call, key, { burst: burst * limitFactor, intervalMs });
+    if (!isFree) throw new ServiceError('TOO_MANY_SIGN_INS');
+  }
+}
+
+function isAddress(email: string): boolean {
+  return accepts(profileRules.email, email);
+}
+
+/** Returns null for a name that Usher would refuse. */
+function nameOf({ name }: Identity): string | null {
+  return accepts(profileRules.name, name) ? name : null;
+}
+
+function accepts(rule: (value: unknown) => unknown, text: string): boolean {
+  try {
+    rule(text);
+    return text !== '';
+  } catch {
+    return false;
+  }
+}
+
+const selectIdentityUser = statement('select_identity_user', { userId: t.uuid, isActive: t.boolean })`
+  select u.id as user_id, u.deleted_at is null and u.deactivated_at is null as is_active
+  from user_identities i join users u on u.id = i.user_id
+  where i.issuer = ${p.text('issuer')} and i.subject = ${p.text('subject')}`;

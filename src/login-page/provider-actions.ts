@@ -1,0 +1,64 @@
+/** The actions of other providers: leaving to one, and coming back. */
+import { findLoginState } from '../domain/login/find-login-state.ts';
+import { readAuthorization } from '../domain/providers/authorization-state.ts';
+import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
+import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
+import type { HttpContext } from '../http/http-context.ts';
+import type { Action } from './actions.ts';
+import { PROVIDER_REFUSED } from './alerts.ts';
+import { readEmailCookie } from './browser-cookie.ts';
+import { leaveSignedIn } from './leave-signed-in.ts';
+import type { LoginPageParts, LoginRequest } from './login-request.ts';
+import { redirectToForm } from './redirect-to-form.ts';
+import { sendRedirect } from './responses.ts';
+
+/** Stands for the callbacks of all providers: each has one of its own, so that no provider can answer for another. */
+const CALLBACK = '/login/callback/*';
+
+export const PROVIDER_ACTIONS: readonly Action[] = [
+  { method: 'POST', path: '/login/provider', form: 'choice', run: leave },
+  { method: 'GET', path: CALLBACK, form: 'choice', readFields: readCallback, run: comeBack },
+];
+
+/** Returns the path that an action has. */
+export function actionPathOf(path: string): string {
+  return /^\/login\/callback\/[a-z0-9-]+$/.test(path) ? CALLBACK : path;
+}
+
+/** Returns what the login page reads of a callback: the login is in its `state`. */
+function readCallback({ path }: HttpContext, query: string): Partial<LoginRequest['fields']> {
+  const state = new URLSearchParams(query).get('state') ?? '';
+  const bytes = Buffer.from(state.slice(0, 22), 'base64url').subarray(0, 16).toString('hex');
+  const loginIntentId = bytes.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  return { loginIntentId, provider: path.slice(CALLBACK.length - 1), email: '' };
+}
+
+async function leave(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields, context } = request;
+  const redirectUriOf = (providerId: string) => callbackOf(parts, providerId);
+  const loginHint = fields.email || readEmailCookie(context);
+  sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, { redirectUriOf, loginHint }));
+}
+
+async function comeBack(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, fields, context } = request;
+  const { provider: providerId, state, error } = fields;
+  const connection = parts.providers.require(providerId);
+  const belonging = { providerId, browserDigest: browser.digest, now: call.now };
+  const authorization = readAuthorization(parts.authorizationKeys, state, belonging);
+  if (!authorization) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+  const login = await findLoginState(call, parts.tokens, browser, authorization.loginIntentId);
+  // A reload of what was answered already.
+  if (login.kind === 'answered') return sendRedirect(context, login.redirectUrl);
+  if (error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+  const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
+  const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
+  const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
+  if ('redirectUrl' in answer) return await leaveSignedIn(request, answer, { offersPasskey: true });
+  const { email } = answer;
+  redirectToForm({ ...request, fields: { ...fields, email, link: providerId } }, 'link');
+}
+
+function callbackOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>, providerId: string): string {
+  return `${authPageUrl}/callback/${providerId}`;
+}

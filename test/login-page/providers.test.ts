@@ -1,0 +1,174 @@
+/** Signing in at other providers. What a lying provider gets is in `provider-lies.test.ts`. */
+import { afterAll, expect, test } from 'vitest';
+import type { LoginProviderSetting } from '../../src/config/login-providers.ts';
+import { FakeProvider } from '../support/fake-provider.ts';
+import { LoginBrowser } from '../support/login-browser.ts';
+import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
+import { adminClient, clientsOf, createTestUser } from '../support/service.ts';
+
+const acme = await FakeProvider.start();
+const trusted = await FakeProvider.start();
+const github = await FakeProvider.start();
+const loginProviders: readonly LoginProviderSetting[] = [
+  acme.settings(),
+  trusted.settings({ id: 'corp', name: 'Corp', trustEmail: true, emailDomains: ['corp.test'] }),
+  github.settings({ id: 'github', name: 'GitHub', type: 'github', trustEmail: true }),
+];
+const fixture = await LoginFixture.open({ config: { loginProviders, loginProviderIds: undefined }, start: new Date() });
+afterAll(async () => {
+  await fixture.close();
+  await Promise.all([acme.stop(), trusted.stop(), github.stop()]);
+});
+
+/** Returns a browser that the page has sent to the provider. */
+async function leave(provider = 'acme', by: Arrival = {}) {
+  const arrived = await fixture.arrive(by);
+  const form = arrived.page.forms.find(({ fields }) => fields.provider === provider);
+  const sent = await arrived.browser.post('/login/provider', { ...form?.fields });
+  return { ...arrived, location: sent.location };
+}
+
+/** Signs in at Acme as somebody new there, and gives the identity to the user by a code. */
+async function link(subject: string, user: { email: string }) {
+  const left = await leave();
+  const linkPage = await left.browser.open(acme.signIn(left.location, { sub: subject, email: user.email }));
+  const codePage = await left.browser.submit(linkPage, '/login/link');
+  return left.browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+}
+
+async function userOf(location: string | undefined) {
+  const authToken = new URL(location ?? '').searchParams.get('authToken') ?? '';
+  const { auth } = clientsOf(fixture.service, fixture.tenant);
+  return (await auth.exchangeToken({ authToken })).user;
+}
+
+test('the page offers the providers in the order of the file', async () => {
+  const { page } = await fixture.arrive();
+  expect(page.forms.map(({ fields }) => fields.provider).filter(Boolean)).toEqual(['acme', 'corp', 'github']);
+  expect(page.body).toContain('Continue with');
+});
+
+test('the provider learns the client, the callback, the scope and nothing of the login', async () => {
+  const { location, login } = await leave();
+  const { origin, pathname, searchParams } = new URL(location ?? '');
+  expect(origin + pathname).toBe(`${acme.origin}/authorize`);
+  expect(Object.fromEntries(searchParams)).toEqual({
+    client_id: 'usher',
+    response_type: 'code',
+    redirect_uri: `${login.origin}/login/callback/acme`,
+    scope: 'openid email profile',
+    state: expect.stringMatching(/^[\w-]{91}$/),
+    nonce: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge_method: 'S256',
+  });
+});
+
+test('whoever has linked an identity signs in with it, whatever address the provider names', async () => {
+  const user = await createTestUser(fixture.service);
+  await link('known', user);
+  const { browser, location } = await leave();
+  const signedIn = await browser.open(acme.signIn(location, { sub: 'known', email: 'someone@else.test' }));
+  expect(await userOf(signedIn.location)).toMatchObject({ email: user.email });
+});
+
+test('a new identity needs the code for an address, which the page fills in', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, location, login } = await leave();
+  const page = await browser.open(acme.signIn(location, { sub: 'new', email: user.email, email_verified: true }));
+  expect(page.heading).toBe('Your Acme account is new here');
+  expect(page.forms.find(({ action }) => action === '/login/link')?.fields).toMatchObject({
+    email: user.email,
+    link: 'acme',
+  });
+  expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
+  const codePage = await browser.submit(page, '/login/link');
+  const done = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+  expect(await userOf(done.location)).toMatchObject({ email: user.email });
+  expect(fixture.mailbox.mails.filter(({ to }) => to === user.email).at(-1)).toMatchObject({ kind: 'identity notice' });
+});
+
+test('a verified address of a trusted provider finds its user without a code', async () => {
+  const user = await createTestUser(fixture.service, { email: 'ada@corp.test' });
+  const { browser, location } = await leave('corp');
+  const done = await browser.open(trusted.signIn(location, { sub: 'ada', email: user.email, email_verified: true }));
+  expect(await userOf(done.location)).toMatchObject({ email: user.email });
+});
+
+test.each<[string, { email?: string; email_verified?: boolean }]>([
+  ['is not verified', { email: 'bob@corp.test', email_verified: false }],
+  ['is of another domain', { email: 'bob@other.test', email_verified: true }],
+  ['is missing', {}],
+])('an address of a trusted provider needs a code if it %s', async (_, claims) => {
+  if (claims.email) await createTestUser(fixture.service, { email: claims.email });
+  const { browser, location } = await leave('corp');
+  const page = await browser.open(trusted.signIn(location, { sub: JSON.stringify(claims), ...claims }));
+  expect(page.heading).toBe('Your Corp account is new here');
+});
+
+test('GitHub identifies by the number of the account and its verified primary address', async () => {
+  const user = await createTestUser(fixture.service);
+  github.profile = { emails: [{ email: user.email, primary: true, verified: true }] };
+  const first = await leave('github');
+  const done = await first.browser.open(github.signIn(first.location));
+  expect(await userOf(done.location)).toMatchObject({ email: user.email });
+  github.profile = { id: 4712, emails: [{ email: user.email, primary: true, verified: false }] };
+  const second = await leave('github');
+  const page = await second.browser.open(github.signIn(second.location));
+  expect(page.heading).toBe('Your GitHub account is new here');
+});
+
+test('a reload of the callback answers the same again, and asks the provider once', async () => {
+  const user = await createTestUser(fixture.service);
+  await link('twice', user);
+  const { browser, location } = await leave();
+  const callback = acme.signIn(location, { sub: 'twice' });
+  const first = await browser.open(callback);
+  const before = [...acme.requests];
+  expect((await browser.open(callback)).location).toBe(first.location);
+  expect(acme.requests).toEqual(before);
+});
+
+test('another browser cannot use the state, and another provider cannot answer it', async () => {
+  const { browser, location } = await leave();
+  const callback = acme.signIn(location, { sub: 'stolen' });
+  const stranger = await new LoginBrowser(fixture.service).open(callback);
+  expect(stranger.alert).toBe('You have not signed in at \u2068Acme\u2069. Please try again, or use another way.');
+  const mixedUp = await browser.open(callback.replace('/callback/acme', '/callback/corp'));
+  expect(mixedUp.alert).toContain('You have not signed in at');
+});
+
+test('whoever declines at the provider comes back to the choice', async () => {
+  const { browser, location } = await leave();
+  const page = await browser.open(acme.refuse(location));
+  expect(page.alert).toBe('You have not signed in at \u2068Acme\u2069. Please try again, or use another way.');
+});
+
+test('a provider that is down is an alert, and the page goes on', async () => {
+  const { browser, location } = await leave();
+  const callback = acme.signIn(location, { sub: 'down' });
+  acme.answers.set('/token', (_request, response) => void response.writeHead(503).end());
+  try {
+    const page = await browser.open(callback);
+    expect(page).toMatchObject({
+      status: 200,
+      alert: '\u2068Acme\u2069 cannot be reached. Please try again, or use another way.',
+    });
+  } finally {
+    acme.answers.clear();
+  }
+});
+
+test('an application that has other login methods does not offer the provider, nor accept it', async () => {
+  const { browser, location, login } = await leave();
+  const admin = adminClient(fixture.service);
+  const { id: applicationId } = fixture.tenant;
+  await admin.updateApplication({ applicationId, loginMethods: ['email'] });
+  try {
+    const page = await browser.open(acme.signIn(location, { sub: 'late' }));
+    expect(page.alert).toBe('This way to sign in is not available here. Please choose another one.');
+    expect((await browser.open(login.path)).forms.some(({ fields }) => fields.provider)).toBe(false);
+  } finally {
+    await admin.updateApplication({ applicationId, updateMask: { paths: ['login_methods'] } });
+  }
+});

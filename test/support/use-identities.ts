@@ -1,0 +1,47 @@
+/** Every statement of identities at other providers, for tests that go over all statements. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import type { Call } from '../../src/domain/call.ts';
+import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
+import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
+import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
+import { linkIdentity } from '../../src/domain/providers/link-identity.ts';
+import { redeemProviderAnswer } from '../../src/domain/providers/redeem-provider-answer.ts';
+import { reasonOf } from './refusals.ts';
+import { createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';
+
+/** Links an identity by a code, signs in with it, and tries to give it to somebody else. */
+export async function useIdentities(
+  call: Call,
+  parts: EmailLoginParts,
+  { service, tenant }: { service: TestService; tenant: Tenant },
+): Promise<void> {
+  const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
+  const user = await createTestUser(service);
+  const identity = { issuer: 'https://provider.test', subject: randomUUID(), email: user.email };
+  const provider = {
+    id: 'acme',
+    name: 'Acme',
+    type: 'openid',
+    issuer: identity.issuer,
+    clientId: 'usher',
+    clientSecret: 'secret',
+    trustEmail: false,
+    emailDomains: [],
+  } as const;
+  const identify = async () => ({ ...identity, isEmailVerified: false, name: '' });
+  const answer = async (loginIntentId: string) => {
+    const authorization = { loginIntentId, id: randomUUID(), state: '', nonce: '', codeVerifier: '' };
+    const asked = { connection: { provider, identify }, callback: new URL('https://usher.test'), authorization };
+    return await redeemProviderAnswer(call, { ...parts, hasEmail: true }, browser, asked);
+  };
+  const linking = { loginIntentId: await createLoginIntent(service, tenant) };
+  expect(await answer(linking.loginIntentId)).toEqual({ email: user.email });
+  const { code } = await createLoginCode(call, parts.codes, browser, { ...linking, email: user.email, link: 'acme' });
+  await redeemLoginCode(call, parts, browser, { ...linking, code });
+  expect(await answer(await createLoginIntent(service, tenant))).toHaveProperty('redirectUrl');
+  const other = await createTestUser(service);
+  const stolen = { provider: 'acme', issuer: identity.issuer, subject: identity.subject };
+  const taken = linkIdentity(call, stolen, { userId: other.id, email: other.email });
+  expect(await reasonOf(taken)).toBe('IDENTITY_ALREADY_LINKED');
+}
