@@ -87,10 +87,9 @@ function createLoginPage(
   const { requestTimeoutMs } = parts;
   const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
   const relyingParty = createRelyingParty(parts.authPageUrl, config.passkeyRpId, encryptionKeys);
-  const accountKeys = deriveAccountKeys(encryptionKeys);
   const options = {
     ...parts,
-    accountKeys,
+    accountKeys: deriveAccountKeys(encryptionKeys),
     allowAccountDeletion,
     authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
     chainId,
